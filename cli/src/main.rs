@@ -1,0 +1,2 @@
+//! The weft binary.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Vocabulary shared by every crate: time, ids, counters, randomness and the packet buffer.

@@ -1,0 +1,1 @@
+//! The configuration language: text with positions in, checked statements out.

@@ -1,0 +1,1 @@
+//! eBPF programs that weft embeds, and their loading and attaching.

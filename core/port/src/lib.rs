@@ -1,0 +1,1 @@
+//! Packet ports: AF_PACKET, TUN/TAP, UDP and in-memory.

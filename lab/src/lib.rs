@@ -1,0 +1,1 @@
+//! The lab: networks of nodes in namespaces or in the simulator, scenarios and expectations.

@@ -1,0 +1,1 @@
+//! Tests that span crates: interoperation, labs, the house's own rules.

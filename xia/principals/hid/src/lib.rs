@@ -1,0 +1,1 @@
+//! XIA principal hid.

@@ -1,0 +1,1 @@
+//! Datagram sockets of XIA for applications.

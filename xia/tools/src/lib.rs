@@ -1,0 +1,1 @@
+//! Applications of XIA: ping, cat, addr, trace, push, receive.

@@ -1,0 +1,1 @@
+//! XIP: header, DAG addresses, forwarding, and what principals share.
