@@ -1,1 +1,14 @@
 //! The component form and the two drivers that run components: real and simulated.
+//!
+//! * [`Component`] is the form of every protocol core; [`Process`] is a component at the border of a
+//!   process, which speaks [`Event`]s and [`Action`]s.
+//! * `real` runs one process with sockets, files and the machine's clock.
+//! * `sim` runs any number of processes on modelled links in virtual time.
+
+mod component;
+mod process;
+
+pub use component::Component;
+pub use process::{
+    Action, DiskError, DiskErrorKind, DiskReply, DiskRequest, Event, Level, OpenMode, Peer, Process,
+};

@@ -1,0 +1,367 @@
+//! The border between a process and the world: everything that can happen to it, everything it can do.
+//!
+//! A process — a stack, or an application such as a file receiver — is a [`Component`] whose inputs
+//! are [`Event`]s and whose outputs are [`Action`]s. The real driver (`real`) carries
+//! actions out with sockets and files; the simulator (`sim`) with a modelled world.
+//! Neither knows what the bytes mean.
+
+use std::path::PathBuf;
+
+use weft_base::{ChannelId, FileId, Packet, PortId, Token};
+use weft_port::{PortInfo, PortSpec};
+
+use crate::Component;
+
+/// A component at the border of a process.
+pub trait Process: Component<Input = Event, Output = Action> {}
+
+impl<T: Component<Input = Event, Output = Action>> Process for T {}
+
+/// What the world tells a process.
+#[derive(Debug)]
+pub enum Event {
+    /// The first event of every process.
+    Start,
+    /// Somebody wants it to end (a signal, the lab); it answers with [`Action::Exit`] when it is
+    /// ready. Drivers end it anyway after a grace period.
+    Stop,
+    /// Its deadline has come, or the driver merely checks.
+    Tick,
+    /// Do one slice of background work; see [`Component::has_background_work`].
+    Slice,
+
+    /// A port asked for is open.
+    PortOpened {
+        /// The token of [`Action::OpenPort`].
+        token: Token,
+        /// The new port.
+        port: PortId,
+        /// What is known of it.
+        info: PortInfo,
+    },
+    /// A port asked for could not be opened.
+    PortFailed {
+        /// The token of [`Action::OpenPort`].
+        token: Token,
+        /// Why, and what to do about it, in one sentence.
+        error: String,
+    },
+    /// An open port is gone (its interface was deleted or set down) and closed.
+    PortLost {
+        /// The port that was.
+        port: PortId,
+        /// Why, in one sentence.
+        error: String,
+    },
+    /// Packets came in.
+    Packets {
+        /// Where.
+        port: PortId,
+        /// At least one, in order of arrival.
+        packets: Vec<Packet>,
+    },
+
+    /// A listener is ready for connections.
+    Listening {
+        /// The token of [`Action::Listen`].
+        token: Token,
+    },
+    /// Somebody connected to a listener.
+    Accepted {
+        /// The token of [`Action::Listen`].
+        token: Token,
+        /// The new channel.
+        channel: ChannelId,
+        /// Who it is, as the kernel says.
+        peer: Peer,
+    },
+    /// A channel asked for is connected.
+    Connected {
+        /// The token of [`Action::Connect`].
+        token: Token,
+        /// The new channel.
+        channel: ChannelId,
+    },
+    /// Listening or connecting failed.
+    ChannelFailed {
+        /// The token of [`Action::Listen`] or [`Action::Connect`].
+        token: Token,
+        /// Why, and what to do about it, in one sentence.
+        error: String,
+    },
+    /// Messages came in on a channel; message borders are kept.
+    Messages {
+        /// On which.
+        channel: ChannelId,
+        /// At least one, in order.
+        messages: Vec<Packet>,
+    },
+    /// The other side does not keep up: stop sending until [`Event::Drained`]. What is sent
+    /// nevertheless is queued up to a limit and then dropped and counted.
+    Congested {
+        /// On which channel.
+        channel: ChannelId,
+    },
+    /// A congested channel takes messages again.
+    Drained {
+        /// Which.
+        channel: ChannelId,
+    },
+    /// The other side closed the channel or died.
+    Closed {
+        /// Which.
+        channel: ChannelId,
+    },
+
+    /// The answer to [`Action::Disk`].
+    Disk {
+        /// The token of the request.
+        token: Token,
+        /// What came of it.
+        result: Result<DiskReply, DiskError>,
+    },
+}
+
+/// What a process asks of the world.
+#[derive(Debug)]
+pub enum Action {
+    /// Open a packet port; answered by [`Event::PortOpened`] or [`Event::PortFailed`].
+    OpenPort {
+        /// Comes back in the answer.
+        token: Token,
+        /// What to open.
+        spec: PortSpec,
+    },
+    /// Close a port. Packets sent before are still sent.
+    ClosePort {
+        /// Which.
+        port: PortId,
+    },
+    /// Send a packet out of a port. For UDP ports the packet's `meta.link` is the destination.
+    Transmit {
+        /// Where.
+        port: PortId,
+        /// What.
+        packet: Packet,
+    },
+
+    /// Accept connections from applications on this machine, at a path; answered by
+    /// [`Event::Listening`] or [`Event::ChannelFailed`].
+    Listen {
+        /// Comes back in the answer and with each connection.
+        token: Token,
+        /// The socket's path. A stale socket of a dead process is replaced, a live one is an error.
+        path: PathBuf,
+    },
+    /// Connect to a listener; answered by [`Event::Connected`] or [`Event::ChannelFailed`].
+    Connect {
+        /// Comes back in the answer.
+        token: Token,
+        /// The listener's path.
+        path: PathBuf,
+    },
+    /// Send a message on a channel.
+    Send {
+        /// Which.
+        channel: ChannelId,
+        /// What.
+        message: Packet,
+    },
+    /// Close a channel. Messages sent before still arrive.
+    Close {
+        /// Which.
+        channel: ChannelId,
+    },
+
+    /// Do something with a file; answered by [`Event::Disk`]. Requests of one process are carried
+    /// out in order.
+    Disk {
+        /// Comes back in the answer.
+        token: Token,
+        /// What to do.
+        request: DiskRequest,
+    },
+
+    /// Write a line to standard output.
+    Print {
+        /// Without the line end.
+        line: String,
+    },
+    /// Write a line for the operator: standard error or the log.
+    Report {
+        /// How serious it is.
+        level: Level,
+        /// Without the line end.
+        line: String,
+    },
+    /// Show how far long work has come. Drivers show it on a terminal and drop it elsewhere.
+    Progress {
+        /// What is being done, such as a file name.
+        label: String,
+        /// How much is done.
+        done: u64,
+        /// How much there is, if that is known.
+        total: Option<u64>,
+        /// More for people, such as a rate.
+        note: String,
+    },
+    /// End the process.
+    Exit {
+        /// Zero for success.
+        status: u8,
+    },
+}
+
+/// How serious a report is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// Something does not work and somebody has to act.
+    Error,
+    /// Something is odd, or works with less than was asked for.
+    Warning,
+    /// A change of state that operators want to see.
+    Info,
+    /// Detail for debugging.
+    Debug,
+}
+
+/// Who is at the other end of a channel, as the kernel says (`SO_PEERCRED`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Process id.
+    pub pid: u32,
+    /// Effective user id.
+    pub uid: u32,
+    /// Effective group id.
+    pub gid: u32,
+}
+
+/// How to open a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenMode {
+    /// For reading; it must exist.
+    Read,
+    /// For reading and writing; made if it does not exist, kept as it is if it does.
+    Update,
+    /// For reading and writing; emptied if it exists.
+    Replace,
+}
+
+/// Something to do with files. Paths are relative to the process's working directory; the path `-`
+/// is standard input for reading and standard output for writing, which are streams: offsets are
+/// ignored.
+#[derive(Debug)]
+pub enum DiskRequest {
+    /// Open a file; answered by [`DiskReply::Opened`].
+    Open {
+        /// Which.
+        path: PathBuf,
+        /// How.
+        mode: OpenMode,
+    },
+    /// Read up to `len` bytes; answered by [`DiskReply::Data`]. A stream answers when there is
+    /// something to read.
+    Read {
+        /// Which file.
+        file: FileId,
+        /// From where, in bytes.
+        offset: u64,
+        /// How much at most, in bytes.
+        len: usize,
+    },
+    /// Write all of `bytes`; answered by [`DiskReply::Done`].
+    Write {
+        /// Which file.
+        file: FileId,
+        /// To where, in bytes.
+        offset: u64,
+        /// What.
+        bytes: Vec<u8>,
+    },
+    /// Make the file `len` bytes long; answered by [`DiskReply::Done`].
+    SetLen {
+        /// Which file.
+        file: FileId,
+        /// How long, in bytes.
+        len: u64,
+    },
+    /// Make what was written durable; answered by [`DiskReply::Done`].
+    Sync {
+        /// Which file.
+        file: FileId,
+    },
+    /// Close a file; answered by [`DiskReply::Done`].
+    Close {
+        /// Which.
+        file: FileId,
+    },
+    /// Rename within a file system, replacing the target in one step; [`DiskReply::Done`].
+    Rename {
+        /// Old path.
+        from: PathBuf,
+        /// New path.
+        to: PathBuf,
+    },
+    /// Remove a file; answered by [`DiskReply::Done`].
+    Remove {
+        /// Which.
+        path: PathBuf,
+    },
+    /// Make a directory and its parents; no error if it exists. [`DiskReply::Done`].
+    MakeDirectory {
+        /// Which.
+        path: PathBuf,
+    },
+    /// List a directory's entries in order of name; answered by [`DiskReply::Names`].
+    List {
+        /// Which.
+        path: PathBuf,
+    },
+}
+
+/// What came of a [`DiskRequest`].
+#[derive(Debug, PartialEq, Eq)]
+pub enum DiskReply {
+    /// The file is open.
+    Opened {
+        /// Its handle, valid until it is closed.
+        file: FileId,
+        /// Its length in bytes; `None` for streams.
+        len: Option<u64>,
+    },
+    /// What was read: fewer bytes than asked for, or none, only at the end (streams: whatever
+    /// was there).
+    Data {
+        /// The bytes.
+        bytes: Vec<u8>,
+        /// Whether this is the end of the file or stream.
+        end: bool,
+    },
+    /// Names without directories, in byte order.
+    Names(Vec<String>),
+    /// It was done.
+    Done,
+}
+
+/// Why a [`DiskRequest`] failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub struct DiskError {
+    /// What kind of failure, for programs.
+    pub kind: DiskErrorKind,
+    /// What, where and why, in one sentence.
+    pub text: String,
+}
+
+/// The kinds of [`DiskError`] that programs treat differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DiskErrorKind {
+    /// There is no such file.
+    NotFound,
+    /// The disk, or the quota, is full.
+    Full,
+    /// Permission was refused.
+    Denied,
+    /// Anything else.
+    Other,
+}
