@@ -1,0 +1,72 @@
+# weft: every target that needs something first checks for it and installs it (scripts/bootstrap.sh).
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+# A file of your own for `make demo`; without it the demo pushes the weft binary itself.
+FILE ?=
+# Seconds per fuzz target.
+FUZZ_SECONDS ?= 600
+# Cases per property in `make soak`.
+SOAK_CASES ?= 100000
+# Flags for every `weft bench`; `--quick` ends each within a minute.
+BENCH_FLAGS ?= --quick
+
+# A Rust that rustup put into the user's home is found even by a shell that has not heard of it.
+export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
+
+target := $(or $(CARGO_TARGET_DIR),target)
+weft := $(target)/release/weft
+benches := xip-engine xia-push
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test lint bench fuzz soak docs install clean
+
+help: ## Show this list.
+	@echo "weft: one router and host stack for many Internet architectures"
+	@echo
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+bootstrap-%:
+	@scripts/bootstrap.sh $(subst -, ,$*)
+
+build: bootstrap-build ## Build the weft binary (release).
+	cargo build --release --locked -p weft
+
+demo: bootstrap-build-demo ## Push a file to four receivers across XIA and IP networks (FILE=path).
+	cargo build --release --locked -p weft
+	$(weft) demo $(if $(FILE),--file '$(FILE)')
+
+test: bootstrap-build-test ## Run lints, all tests and the documentation build.
+	@scripts/test.sh
+
+lint: bootstrap-build ## Check formatting and lints only.
+	@scripts/test.sh lint
+
+bench: build ## Measure (BENCH_FLAGS=, default --quick).
+	@mkdir -p $(target)/bench
+	@for name in $(benches); do \
+		$(weft) bench $$name $(BENCH_FLAGS) --json $(target)/bench/$$name.json || exit 1; \
+	done
+
+fuzz: bootstrap-build ## Fuzz every decoder for FUZZ_SECONDS (default 600) and record the result.
+	@scripts/fuzz-all.sh $(FUZZ_SECONDS)
+
+soak: bootstrap-build-test ## Run the long tests (SOAK_CASES cases per property).
+	PROPTEST_CASES=$(SOAK_CASES) cargo test --release --workspace --locked -- --ignored soak_
+
+docs: bootstrap-build ## Build the API documentation and, with mdbook, the book.
+	@scripts/test.sh docs
+	@command -v mdbook >/dev/null || echo "the book needs mdbook: cargo install mdbook --locked, then make docs"
+
+$(weft):
+	@$(MAKE) --no-print-directory build
+
+install: $(weft) ## Install the binary, examples and licences (PREFIX=, DESTDIR=).
+	install -D -m 755 $(weft) '$(DESTDIR)$(PREFIX)/bin/weft'
+	install -d '$(DESTDIR)$(PREFIX)/share/weft/examples' '$(DESTDIR)$(PREFIX)/share/doc/weft'
+	install -m 644 examples/* '$(DESTDIR)$(PREFIX)/share/weft/examples/'
+	install -m 644 README.md CHANGELOG.md GLOSSARY.md LICENSE-APACHE LICENSE-MIT '$(DESTDIR)$(PREFIX)/share/doc/weft/'
+
+clean: ## Remove everything that was built.
+	cargo clean
+	rm -rf fuzz/target docs/book

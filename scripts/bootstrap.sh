@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# Makes a Debian or Ubuntu system able to run a make target: checks for what is needed, says what
+# is missing, installs it. Does nothing, quickly, when everything is there.
+#
+# usage: scripts/bootstrap.sh GROUP...     (groups: scripts/packages.sh)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# shellcheck source=scripts/packages.sh
+. scripts/packages.sh
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+
+say() { printf '%s\n' "$*" >&2; }
+die() {
+    say "error: $*"
+    exit 1
+}
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# The Rust version that rust-toolchain.toml pins; every cargo at least as new will do.
+wanted=$(sed -n 's/^channel *= *"\([0-9.]*\)".*/\1/p' rust-toolchain.toml)
+[ -n "$wanted" ] || die "rust-toolchain.toml names no channel"
+
+# --- system packages -------------------------------------------------------------------------
+
+installed() {
+    have dpkg-query && [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+# Prints the packages of the given groups that are missing, one a line.
+missing_packages() {
+    local group package command
+    while read -r group package command; do
+        case " $* " in *" $group "*) ;; *) continue ;; esac
+        [ -n "$command" ] && have "$command" && continue
+        installed "$package" || echo "$package"
+    done <<<"$packages" | sort -u
+}
+
+# Runs a command as root, by sudo if need be; without sudo it says what to run and ends.
+as_root() {
+    if [ "$(id -u)" = 0 ]; then
+        env DEBIAN_FRONTEND=noninteractive "$@"
+    elif have sudo && { [ -t 0 ] || sudo -n true 2>/dev/null; }; then
+        sudo env DEBIAN_FRONTEND=noninteractive "$@"
+    else
+        die "this needs root: run \`$*\` as root, then try again"
+    fi
+}
+
+updated=
+apt_update() {
+    [ -n "$updated" ] && return
+    as_root apt-get update -q >&2
+    updated=yes
+}
+
+apt_install() {
+    as_root apt-get install -y -q --no-install-recommends "$@" >&2
+}
+
+install_packages() {
+    local missing
+    mapfile -t missing < <(missing_packages "$@")
+    [ "${#missing[@]}" = 0 ] && return
+    say "missing system packages: ${missing[*]}"
+    have apt-get || die "no apt-get here: install what your distribution calls ${missing[*]}, then try again"
+    if [ "$(id -u)" != 0 ] && ! have sudo; then
+        die "this needs root: run \`apt-get update && apt-get install -y ${missing[*]}\` as root, then try again"
+    fi
+    apt_update
+    apt_install "${missing[@]}"
+}
+
+# --- Rust ------------------------------------------------------------------------------------
+
+# True when dotted version $1 is at least $2.
+at_least() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]; }
+
+# True when rustup, if there is one, or else a plain cargo can build the workspace.
+rust_is_there() {
+    if have rustup; then
+        install_toolchain
+    elif have cargo && have rustc; then
+        at_least "$(cargo --version | cut -d ' ' -f 2)" "$wanted"
+    else
+        return 1
+    fi
+}
+
+# Has rustup fetch the pinned toolchain with the linters, unless it is installed already.
+install_toolchain() {
+    local toolchain=${RUSTUP_TOOLCHAIN:-$wanted} parts
+    parts=$(rustup component list --toolchain "$toolchain" 2>/dev/null || true)
+    if grep -q '^rustc.*(installed)' <<<"$parts" &&
+        grep -q '^clippy.*(installed)' <<<"$parts" &&
+        grep -q '^rustfmt.*(installed)' <<<"$parts"; then
+        return
+    fi
+    say "installing Rust $toolchain with rustup"
+    rustup toolchain install "$toolchain" --profile minimal -c clippy -c rustfmt >&2 ||
+        die "rustup could not install Rust $toolchain: see above"
+}
+
+# The distribution's rustup takes the place of its older cargo and rustc. Prints what else would
+# have to go, which is for the administrator to decide.
+removed_besides_rust() {
+    apt-get install -s --no-install-recommends rustup |
+        sed -n 's/^Remv \([^ ]*\).*/\1/p' |
+        grep -Ev '^(cargo|rustc|rustfmt|rust-.*|libstd-rust-.*)$' || true
+}
+
+install_rust() {
+    local others where="from https://rustup.rs"
+    rust_is_there && return
+    say "no suitable Rust: weft needs $wanted or newer$(have cargo && echo ", $(cargo --version | cut -d ' ' -f 1,2) is older")"
+    have apt-get || die "install rustup $where, then try again"
+    apt_update
+    if ! apt-cache show rustup >/dev/null 2>&1; then
+        die "this distribution has no package rustup: install rustup $where, then try again"
+    fi
+    others=$(removed_besides_rust | tr '\n' ' ')
+    [ -z "$others" ] || die "installing the package rustup would remove ${others}: install it yourself, or rustup $where"
+    say "installing the distribution's package rustup"
+    apt_install rustup
+    hash -r
+    rust_is_there || die "the package rustup brought no working Rust $wanted"
+}
+
+[ $# -gt 0 ] || die "usage: scripts/bootstrap.sh GROUP..."
+install_packages "$@"
+install_rust

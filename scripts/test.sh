@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# Everything that must hold before a change is taken: formatting, lints, a release build, all
+# tests, documentation without warnings. Ends at the first stage that fails, and says how long
+# each stage took.
+#
+# usage: scripts/test.sh [lint|test|docs|all]...     (default: all)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+report=()
+stage=
+
+# stage NAME COMMAND...: runs the command and notes how long it took.
+stage() {
+    local begin=$SECONDS
+    stage=$1
+    shift
+    printf '\n== %s\n' "$stage"
+    "$@"
+    report+=("$(printf '%-28s %5d s' "$stage" $((SECONDS - begin)))")
+    stage=
+}
+
+# Prints the table of stages, however the script ends.
+finish() {
+    local status=$?
+    printf '\n'
+    [ "${#report[@]}" = 0 ] || printf '%s\n' "${report[@]}"
+    [ -z "$stage" ] || printf '%-28s failed\n' "$stage"
+    printf '%-28s %5d s\n' total "$SECONDS"
+    return "$status"
+}
+trap finish EXIT
+
+lint() {
+    stage "formatting" cargo fmt --all --check
+    stage "lints" cargo clippy --workspace --all-targets --locked -- -D warnings
+    if command -v shellcheck >/dev/null; then
+        stage "shell scripts" shellcheck -x scripts/*.sh .ci/run
+    fi
+    if command -v cargo-deny >/dev/null; then
+        stage "licences and advisories" cargo deny --locked check
+    fi
+}
+
+tests() {
+    # Lab tests run the binary that users run.
+    stage "release build" cargo build --release --locked -p weft
+    stage "tests" cargo test --workspace --locked
+}
+
+docs() {
+    stage "api documentation" env RUSTDOCFLAGS="-D warnings" \
+        cargo doc --workspace --no-deps --document-private-items --locked
+    if command -v mdbook >/dev/null; then
+        stage "book" mdbook build docs
+    fi
+}
+
+[ $# -gt 0 ] || set -- all
+for part in "$@"; do
+    case $part in
+    lint) lint ;;
+    test) tests ;;
+    docs) docs ;;
+    all)
+        lint
+        tests
+        docs
+        ;;
+    *)
+        echo "usage: scripts/test.sh [lint|test|docs|all]..." >&2
+        exit 2
+        ;;
+    esac
+done
