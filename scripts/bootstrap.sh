@@ -50,12 +50,13 @@ as_root() {
 updated=
 apt_update() {
     [ -n "$updated" ] && return
-    as_root apt-get update -q >&2
+    as_root apt-get update -qq >/dev/null
     updated=yes
 }
 
 apt_install() {
-    as_root apt-get install -y -q --no-install-recommends "$@" >&2
+    say "installing with apt-get: $*"
+    as_root apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
 install_packages() {
@@ -120,7 +121,6 @@ install_rust() {
     fi
     others=$(removed_besides_rust | tr '\n' ' ')
     [ -z "$others" ] || die "installing the package rustup would remove ${others}: install it yourself, or rustup $where"
-    say "installing the distribution's package rustup"
     apt_install rustup
     hash -r
     rust_is_there || die "the package rustup brought no working Rust $wanted"
