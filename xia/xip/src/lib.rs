@@ -1,1 +1,17 @@
 //! XIP: header, DAG addresses, forwarding, and what principals share.
+
+pub mod dag;
+pub mod header;
+pub mod numbers;
+pub mod principal_map;
+pub mod text;
+pub mod xid;
+
+pub use dag::{
+    Address, BuildError, CheckError, DagBuilder, Edge, EdgesError, LastNode, Node, Row, SinkError,
+    Targets,
+};
+pub use header::{EmitError, HeaderError, XipPacket, XipRepr};
+pub use principal_map::{MapWarning, NameError, Names};
+pub use text::{TextError, TextErrorKind};
+pub use xid::{Xid, XidType};

@@ -1,0 +1,240 @@
+//! Checks of addresses: the whole graph, one row of a packet in flight, the sinks.
+//!
+//! Reference: Machado et al., "Linux XIA", §3 (single component, fan-out, acyclic); codes and
+//! their meaning as in AltraMayor/XIA-for-Linux, `net/xia/dag.c`.
+//!
+//! Hosts check the whole of every address they build, read or bind: [`Address::check`]. Routers
+//! must not spend that time on each packet; they check the one row that they use,
+//! [`candidate_edges`]. That suffices, because edges lead upwards: whatever the other rows say,
+//! the walk ends after at most nine steps.
+
+use arrayvec::ArrayVec;
+
+use super::{Address, Edges, LastNode, Row};
+use crate::numbers::MAX_FAN_OUT;
+use crate::xid::Xid;
+
+/// The rule that an address breaks. Rows and edges are counted from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum CheckError {
+    /// −1: a node after a "nat" row, which ends an address.
+    #[error("row {row} is a node behind the end of the address (type nat)")]
+    NatMisplaced {
+        /// The node.
+        row: u8,
+    },
+    /// −2: a chosen bit, which only packets in flight may have.
+    #[error("edge {edge} of row {row} is marked as chosen; only packets in flight have such edges")]
+    ChosenEdge {
+        /// Row that holds the edge.
+        row: u8,
+        /// Position of the edge.
+        edge: u8,
+    },
+    /// −3: an edge after an empty edge.
+    #[error("edge {edge} of row {row} comes after an empty edge")]
+    GapInEdges {
+        /// Row that holds the edge.
+        row: u8,
+        /// Position of the edge.
+        edge: u8,
+    },
+    /// −4: an edge to a row which does not exist.
+    #[error("edge {edge} of row {row} leads to row {target}, which does not exist")]
+    EdgeOutOfRange {
+        /// Row that holds the edge.
+        row: u8,
+        /// Position of the edge.
+        edge: u8,
+        /// Row it names.
+        target: u8,
+    },
+    /// −5: an edge to the same or an earlier row.
+    #[error("edge {edge} of row {row} leads back to row {target}; edges lead to later rows")]
+    NotTopological {
+        /// Row that holds the edge.
+        row: u8,
+        /// Position of the edge.
+        edge: u8,
+        /// Row it names.
+        target: u8,
+    },
+    /// −6: a node to which no edge leads.
+    #[error("no edge leads to row {row}")]
+    Unreferenced {
+        /// The node.
+        row: u8,
+    },
+    /// −7: the last row has no edges.
+    #[error("the last row has no edges, so the entry node leads nowhere")]
+    NoEntry,
+}
+
+impl CheckError {
+    /// The code of Linux XIA for this error, −1 to −7.
+    pub const fn code(&self) -> i32 {
+        match self {
+            CheckError::NatMisplaced { .. } => -1,
+            CheckError::ChosenEdge { .. } => -2,
+            CheckError::GapInEdges { .. } => -3,
+            CheckError::EdgeOutOfRange { .. } => -4,
+            CheckError::NotTopological { .. } => -5,
+            CheckError::Unreferenced { .. } => -6,
+            CheckError::NoEntry => -7,
+        }
+    }
+}
+
+/// Why no edge can be tried at the last node of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum EdgesError {
+    /// The last node is a sink: the walk was over before the packet came.
+    #[error("the last node is a sink, so the packet has nowhere left to go")]
+    AtSink,
+    /// There is no such node.
+    #[error("the last node is row {row}, which does not exist")]
+    NoSuchNode {
+        /// The row.
+        row: u8,
+    },
+    /// The row's edges break a rule.
+    #[error("the edges at the last node are malformed: {0}")]
+    Malformed(#[from] CheckError),
+}
+
+/// Why an address cannot be bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum SinkError {
+    /// It is no sound graph.
+    #[error("the address is malformed: {0}")]
+    Malformed(#[from] CheckError),
+    /// It has rows of type nat, so the last row is no node.
+    #[error("row {row} has the type nat, which is no node")]
+    Nat {
+        /// The row.
+        row: u8,
+    },
+    /// It has several sinks.
+    #[error("the address has {count} sinks; an address to bind has exactly one")]
+    Several {
+        /// Number of sinks.
+        count: u8,
+    },
+}
+
+/// Rows that the edges of a node lead to, in order of priority: element `i` is edge `i`.
+pub type Targets = ArrayVec<u8, MAX_FAN_OUT>;
+
+impl Address {
+    /// Checks the whole address; returns the number of its nodes.
+    ///
+    /// Rows of type nat at the end are allowed and not counted, as in a row array of fixed size;
+    /// so `Ok(0)` is an empty address. Of several errors the first of these is reported: a node
+    /// behind the end; row by row a bad edge (chosen bits first, then edge by edge); no entry; an
+    /// unreferenced node.
+    pub fn check(&self) -> Result<usize, CheckError> {
+        let count = count_nodes(self.rows())?;
+        let rows = &self.rows()[..count];
+        let Some(last) = rows.last() else { return Ok(0) };
+        for (index, row) in rows.iter().enumerate() {
+            check_edges(&row.edges, index, count)?;
+        }
+        if last.has_no_edges() {
+            return Err(CheckError::NoEntry);
+        }
+        check_references(rows)?;
+        Ok(count)
+    }
+
+    /// True if [`Address::check`] finds no error and every row is a node.
+    pub fn is_valid(&self) -> bool {
+        self.check() == Ok(self.len())
+    }
+
+    /// The only sink, as `bind` needs it: the address must be valid and have exactly one.
+    pub fn single_sink(&self) -> Result<Xid, SinkError> {
+        let count = self.check()?;
+        if count < self.len() {
+            return Err(SinkError::Nat { row: count as u8 });
+        }
+        match self.sinks().count() {
+            1 => Ok(self.final_xid()),
+            count => Err(SinkError::Several { count: count as u8 }),
+        }
+    }
+
+    /// The rows to try from `node`, see [`candidate_edges`].
+    pub fn candidate_edges(&self, node: LastNode) -> Result<Targets, EdgesError> {
+        let no_such_node = EdgesError::NoSuchNode { row: node.to_byte() };
+        let row = node.edge_row(self.len()).ok_or(no_such_node)?;
+        candidate_edges(&self.rows[row].edges, node, self.len())
+    }
+}
+
+/// The rows to try from the last node of a packet, the only check of an address in flight.
+///
+/// `edges` is the edge field at `node` (of the last row for the entry node), `rows` the number of
+/// rows of the address. The result has at least one element.
+pub fn candidate_edges(edges: &Edges, node: LastNode, rows: usize) -> Result<Targets, EdgesError> {
+    let row = match node {
+        LastNode::Entry => rows.saturating_sub(1),
+        LastNode::Row(row) if usize::from(row) >= rows => {
+            return Err(EdgesError::NoSuchNode { row });
+        }
+        LastNode::Row(row) if usize::from(row) + 1 == rows => return Err(EdgesError::AtSink),
+        LastNode::Row(row) => usize::from(row),
+    };
+    check_edges(edges, row, rows)?;
+    let targets: Targets = edges.iter().map_while(|edge| edge.target()).collect();
+    match (targets.is_empty(), node) {
+        (false, _) => Ok(targets),
+        (true, LastNode::Entry) => Err(CheckError::NoEntry.into()),
+        (true, LastNode::Row(_)) => Err(EdgesError::AtSink),
+    }
+}
+
+/// The number of rows before the first nat row; no node may follow it.
+fn count_nodes(rows: &[Row]) -> Result<usize, CheckError> {
+    let count = rows.iter().take_while(|row| !row.xid.kind.is_nat()).count();
+    match rows[count..].iter().position(|row| !row.xid.kind.is_nat()) {
+        Some(behind) => Err(CheckError::NatMisplaced { row: (count + behind) as u8 }),
+        None => Ok(count),
+    }
+}
+
+/// Checks one edge field. The last row's edges are the entry node's and may lead to any row.
+fn check_edges(edges: &Edges, row: usize, rows: usize) -> Result<(), CheckError> {
+    let at = row as u8;
+    if let Some(edge) = edges.iter().position(|edge| edge.is_chosen()) {
+        return Err(CheckError::ChosenEdge { row: at, edge: edge as u8 });
+    }
+    let is_last = row + 1 == rows;
+    let mut ended = false;
+    for (edge, target) in (0u8..).zip(edges.iter().map(|edge| edge.target())) {
+        match target {
+            None => ended = true,
+            Some(_) if ended => return Err(CheckError::GapInEdges { row: at, edge }),
+            Some(target) if usize::from(target) >= rows => {
+                return Err(CheckError::EdgeOutOfRange { row: at, edge, target });
+            }
+            Some(target) if !is_last && target <= at => {
+                return Err(CheckError::NotTopological { row: at, edge, target });
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Every node needs an edge that leads to it. With edges in order this makes one component: the
+/// source of the edge is an earlier row, which needs one itself, down to the entry node.
+fn check_references(rows: &[Row]) -> Result<(), CheckError> {
+    let mut unreferenced = (1u16 << rows.len()) - 1;
+    for target in rows.iter().flat_map(|row| row.edges).filter_map(|edge| edge.target()) {
+        unreferenced &= !(1 << target);
+    }
+    match unreferenced {
+        0 => Ok(()),
+        rows => Err(CheckError::Unreferenced { row: rows.trailing_zeros() as u8 }),
+    }
+}

@@ -1,0 +1,429 @@
+//! The XIP header.
+//!
+//! Reference: Machado et al., "Linux XIA", §3; layout, checks and their order as in
+//! AltraMayor/XIA-for-Linux, `include/net/xia_dag.h` and `net/xia/xip`.
+//!
+//! ```text
+//!  0       1       2               4       5       6       7       8
+//! +-------+-------+---------------+-------+-------+-------+-------+
+//! |version| next  | payload       | hop   | num   | num   | last  |
+//! | = 1   | header| length        | limit | dst   | src   | node  |
+//! +-------+-------+---------------+-------+-------+-------+-------+
+//! | destination address: num_dst rows of 28 bytes                 |
+//! +---------------------------------------------------------------+
+//! | source address: num_src rows of 28 bytes (may be none)        |
+//! +---------------------------------------------------------------+
+//! | payload                                                       |
+//! +---------------------------------------------------------------+
+//! ```
+//!
+//! All numbers are in network byte order. There is no checksum and no fragmentation. The next
+//! header is 0 in Linux XIA, where the sink's principal defines the payload; it is not looked at.
+//! Forwarders change three things: the hop limit, the last node, and the chosen bit of the edges
+//! they take. [`XipPacket`] reads and changes a packet in place, [`XipRepr`] is a header as a value.
+
+use crate::dag::{
+    Address, Edge, Edges, EdgesError, LastNode, NO_EDGES, ROW_LEN, Row, Targets, check,
+};
+use crate::numbers::{DEFAULT_HOP_LIMIT, MAX_FAN_OUT, MAX_NODES, XIP_VERSION};
+use crate::xid::{XID_LEN, Xid};
+
+mod field {
+    use std::ops::Range;
+
+    pub(super) const VERSION: usize = 0;
+    pub(super) const NEXT_HEADER: usize = 1;
+    pub(super) const PAYLOAD_LEN: Range<usize> = 2..4;
+    pub(super) const HOP_LIMIT: usize = 4;
+    pub(super) const NUM_DST: usize = 5;
+    pub(super) const NUM_SRC: usize = 6;
+    pub(super) const LAST_NODE: usize = 7;
+    pub(super) const ROWS: usize = 8;
+}
+
+/// Length in bytes of the header without addresses.
+pub const FIXED_HEADER_LEN: usize = field::ROWS;
+
+/// Shortest header: one destination row, no source.
+pub const MIN_HEADER_LEN: usize = FIXED_HEADER_LEN + ROW_LEN;
+
+/// Longest header: nine rows in each address.
+pub const MAX_HEADER_LEN: usize = FIXED_HEADER_LEN + 2 * MAX_NODES * ROW_LEN;
+
+/// Why bytes are no XIP packet. The checks are made in the order of the variants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum HeaderError {
+    /// Shorter than the fixed part.
+    #[error("{len} bytes are too short for an XIP header, which has at least {FIXED_HEADER_LEN}")]
+    TooShort {
+        /// Bytes there are.
+        len: usize,
+    },
+    /// Not version 1.
+    #[error("the XIP version is {0}, only {XIP_VERSION} is known")]
+    Version(u8),
+    /// No destination, or more than nine rows.
+    #[error("the destination address has {0} rows, 1 to {MAX_NODES} are possible")]
+    DestinationRows(u8),
+    /// More than nine source rows.
+    #[error("the source address has {0} rows, at most {MAX_NODES} are possible")]
+    SourceRows(u8),
+    /// The last node is neither a destination row nor the entry node.
+    #[error("the last node is row {last_node} of a destination address with {rows} rows")]
+    LastNode {
+        /// Row in the header.
+        last_node: u8,
+        /// Rows of the destination address.
+        rows: u8,
+    },
+    /// The addresses are cut off.
+    #[error("the XIP header has {header_len} bytes, only {len} are there")]
+    HeaderCut {
+        /// Length that the header says it has.
+        header_len: usize,
+        /// Bytes there are.
+        len: usize,
+    },
+    /// The payload is cut off.
+    #[error("the XIP packet has {total_len} bytes, only {len} are there")]
+    PayloadCut {
+        /// Length of header and payload according to the header.
+        total_len: usize,
+        /// Bytes there are.
+        len: usize,
+    },
+}
+
+/// An XIP packet in a buffer that has passed the receive checks.
+///
+/// The buffer may be longer than the packet (Ethernet padding); [`total_len`](Self::total_len)
+/// says how long the packet is, and everything behind is ignored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct XipPacket<T: AsRef<[u8]>> {
+    buffer: T,
+}
+
+impl<T: AsRef<[u8]>> XipPacket<T> {
+    /// Makes the receive checks of XIP, in the order of [`HeaderError`].
+    ///
+    /// The rows are not looked at: a forwarder checks those that it uses, see
+    /// [`candidate_edges`](Self::candidate_edges).
+    pub fn new_checked(buffer: T) -> Result<XipPacket<T>, HeaderError> {
+        check_header(buffer.as_ref())?;
+        Ok(XipPacket { buffer })
+    }
+
+    /// The buffer, as it is now.
+    pub fn into_inner(self) -> T {
+        self.buffer
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.buffer.as_ref()
+    }
+
+    /// The next header field; 0 unless the sender has its own ideas.
+    pub fn next_header(&self) -> u8 {
+        self.bytes()[field::NEXT_HEADER]
+    }
+
+    /// Length of the payload in bytes.
+    pub fn payload_len(&self) -> u16 {
+        payload_len(self.bytes())
+    }
+
+    /// How many more times the packet may be forwarded.
+    pub fn hop_limit(&self) -> u8 {
+        self.bytes()[field::HOP_LIMIT]
+    }
+
+    /// Number of rows of the destination address, 1 to 9.
+    pub fn destination_rows(&self) -> usize {
+        usize::from(self.bytes()[field::NUM_DST])
+    }
+
+    /// Number of rows of the source address, 0 to 9.
+    pub fn source_rows(&self) -> usize {
+        usize::from(self.bytes()[field::NUM_SRC])
+    }
+
+    /// The last reached node of the destination address.
+    pub fn last_node(&self) -> LastNode {
+        LastNode::from_byte(self.bytes()[field::LAST_NODE])
+    }
+
+    /// Length in bytes of the header, addresses included.
+    pub fn header_len(&self) -> usize {
+        header_len(self.bytes())
+    }
+
+    /// Length in bytes of header and payload, without what the link has added.
+    pub fn total_len(&self) -> usize {
+        self.header_len() + usize::from(self.payload_len())
+    }
+
+    /// The packet without what the link has added.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes()[..self.total_len()]
+    }
+
+    /// The payload, for the sink's principal to read.
+    pub fn payload(&self) -> &[u8] {
+        &self.bytes()[self.header_len()..self.total_len()]
+    }
+
+    /// The rows of the destination address as bytes.
+    pub fn destination_bytes(&self) -> &[u8] {
+        &self.bytes()[field::ROWS..row_offset(self.destination_rows())]
+    }
+
+    /// The rows of the source address as bytes; none if the packet has no source.
+    pub fn source_bytes(&self) -> &[u8] {
+        &self.bytes()[row_offset(self.destination_rows())..self.header_len()]
+    }
+
+    /// The destination address, unchecked.
+    pub fn destination(&self) -> Address {
+        Address::from_bytes(self.destination_bytes())
+            .expect("the receive checks let only 1 to 9 destination rows pass")
+    }
+
+    /// The source address, unchecked; `None` if the packet has none.
+    pub fn source(&self) -> Option<Address> {
+        Address::from_bytes(self.source_bytes()).ok()
+    }
+
+    /// Row `index` of the destination address.
+    pub fn destination_row(&self, index: usize) -> Option<Row> {
+        self.destination_bytes().as_chunks::<ROW_LEN>().0.get(index).map(Row::from_bytes)
+    }
+
+    /// The XID in row `index` of the destination address.
+    pub fn destination_xid(&self, index: usize) -> Option<Xid> {
+        self.destination_row(index).map(|row| row.xid)
+    }
+
+    /// True if row `index` of the destination address is a sink: the last one, or without edges.
+    pub fn is_sink(&self, index: usize) -> bool {
+        index + 1 == self.destination_rows()
+            || self.destination_row(index).is_some_and(|row| row.has_no_edges())
+    }
+
+    /// The rows to try next, in order of priority; checks the edges at the last node.
+    ///
+    /// Element `i` is edge `i`; there is at least one. An error means that the packet cannot be
+    /// forwarded by anyone.
+    pub fn candidate_edges(&self) -> Result<Targets, EdgesError> {
+        let node = self.last_node();
+        let edges = self.edge_offset().map_or(NO_EDGES, |offset| self.edges_at(offset));
+        check::candidate_edges(&edges, node, self.destination_rows())
+    }
+
+    fn edges_at(&self, offset: usize) -> Edges {
+        std::array::from_fn(|edge| Edge::from_byte(self.bytes()[offset + edge]))
+    }
+
+    /// Where in the buffer the edges of the last node are.
+    fn edge_offset(&self) -> Option<usize> {
+        let row = self.last_node().edge_row(self.destination_rows())?;
+        Some(row_offset(row) + XID_LEN)
+    }
+}
+
+impl<T: AsRef<[u8]> + AsMut<[u8]>> XipPacket<T> {
+    /// Sets how many more times the packet may be forwarded.
+    pub fn set_hop_limit(&mut self, hop_limit: u8) {
+        self.buffer.as_mut()[field::HOP_LIMIT] = hop_limit;
+    }
+
+    /// Sets the last node; false, and no change, if the destination has no such node.
+    #[must_use]
+    pub fn set_last_node(&mut self, node: LastNode) -> bool {
+        let exists = node.edge_row(self.destination_rows()).is_some();
+        if exists {
+            self.buffer.as_mut()[field::LAST_NODE] = node.to_byte();
+        }
+        exists
+    }
+
+    /// Marks edge `edge` (0 to 3) of the last node as chosen; returns the row it leads to. `None`,
+    /// and no change, if there is no such edge.
+    pub fn mark_edge(&mut self, edge: usize) -> Option<u8> {
+        if edge >= MAX_FAN_OUT {
+            return None;
+        }
+        let at = self.edge_offset()? + edge;
+        let found = Edge::from_byte(self.bytes()[at]);
+        let target = found.target().filter(|row| usize::from(*row) < self.destination_rows())?;
+        self.buffer.as_mut()[at] = found.chosen().to_byte();
+        Some(target)
+    }
+
+    /// Goes along edge `edge` (0 to 3) of the last node: marks it as chosen and makes its target
+    /// the last node. Returns that row; `None`, and no change, if there is no such edge.
+    pub fn take_edge(&mut self, edge: usize) -> Option<u8> {
+        let target = self.mark_edge(edge)?;
+        self.buffer.as_mut()[field::LAST_NODE] = target;
+        Some(target)
+    }
+
+    /// The payload, to be changed in place.
+    pub fn payload_mut(&mut self) -> &mut [u8] {
+        let payload = self.header_len()..self.total_len();
+        &mut self.buffer.as_mut()[payload]
+    }
+}
+
+fn row_offset(row: usize) -> usize {
+    field::ROWS + row * ROW_LEN
+}
+
+/// `bytes` must hold the fixed part, as everywhere below.
+fn payload_len(bytes: &[u8]) -> u16 {
+    let field = &bytes[field::PAYLOAD_LEN];
+    u16::from_be_bytes([field[0], field[1]])
+}
+
+fn header_len(bytes: &[u8]) -> usize {
+    row_offset(usize::from(bytes[field::NUM_DST]) + usize::from(bytes[field::NUM_SRC]))
+}
+
+fn check_header(bytes: &[u8]) -> Result<(), HeaderError> {
+    let len = bytes.len();
+    if len < FIXED_HEADER_LEN {
+        return Err(HeaderError::TooShort { len });
+    }
+    check_fixed_part(bytes)?;
+    let header_len = header_len(bytes);
+    if len < header_len {
+        return Err(HeaderError::HeaderCut { header_len, len });
+    }
+    let total_len = header_len + usize::from(payload_len(bytes));
+    if len < total_len {
+        return Err(HeaderError::PayloadCut { total_len, len });
+    }
+    Ok(())
+}
+
+fn check_fixed_part(bytes: &[u8]) -> Result<(), HeaderError> {
+    let version = bytes[field::VERSION];
+    let (rows, source_rows) = (bytes[field::NUM_DST], bytes[field::NUM_SRC]);
+    let last_node = bytes[field::LAST_NODE];
+    if version != XIP_VERSION {
+        return Err(HeaderError::Version(version));
+    }
+    if rows == 0 || usize::from(rows) > MAX_NODES {
+        return Err(HeaderError::DestinationRows(rows));
+    }
+    if usize::from(source_rows) > MAX_NODES {
+        return Err(HeaderError::SourceRows(source_rows));
+    }
+    if last_node >= rows && last_node != LastNode::ENTRY_BYTE {
+        return Err(HeaderError::LastNode { last_node, rows });
+    }
+    Ok(())
+}
+
+/// Why a header cannot be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum EmitError {
+    /// The buffer is too short.
+    #[error("the XIP header needs {header_len} bytes, the buffer has {len}")]
+    BufferTooShort {
+        /// Length of the header.
+        header_len: usize,
+        /// Length of the buffer.
+        len: usize,
+    },
+    /// The destination has no such node.
+    #[error("the last node is row {last_node} of a destination address with {rows} rows")]
+    LastNode {
+        /// Row of [`XipRepr::last_node`].
+        last_node: u8,
+        /// Rows of the destination address.
+        rows: usize,
+    },
+}
+
+/// An XIP header as a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct XipRepr {
+    /// The next header field, 0 in Linux XIA.
+    pub next_header: u8,
+    /// Length of the payload in bytes.
+    pub payload_len: u16,
+    /// How many more times the packet may be forwarded.
+    pub hop_limit: u8,
+    /// The last reached node of the destination.
+    pub last_node: LastNode,
+    /// Where the packet goes.
+    pub destination: Address,
+    /// Where an answer goes; `None` if the sender wants none.
+    pub source: Option<Address>,
+}
+
+impl XipRepr {
+    /// The header of a new packet: default hop limit, at the entry node.
+    pub fn new(destination: Address, source: Option<Address>, payload_len: u16) -> XipRepr {
+        XipRepr {
+            next_header: 0,
+            payload_len,
+            hop_limit: DEFAULT_HOP_LIMIT,
+            last_node: LastNode::Entry,
+            destination,
+            source,
+        }
+    }
+
+    /// Reads the header of a packet.
+    pub fn parse<T: AsRef<[u8]>>(packet: &XipPacket<T>) -> XipRepr {
+        XipRepr {
+            next_header: packet.next_header(),
+            payload_len: packet.payload_len(),
+            hop_limit: packet.hop_limit(),
+            last_node: packet.last_node(),
+            destination: packet.destination(),
+            source: packet.source(),
+        }
+    }
+
+    /// Length in bytes of the header.
+    pub fn buffer_len(&self) -> usize {
+        row_offset(self.destination.len() + self.source_rows())
+    }
+
+    /// Writes the header to the front of `buffer`; the payload has its place behind it.
+    ///
+    /// Changes nothing if there is an error.
+    pub fn emit(&self, buffer: &mut [u8]) -> Result<(), EmitError> {
+        let (header_len, len) = (self.buffer_len(), buffer.len());
+        if self.last_node.edge_row(self.destination.len()).is_none() {
+            let (last_node, rows) = (self.last_node.to_byte(), self.destination.len());
+            return Err(EmitError::LastNode { last_node, rows });
+        }
+        let too_short = EmitError::BufferTooShort { header_len, len };
+        let header = buffer.get_mut(..header_len).ok_or(too_short)?;
+        let (fixed, rows) = header.split_at_mut(field::ROWS);
+        self.emit_fixed_part(fixed);
+        let (destination, source) = rows.split_at_mut(self.destination.wire_len());
+        self.destination.emit(destination).ok_or(too_short)?;
+        if let Some(address) = &self.source {
+            address.emit(source).ok_or(too_short)?;
+        }
+        Ok(())
+    }
+
+    fn emit_fixed_part(&self, fixed: &mut [u8]) {
+        fixed[field::VERSION] = XIP_VERSION;
+        fixed[field::NEXT_HEADER] = self.next_header;
+        fixed[field::PAYLOAD_LEN].copy_from_slice(&self.payload_len.to_be_bytes());
+        fixed[field::HOP_LIMIT] = self.hop_limit;
+        fixed[field::NUM_DST] = self.destination.len() as u8;
+        fixed[field::NUM_SRC] = self.source_rows() as u8;
+        fixed[field::LAST_NODE] = self.last_node.to_byte();
+    }
+
+    fn source_rows(&self) -> usize {
+        self.source.as_ref().map_or(0, Address::len)
+    }
+}
