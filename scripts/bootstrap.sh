@@ -89,6 +89,7 @@ rust_is_there() {
 }
 
 # Has rustup fetch the pinned toolchain with the linters, unless it is installed already.
+# No self-update: a rustup that came as a package belongs to the package manager.
 install_toolchain() {
     local toolchain=${RUSTUP_TOOLCHAIN:-$wanted} parts
     parts=$(rustup component list --toolchain "$toolchain" 2>/dev/null || true)
@@ -98,7 +99,7 @@ install_toolchain() {
         return
     fi
     say "installing Rust $toolchain with rustup"
-    rustup toolchain install "$toolchain" --profile minimal -c clippy -c rustfmt >&2 ||
+    rustup toolchain install "$toolchain" --no-self-update --profile minimal -c clippy -c rustfmt >&2 ||
         die "rustup could not install Rust $toolchain: see above"
 }
 

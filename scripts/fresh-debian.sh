@@ -11,7 +11,7 @@
 #   COMMAND   make targets to run, default: demo test
 # environment:
 #   MIRROR       the archive (default: where this host's apt gets its own release from)
-#   COMPONENTS   of the archive, default: main (Ubuntu needs main,universe)
+#   ARCHIVE_PARTS  components of the archive, default: main (Ubuntu needs main,universe)
 #   TOOLCHAIN    host: give this host's Rust to the new system; none: let it find its own.
 #                Default: host for bookworm, which has no rustup package, otherwise none
 #   http_proxy, https_proxy, no_proxy, SSL_CERT_FILE    are handed on
@@ -84,7 +84,7 @@ inside() {
     local root=$1 target=$2
     local begin status=0
     echo "== a fresh $SUITE for make $target"
-    debootstrap --variant=minbase --include=make --components="$COMPONENTS" "$SUITE" "$root" "$MIRROR" >"$root.log" 2>&1 || {
+    debootstrap --variant=minbase --include=make --components="$ARCHIVE_PARTS" "$SUITE" "$root" "$MIRROR" >"$root.log" 2>&1 || {
         tail -n 20 "$root.log" >&2
         die "debootstrap failed"
     }
@@ -128,8 +128,8 @@ case $SUITE in
 bookworm) TOOLCHAIN=${TOOLCHAIN:-host} ;;
 *) TOOLCHAIN=${TOOLCHAIN:-none} ;;
 esac
-COMPONENTS=${COMPONENTS:-main}
-export SUITE MIRROR COMPONENTS TOOLCHAIN
+ARCHIVE_PARTS=${ARCHIVE_PARTS:-main}
+export SUITE MIRROR ARCHIVE_PARTS TOOLCHAIN
 
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/weft-fresh.XXXXXX")
 trap 'rm -rf --one-file-system "$work"' EXIT
