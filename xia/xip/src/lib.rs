@@ -1,10 +1,13 @@
 //! XIP: header, DAG addresses, forwarding, and what principals share.
 
 pub mod dag;
+pub mod forward;
 pub mod header;
 pub mod numbers;
+pub mod principal;
 pub mod principal_map;
 pub mod text;
+pub mod words;
 pub mod xid;
 
 pub use dag::{

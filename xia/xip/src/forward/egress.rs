@@ -1,0 +1,73 @@
+//! The ports that packets leave by: what has to be known of each to put a packet on its link.
+
+use std::collections::BTreeMap;
+
+use weft_base::{LinkAddress, Packet, PortId};
+
+use super::DropReason;
+use crate::numbers::ETHERTYPE_XIP;
+
+const ETHERNET_HEADER_LEN: usize = 14;
+
+/// How a port wants its packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// Behind an Ethernet header with this source address.
+    Ethernet {
+        /// The interface's own address.
+        mac: [u8; 6],
+    },
+    /// As they are; the port knows what to put around them (UDP tunnels).
+    Bare,
+}
+
+/// What the forwarder knows of a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Egress {
+    /// How packets are put on the link.
+    pub framing: Framing,
+    /// The longest XIP packet that the link takes, in bytes.
+    pub mtu: usize,
+}
+
+/// All ports that are open.
+#[derive(Debug, Default)]
+pub(super) struct EgressTable {
+    ports: BTreeMap<PortId, Egress>,
+}
+
+impl EgressTable {
+    pub(super) fn insert(&mut self, port: PortId, egress: Egress) {
+        self.ports.insert(port, egress);
+    }
+
+    pub(super) fn remove(&mut self, port: PortId) {
+        self.ports.remove(&port);
+    }
+
+    /// Puts the link header of `port` in front of an XIP packet that goes to neighbour `link`.
+    pub(super) fn frame(
+        &self,
+        port: PortId,
+        link: LinkAddress,
+        packet: &mut Packet,
+    ) -> Result<(), DropReason> {
+        let egress = self.ports.get(&port).ok_or(DropReason::PortGone)?;
+        if packet.len() > egress.mtu {
+            return Err(DropReason::TooBig);
+        }
+        packet.meta.link = link;
+        match (egress.framing, link) {
+            (Framing::Bare, _) => Ok(()),
+            (Framing::Ethernet { mac }, LinkAddress::Mac(to)) => {
+                let header = packet.push_front(ETHERNET_HEADER_LEN);
+                header[..6].copy_from_slice(&to);
+                header[6..12].copy_from_slice(&mac);
+                header[12..].copy_from_slice(&ETHERTYPE_XIP.to_be_bytes());
+                Ok(())
+            }
+            // A principal named a neighbour that cannot be on this kind of link.
+            (Framing::Ethernet { .. }, _) => Err(DropReason::PortGone),
+        }
+    }
+}

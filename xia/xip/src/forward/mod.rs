@@ -1,0 +1,387 @@
+//! Forwarding of XIP packets: the walk through the destination address.
+//!
+//! Reference: Machado et al., "Linux XIA", §3 (traversal, `LastNode`), §4.2.1 and Figure 2 (routing
+//! algorithm, routing redirects), §5.3 (multicast by redirects of several link identifiers).
+//!
+//! At the last node reached, the edges are tried in order. For each, the principal of the XID it
+//! leads to is asked, over as many redirects as it takes: *unknown* tries the next edge; *this
+//! node* marks the edge as chosen and goes on from there, or delivers if it is the sink; *a next
+//! hop* sends the packet with its address unchanged, so the next router takes the same decision
+//! with its own tables; *branches* do each of these with a copy. When no edge leads on, the packet
+//! is dropped; every drop has a [`DropReason`].
+//!
+//! The forwarder is a packet engine: packets in, [`Verdict`]s out, no I/O. What bounds the work a
+//! packet can cause: a walk visits each row at most once, a chain of redirects is at most
+//! [`Limits::redirects`] long, and one packet is copied at most [`Limits::copies`] times.
+//!
+//! The way of a packet: [`Forwarder::route`] → `walk` (one last node) → `resolve` (one XID) →
+//! `depart` (hop limit, link header) or [`Verdict::Deliver`].
+
+mod egress;
+mod reasons;
+mod resolve;
+#[cfg(test)]
+mod tests;
+mod trace;
+
+use std::collections::BTreeMap;
+
+use weft_base::{Counters, Instant, Packet, PortId};
+
+pub use egress::{Egress, Framing};
+pub use reasons::DropReason;
+pub use resolve::MAX_REDIRECTS;
+pub use trace::{PacketId, Step, Tracer, Visit};
+
+use crate::dag::EdgesError;
+use crate::header::XipPacket;
+use crate::principal::{Branch, NextHop, Principal, SocketId};
+use crate::{Xid, XidType};
+use egress::EgressTable;
+use resolve::{Chain, Outcome};
+
+/// Bounds on the work that one packet can cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Longest chain of redirects, 1 to [`MAX_REDIRECTS`].
+    pub redirects: usize,
+    /// Most packets that may leave for one that came, 1 or more. A zFilter with all bits set
+    /// matches every link identifier; this is what keeps it from being an amplifier.
+    pub copies: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { redirects: 8, copies: 64 }
+    }
+}
+
+/// What is to be done with a packet.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Send it; the link header is in place.
+    Transmit {
+        /// Out of which port.
+        port: PortId,
+        /// What, with the neighbour's address in its metadata.
+        packet: Packet,
+    },
+    /// Give it to an application.
+    Deliver {
+        /// Which socket.
+        socket: SocketId,
+        /// The whole XIP packet, its last node at the sink.
+        packet: Packet,
+    },
+}
+
+weft_base::reasons! {
+    /// What the forwarder did with packets, besides dropping them.
+    pub enum Activity {
+        Received = "received", "packets that came in on a port";
+        Originated = "originated", "packets that applications of this node sent";
+        Forwarded = "forwarded", "packets sent out of a port, copies included";
+        Delivered = "delivered", "packets handed to applications of this node";
+        Copied = "copied", "copies made for packets that go several ways at once";
+        Redirected = "redirected", "look-ups answered by another XID to look up";
+    }
+}
+
+/// Routes XIP packets by means of the principals that are loaded.
+#[derive(Default)]
+pub struct Forwarder {
+    principals: BTreeMap<XidType, Box<dyn Principal>>,
+    egress: EgressTable,
+    limits: Limits,
+    tracer: Tracer,
+    activity: Counters<Activity>,
+    drops: Counters<DropReason>,
+    /// Packets of the current walk that still have to be routed: copies that go on through a node.
+    pending: Vec<Packet>,
+    /// Branches of the look-up in progress, kept to reuse its memory.
+    branches: Vec<Branch>,
+}
+
+/// What stays the same for a packet and all its copies.
+struct Trip {
+    /// Came in on a port, so that sending it on costs a hop.
+    received: bool,
+    /// Copies that may still be made.
+    copies_left: usize,
+}
+
+/// The edge that a packet is about to take.
+#[derive(Clone, Copy)]
+struct EdgeAhead {
+    slot: u8,
+    is_sink: bool,
+}
+
+impl Forwarder {
+    /// A forwarder without principals and ports: it drops everything, which is valid.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        let limits = Limits {
+            redirects: limits.redirects.clamp(1, MAX_REDIRECTS),
+            copies: limits.copies.max(1),
+        };
+        Self { limits, ..Self::default() }
+    }
+
+    /// Loads a principal; returns the one of the same type that it replaces.
+    pub fn add_principal(&mut self, principal: Box<dyn Principal>) -> Option<Box<dyn Principal>> {
+        self.principals.insert(principal.kind(), principal)
+    }
+
+    /// Unloads the principal of type `kind`.
+    pub fn remove_principal(&mut self, kind: XidType) -> Option<Box<dyn Principal>> {
+        self.principals.remove(&kind)
+    }
+
+    /// The principal of type `kind`.
+    #[must_use]
+    pub fn principal(&self, kind: XidType) -> Option<&dyn Principal> {
+        self.principals.get(&kind).map(AsRef::as_ref)
+    }
+
+    /// The principal of type `kind`, to be changed.
+    pub fn principal_mut(&mut self, kind: XidType) -> Option<&mut (dyn Principal + 'static)> {
+        self.principals.get_mut(&kind).map(AsMut::as_mut)
+    }
+
+    /// The types of all principals that are loaded, in order.
+    pub fn kinds(&self) -> impl Iterator<Item = XidType> + '_ {
+        self.principals.keys().copied()
+    }
+
+    /// Makes a port known that packets may leave by.
+    pub fn add_port(&mut self, port: PortId, egress: Egress) {
+        self.egress.insert(port, egress);
+    }
+
+    /// Forgets a port; packets to it are dropped and counted.
+    pub fn remove_port(&mut self, port: PortId) {
+        self.egress.remove(port);
+    }
+
+    /// What was done with packets so far.
+    #[must_use]
+    pub fn activity(&self) -> &Counters<Activity> {
+        &self.activity
+    }
+
+    /// Why packets were dropped so far.
+    #[must_use]
+    pub fn drops(&self) -> &Counters<DropReason> {
+        &self.drops
+    }
+
+    /// The record of what happened to packets.
+    pub fn tracer(&mut self) -> &mut Tracer {
+        &mut self.tracer
+    }
+
+    /// Routes a packet that begins with its XIP header: received on `packet.meta.port`, or made on
+    /// this node if that is [`PortId::NONE`]. Surplus bytes behind the payload are cut off.
+    pub fn route(&mut self, now: Instant, mut packet: Packet, out: &mut Vec<Verdict>) {
+        let from = packet.meta.port;
+        let received = from != PortId::NONE;
+        self.activity.add(if received { Activity::Received } else { Activity::Originated }, 1);
+        let Ok(view) = XipPacket::new_checked(packet.bytes()) else {
+            self.drops.add(DropReason::Malformed, 1);
+            return;
+        };
+        self.tracer.begin(now, from, &view);
+        let len = view.total_len();
+        packet.truncate(len);
+        let mut trip = Trip { received, copies_left: self.limits.copies };
+        self.pending.push(packet);
+        while let Some(packet) = self.pending.pop() {
+            self.walk(packet, &mut trip, out);
+        }
+    }
+
+    /// Takes the packet on from its last node, until it leaves, is delivered or is dropped. Ends,
+    /// because each node passed lies in a higher row than the one before.
+    fn walk(&mut self, mut packet: Packet, trip: &mut Trip, out: &mut Vec<Verdict>) {
+        loop {
+            match self.step(packet, trip, out) {
+                Some(passed) => packet = passed,
+                None => return,
+            }
+        }
+    }
+
+    /// Tries the edges of the last node in order. Returns the packet if it passed through a node
+    /// and has to go on from there.
+    fn step(&mut self, packet: Packet, trip: &mut Trip, out: &mut Vec<Verdict>) -> Option<Packet> {
+        let Ok(view) = XipPacket::new_checked(packet.bytes()) else {
+            return self.drop_packet(DropReason::Malformed);
+        };
+        let last_node = view.last_node();
+        self.tracer.step(|| Step::At(last_node));
+        let targets = match view.candidate_edges() {
+            Ok(targets) => targets,
+            Err(EdgesError::AtSink) => return self.drop_packet(DropReason::AtSink),
+            Err(_) => return self.drop_packet(DropReason::MalformedEdges),
+        };
+        let mut failure = DropReason::Unreachable;
+        for (slot, row) in (0u8..).zip(targets) {
+            let row = usize::from(row);
+            let Some(xid) = view.destination_xid(row) else { continue };
+            let edge = EdgeAhead { slot, is_sink: view.is_sink(row) };
+            self.tracer.step(|| Step::Edge { slot, xid });
+            match self.resolve(xid, &mut Chain::new()) {
+                Outcome::NextEdge(reason) => failure = reason,
+                outcome => return self.act(packet, edge, outcome, trip, out),
+            }
+        }
+        self.drop_packet(failure)
+    }
+
+    /// Does with the packet what the look-up of an edge has come to.
+    fn act(
+        &mut self,
+        packet: Packet,
+        edge: EdgeAhead,
+        outcome: Outcome,
+        trip: &mut Trip,
+        out: &mut Vec<Verdict>,
+    ) -> Option<Packet> {
+        match outcome {
+            Outcome::NextEdge(reason) | Outcome::Drop(reason) => self.drop_packet(reason),
+            Outcome::Through if edge.is_sink => self.drop_packet(DropReason::NotASink),
+            Outcome::Through => self.take_edge(packet, edge),
+            Outcome::Deliver(_) if !edge.is_sink => self.drop_packet(DropReason::NotPassable),
+            Outcome::Deliver(socket) => {
+                let packet = self.take_edge(packet, edge)?;
+                self.tracer.step(|| Step::Delivered(socket));
+                self.activity.add(Activity::Delivered, 1);
+                out.push(Verdict::Deliver { socket, packet });
+                None
+            }
+            Outcome::Forward(hop) => self.depart(packet, hop, trip, out),
+            Outcome::Branches(chain, branches) => {
+                self.branch(packet, edge, &chain, branches, trip, out);
+                None
+            }
+        }
+    }
+
+    /// Sends a copy of the packet each of several ways.
+    fn branch(
+        &mut self,
+        packet: Packet,
+        edge: EdgeAhead,
+        chain: &Chain,
+        branches: Vec<Branch>,
+        trip: &mut Trip,
+        out: &mut Vec<Verdict>,
+    ) {
+        let last = branches.len().saturating_sub(1);
+        let mut original = Some(packet);
+        for (index, branch) in branches.iter().enumerate() {
+            if trip.copies_left == 0 {
+                self.drops.add(DropReason::CopyLimit, (branches.len() - index) as u64);
+                self.tracer.step(|| Step::Dropped(DropReason::CopyLimit));
+                break;
+            }
+            trip.copies_left -= 1;
+            let copy = if index == last { original.take() } else { self.copy(original.as_ref()) };
+            let Some(copy) = copy else { break };
+            self.tracer.step(|| Step::Copied { to: branch.target() });
+            self.follow(copy, edge, *branch, chain, trip, out);
+        }
+        // The list goes back for the next packet to use its memory.
+        self.branches = branches;
+    }
+
+    /// Takes one of several ways.
+    fn follow(
+        &mut self,
+        packet: Packet,
+        edge: EdgeAhead,
+        branch: Branch,
+        chain: &Chain,
+        trip: &mut Trip,
+        out: &mut Vec<Verdict>,
+    ) {
+        let outcome = match branch {
+            Branch::Through => Outcome::Through,
+            Branch::To(xid) => match self.resolve(xid, &mut chain.clone()) {
+                Outcome::NextEdge(DropReason::Unreachable) => {
+                    Outcome::Drop(DropReason::BranchUnreachable)
+                }
+                outcome => outcome,
+            },
+        };
+        if let Some(passed) = self.act(packet, edge, outcome, trip, out) {
+            self.pending.push(passed);
+        }
+    }
+
+    fn copy(&mut self, packet: Option<&Packet>) -> Option<Packet> {
+        self.activity.add(Activity::Copied, 1);
+        packet.map(Packet::duplicate)
+    }
+
+    /// Marks the edge as chosen and makes its target the last node.
+    fn take_edge(&mut self, mut packet: Packet, edge: EdgeAhead) -> Option<Packet> {
+        let taken = XipPacket::new_checked(packet.bytes_mut())
+            .ok()
+            .and_then(|mut view| view.take_edge(usize::from(edge.slot)));
+        match taken {
+            Some(_) => Some(packet),
+            None => self.drop_packet(DropReason::MalformedEdges),
+        }
+    }
+
+    /// Sends the packet to a neighbour.
+    fn depart(
+        &mut self,
+        mut packet: Packet,
+        hop: NextHop,
+        trip: &Trip,
+        out: &mut Vec<Verdict>,
+    ) -> Option<Packet> {
+        if let Err(reason) = spend_hop(&mut packet, trip.received)
+            .and_then(|()| self.egress.frame(hop.port, hop.link, &mut packet))
+        {
+            return self.drop_packet(reason);
+        }
+        self.tracer.step(|| Step::Sent { port: hop.port, link: hop.link });
+        self.activity.add(Activity::Forwarded, 1);
+        out.push(Verdict::Transmit { port: hop.port, packet });
+        None
+    }
+
+    /// Counts a drop; the packet goes out of scope at the caller.
+    fn drop_packet(&mut self, reason: DropReason) -> Option<Packet> {
+        self.drops.add(reason, 1);
+        self.tracer.step(|| Step::Dropped(reason));
+        None
+    }
+}
+
+/// Checks the hop limit, and takes one off if the packet came from another node.
+fn spend_hop(packet: &mut Packet, received: bool) -> Result<(), DropReason> {
+    let mut view = XipPacket::new_checked(packet.bytes_mut()).map_err(|_| DropReason::Malformed)?;
+    match view.hop_limit() {
+        0 => Err(DropReason::HopLimit),
+        limit => {
+            view.set_hop_limit(limit - u8::from(received));
+            Ok(())
+        }
+    }
+}
+
+impl Branch {
+    /// The XID that this branch goes to; `None` if it goes on through the node.
+    #[must_use]
+    pub fn target(&self) -> Option<Xid> {
+        match self {
+            Self::Through => None,
+            Self::To(xid) => Some(*xid),
+        }
+    }
+}

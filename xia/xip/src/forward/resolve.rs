@@ -1,0 +1,73 @@
+//! From an XID to a decision, over redirects.
+//!
+//! Reference: Machado et al., "Linux XIA", §4.2.1. Linux XIA follows one redirect per edge and treats
+//! a second one as a loop; here a chain may be longer, and a loop is recognised by an XID that
+//! comes up twice. A chain that fails counts as "unknown": the next edge is tried.
+
+use arrayvec::ArrayVec;
+
+use super::{Activity, DropReason, Forwarder, Step};
+use crate::Xid;
+use crate::principal::{Answer, Branch, NextHop, SocketId};
+
+/// The most redirects that can be configured for one look-up.
+pub const MAX_REDIRECTS: usize = 16;
+
+/// The XIDs that a look-up has gone through; the first is the edge's own.
+pub(super) type Chain = ArrayVec<Xid, { MAX_REDIRECTS + 1 }>;
+
+/// What a look-up has come to.
+pub(super) enum Outcome {
+    /// Nothing, for this reason.
+    NextEdge(DropReason),
+    /// The XID is this node.
+    Through,
+    /// The XID is a socket.
+    Deliver(SocketId),
+    /// The XID is reached over this neighbour.
+    Forward(NextHop),
+    /// Several ways; the chain is how the look-up came to them.
+    Branches(Chain, Vec<Branch>),
+    /// The packet must not go on.
+    Drop(DropReason),
+}
+
+impl Forwarder {
+    /// Looks up `xid`, to which the XIDs in `chain` were redirected.
+    pub(super) fn resolve(&mut self, mut xid: Xid, chain: &mut Chain) -> Outcome {
+        loop {
+            if chain.contains(&xid) {
+                return Outcome::NextEdge(DropReason::RedirectLoop);
+            }
+            if chain.len() > self.limits.redirects || chain.try_push(xid).is_err() {
+                return Outcome::NextEdge(DropReason::RedirectDepth);
+            }
+            match self.ask(&xid) {
+                Answer::Unknown => return Outcome::NextEdge(DropReason::Unreachable),
+                Answer::Redirect(to) => {
+                    self.activity.add(Activity::Redirected, 1);
+                    xid = to;
+                }
+                Answer::Through => return Outcome::Through,
+                Answer::Deliver(socket) => return Outcome::Deliver(socket),
+                Answer::Forward(hop) => return Outcome::Forward(hop),
+                Answer::Branches => {
+                    return Outcome::Branches(chain.clone(), std::mem::take(&mut self.branches));
+                }
+                Answer::Refuse(reason) => return Outcome::Drop(reason),
+            }
+        }
+    }
+
+    /// Asks the principal of `xid`. An unknown type is an unknown XID.
+    fn ask(&mut self, xid: &Xid) -> Answer {
+        self.branches.clear();
+        let Some(principal) = self.principals.get(&xid.kind) else {
+            self.tracer.step(|| Step::NoPrincipal(*xid));
+            return Answer::Unknown;
+        };
+        let answer = principal.lookup(xid, &mut self.branches);
+        self.tracer.step(|| Step::Asked { xid: *xid, answer });
+        answer
+    }
+}

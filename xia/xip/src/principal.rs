@@ -1,0 +1,225 @@
+//! What a principal is to XIP: one small interface.
+//!
+//! Reference: Machado et al., "Linux XIA", §3 (principals), §4.1 (no static dependencies between
+//! principals) and §4.2.1 (routing redirects).
+//!
+//! A principal gives meaning to XIDs of one type. XIP asks it [`Principal::lookup`] for each edge it
+//! considers; the answer is a next hop, "that is this node", "look that other XID up instead", or
+//! "unknown, try the next edge". A principal never calls another one: a redirect names an XID, and
+//! whoever is loaded for its type answers for it. So every set of principals works, the empty one
+//! included, and each can be added and removed while packets flow.
+//!
+//! The control part — neighbour discovery, tunnels — has the form of a component: time and inputs go
+//! in, outputs come out ([`Input`], [`Output`]).
+
+use serde_json::Value;
+use weft_base::{Instant, LinkAddress, Packet, PortId, Token};
+use weft_port::{PortInfo, PortSpec};
+use weft_runtime::Level;
+
+use crate::forward::DropReason;
+use crate::words::WordError;
+use crate::{Xid, XidType};
+
+/// A principal of XIA; see the module's text.
+pub trait Principal {
+    /// The type of XIDs that it answers for. Never changes.
+    fn kind(&self) -> XidType;
+
+    /// What to do with a packet whose next edge leads to `xid` (whose type is [`Principal::kind`]).
+    ///
+    /// Called for every packet: no allocation, no search that grows with the table. For
+    /// [`Answer::Branches`] the branches are pushed to `branches`, which is empty before.
+    fn lookup(&self, xid: &Xid, branches: &mut Vec<Branch>) -> Answer;
+
+    /// Takes an input for the control part.
+    fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
+        let _ = (now, input, out);
+    }
+
+    /// When [`Input::Tick`] must come at the latest; `None` if never.
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    /// Adds or changes something: the words of one configuration statement or of one live command,
+    /// such as `route ad-… via hid-…`. Nothing is changed when an error is returned.
+    ///
+    /// # Errors
+    /// Says which word is wrong and what would be right.
+    fn set(&mut self, now: Instant, words: &[&str], out: &mut Vec<Output>)
+    -> Result<(), WordError>;
+
+    /// Removes what the same words would have set.
+    ///
+    /// # Errors
+    /// Says which word is wrong, or that there is no such thing.
+    fn delete(
+        &mut self,
+        now: Instant,
+        words: &[&str],
+        out: &mut Vec<Output>,
+    ) -> Result<(), WordError>;
+
+    /// Tables and counters for people and programs: a JSON object whose lists are sorted.
+    fn show(&self) -> Value;
+
+    /// The XIDs of this principal that are this node, in order.
+    fn locals(&self) -> Vec<Xid> {
+        Vec::new()
+    }
+
+    /// Makes packets to the sink `xid` go to `socket`.
+    ///
+    /// # Errors
+    /// The principal has no sockets, or the XID is taken.
+    fn bind(&mut self, xid: Xid, socket: SocketId) -> Result<(), BindError> {
+        let _ = (xid, socket);
+        Err(BindError::NoSockets)
+    }
+
+    /// Undoes [`Principal::bind`]; nothing happens if `xid` is not bound.
+    fn unbind(&mut self, xid: &Xid) {
+        let _ = xid;
+    }
+}
+
+/// What a principal knows about an XID.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Nothing: XIP tries the next edge.
+    Unknown,
+    /// Look this XID up instead, usually one of another type (§4.2.1).
+    Redirect(Xid),
+    /// It is this node: mark the edge and go on from there. An error at a sink.
+    Through,
+    /// It is a socket of this node: deliver. An error anywhere but at a sink.
+    Deliver(SocketId),
+    /// Send the packet to this neighbour, its address unchanged.
+    Forward(NextHop),
+    /// Several ways at once, each with a copy of its own, pushed to the caller's list.
+    Branches,
+    /// The XID cannot be right; the packet is dropped and no other edge is tried.
+    Refuse(DropReason),
+}
+
+/// One of several ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Branch {
+    /// As [`Answer::Through`].
+    Through,
+    /// As [`Answer::Redirect`].
+    To(Xid),
+}
+
+/// Where to send a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NextHop {
+    /// Out of which port.
+    pub port: PortId,
+    /// To which neighbour on it.
+    pub link: LinkAddress,
+}
+
+/// A datagram socket of an application on this node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SocketId(pub u32);
+
+/// Why [`Principal::bind`] failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BindError {
+    /// Another socket has the XID.
+    #[error("another socket is bound to this XID; choose another identifier or close that socket")]
+    Taken,
+    /// Principals such as HID or AD name nodes, not sockets.
+    #[error("this principal has no sockets; the sink of the address must be an XDP XID")]
+    NoSockets,
+}
+
+/// What the node tells a principal's control part.
+#[derive(Debug)]
+pub enum Input {
+    /// The deadline has come, or the node merely checks.
+    Tick,
+    /// An interface carries XIP packets now. Also told for every interface that is there already
+    /// when the principal is added.
+    InterfaceUp {
+        /// Its name, for opening further ports on it.
+        name: String,
+        /// The port that carries its XIP packets, for [`NextHop::port`].
+        port: PortId,
+        /// Its Ethernet address and MTU.
+        info: PortInfo,
+    },
+    /// An interface is gone: nothing can be sent out of `port` any more.
+    InterfaceDown {
+        /// The port of [`Input::InterfaceUp`].
+        port: PortId,
+    },
+    /// A port that the principal asked for is open.
+    PortOpened {
+        /// The token of [`Output::OpenPort`].
+        token: Token,
+        /// The new port.
+        port: PortId,
+        /// What is known of it.
+        info: PortInfo,
+    },
+    /// A port that the principal asked for could not be opened. Asking again is up to the principal.
+    PortFailed {
+        /// The token of [`Output::OpenPort`].
+        token: Token,
+        /// Why, in one sentence.
+        error: String,
+    },
+    /// One of the principal's ports is gone.
+    PortLost {
+        /// Which.
+        port: PortId,
+        /// Why, in one sentence.
+        error: String,
+    },
+    /// Packets came in on one of the principal's own ports.
+    Packets {
+        /// Which.
+        port: PortId,
+        /// At least one, in order.
+        packets: Vec<Packet>,
+    },
+}
+
+/// What a principal's control part asks of the node.
+#[derive(Debug)]
+pub enum Output {
+    /// Open a port for this principal.
+    OpenPort {
+        /// Comes back in the answer; unique among the principal's own tokens.
+        token: Token,
+        /// What to open.
+        spec: PortSpec,
+    },
+    /// Close one of the principal's ports.
+    ClosePort {
+        /// Which.
+        port: PortId,
+    },
+    /// Send a packet, complete with its link header, out of one of the principal's ports.
+    Transmit {
+        /// Where.
+        port: PortId,
+        /// What.
+        packet: Packet,
+    },
+    /// Route this XIP packet as one that was received on `packet.meta.port`: it came out of a tunnel.
+    Route {
+        /// It begins with the XIP header.
+        packet: Packet,
+    },
+    /// Tell the operator.
+    Report {
+        /// How serious it is.
+        level: Level,
+        /// One line.
+        line: String,
+    },
+}

@@ -1,0 +1,146 @@
+//! Reading the words of one statement: `route ad-… via hid-…`.
+//!
+//! The same words come from a configuration file and from a live command; the error says which word
+//! is wrong, so that both callers can point at it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::{Xid, XidType};
+
+/// A statement that cannot be carried out: which word, and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WordError {
+    /// The index of the offending word; `None` if it is the statement as a whole.
+    pub word: Option<usize>,
+    /// One sentence.
+    pub text: String,
+}
+
+impl WordError {
+    /// An error about the statement as a whole.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { word: None, text: text.into() }
+    }
+}
+
+impl fmt::Display for WordError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for WordError {}
+
+/// Takes the words of a statement one after the other.
+#[derive(Clone, Debug)]
+pub struct WordReader<'a> {
+    words: &'a [&'a str],
+    next: usize,
+}
+
+impl<'a> WordReader<'a> {
+    /// Begins with the first of `words`.
+    #[must_use]
+    pub fn new(words: &'a [&'a str]) -> Self {
+        Self { words, next: 0 }
+    }
+
+    /// The next word, which is `what` to the user (say, "the gateway").
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn word(&mut self, what: &str) -> Result<&'a str, WordError> {
+        let word = self.words.get(self.next).ok_or_else(|| {
+            WordError::new(format!("{what} is missing after `{}`", self.words.join(" ")))
+        })?;
+        self.next += 1;
+        Ok(word)
+    }
+
+    /// The next word if it is `keyword`; otherwise nothing is taken.
+    pub fn take(&mut self, keyword: &str) -> bool {
+        let found = self.words.get(self.next) == Some(&keyword);
+        self.next += usize::from(found);
+        found
+    }
+
+    /// The next word, which must be `keyword`.
+    ///
+    /// # Errors
+    /// It is another word or there is none.
+    pub fn expect(&mut self, keyword: &str) -> Result<(), WordError> {
+        let word = self.word(&format!("`{keyword}`"))?;
+        if word == keyword { Ok(()) } else { Err(self.error(format!("expected `{keyword}`"))) }
+    }
+
+    /// The next word as a value of type `T`; `what` says what it is and looks like.
+    ///
+    /// # Errors
+    /// It does not parse, or there is none.
+    pub fn value<T: FromStr<Err: fmt::Display>>(&mut self, what: &str) -> Result<T, WordError> {
+        let word = self.word(what)?;
+        word.parse().map_err(|error| self.error(format!("`{word}` is not {what}: {error}")))
+    }
+
+    /// The next word as an XID of type `kind`.
+    ///
+    /// # Errors
+    /// It is no XID or one of another type, or there is none.
+    pub fn xid_of(&mut self, kind: XidType) -> Result<Xid, WordError> {
+        let xid = self.value::<Xid>(&format!("an XID such as {kind}-<40 hex digits>"))?;
+        if xid.kind == kind {
+            Ok(xid)
+        } else {
+            Err(self.error(format!("{xid} is not of type {kind}")))
+        }
+    }
+
+    /// Checks that all words were taken.
+    ///
+    /// # Errors
+    /// Names the first that was not.
+    pub fn end(&mut self) -> Result<(), WordError> {
+        match self.words.get(self.next) {
+            None => Ok(()),
+            Some(word) => {
+                self.next += 1;
+                Err(self.error(format!("unexpected word `{word}`")))
+            }
+        }
+    }
+
+    /// An error about the word that was taken last.
+    #[must_use]
+    pub fn error(&self, text: impl Into<String>) -> WordError {
+        WordError { word: self.next.checked_sub(1), text: text.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takes_words_in_order_and_points_at_the_wrong_one() {
+        let words = ["route", "7", "by"];
+        let mut reader = WordReader::new(&words);
+        assert!(reader.take("route"));
+        assert_eq!(reader.value::<u8>("a number"), Ok(7));
+        let error = reader.expect("via").unwrap_err();
+        assert_eq!((error.word, error.text.as_str()), (Some(2), "expected `via`"));
+    }
+
+    #[test]
+    fn missing_and_surplus_words_are_errors() {
+        let words = ["a", "b"];
+        let mut reader = WordReader::new(&words);
+        assert_eq!(reader.word("x"), Ok("a"));
+        assert_eq!(reader.end().unwrap_err().text, "unexpected word `b`");
+        assert_eq!(
+            reader.word("the gateway").unwrap_err().text,
+            "the gateway is missing after `a b`"
+        );
+    }
+}
