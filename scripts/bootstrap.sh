@@ -36,27 +36,31 @@ missing_packages() {
     done <<<"$packages" | sort -u
 }
 
-# Runs a command as root, by sudo if need be; without sudo it says what to run and ends.
+is_root() { [ "$(id -u)" = 0 ]; }
+
+# True for root, and for those who may become root: at a terminal sudo can ask for a password.
+can_be_root() { is_root || { have sudo && { [ -t 0 ] || sudo -n true 2>/dev/null; }; }; }
+
+# Ends with the one command that installs the given packages unless we can run it ourselves.
+need_root() {
+    can_be_root ||
+        die "this needs root: run \`apt-get update && apt-get install -y $*\` as root, then try again"
+}
+
 as_root() {
-    if [ "$(id -u)" = 0 ]; then
-        env DEBIAN_FRONTEND=noninteractive "$@"
-    elif have sudo && { [ -t 0 ] || sudo -n true 2>/dev/null; }; then
-        sudo env DEBIAN_FRONTEND=noninteractive "$@"
-    else
-        die "this needs root: run \`$*\` as root, then try again"
-    fi
+    if is_root; then "$@"; else sudo "$@"; fi
 }
 
 updated=
 apt_update() {
     [ -n "$updated" ] && return
-    as_root apt-get update -qq >/dev/null
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq >/dev/null
     updated=yes
 }
 
 apt_install() {
     say "installing with apt-get: $*"
-    as_root apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
 install_packages() {
@@ -65,9 +69,7 @@ install_packages() {
     [ "${#missing[@]}" = 0 ] && return
     say "missing system packages: ${missing[*]}"
     have apt-get || die "no apt-get here: install what your distribution calls ${missing[*]}, then try again"
-    if [ "$(id -u)" != 0 ] && ! have sudo; then
-        die "this needs root: run \`apt-get update && apt-get install -y ${missing[*]}\` as root, then try again"
-    fi
+    need_root "${missing[@]}"
     apt_update
     apt_install "${missing[@]}"
 }
@@ -116,12 +118,13 @@ install_rust() {
     rust_is_there && return
     say "no suitable Rust: weft needs $wanted or newer$(have cargo && echo ", $(cargo --version | cut -d ' ' -f 1,2) is older")"
     have apt-get || die "install rustup $where, then try again"
-    apt_update
+    can_be_root && apt_update
     if ! apt-cache show rustup >/dev/null 2>&1; then
         die "this distribution has no package rustup: install rustup $where, then try again"
     fi
-    others=$(removed_besides_rust | tr '\n' ' ')
-    [ -z "$others" ] || die "installing the package rustup would remove ${others}: install it yourself, or rustup $where"
+    others=$(removed_besides_rust | paste -s -d ' ')
+    [ -z "$others" ] || die "installing the package rustup would remove $others: install it yourself, or rustup $where"
+    need_root rustup
     apt_install rustup
     hash -r
     rust_is_there || die "the package rustup brought no working Rust $wanted"
