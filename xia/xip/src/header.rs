@@ -427,3 +427,123 @@ impl XipRepr {
         self.source.as_ref().map_or(0, Address::len)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dag::CheckError;
+    use crate::xid::XidType;
+
+    /// Entry → HID → XDP, no source, payload `hi`.
+    fn packet() -> Vec<u8> {
+        let path = [XidType::HID, XidType::XDP].map(|kind| Xid::new(kind, [0xaa; 20]));
+        let repr = XipRepr::new(Address::scoping(&path).unwrap(), None, 2);
+        let mut bytes = vec![0; repr.buffer_len()];
+        repr.emit(&mut bytes).unwrap();
+        bytes.extend(b"hi");
+        bytes
+    }
+
+    fn check(bytes: &[u8]) -> Option<HeaderError> {
+        XipPacket::new_checked(bytes).err()
+    }
+
+    #[test]
+    fn lengths_are_those_of_the_format() {
+        assert_eq!((MIN_HEADER_LEN, MAX_HEADER_LEN), (36, 512));
+        assert_eq!(packet().len(), 8 + 2 * 28 + 2);
+    }
+
+    /// Breaks every rule at once, then mends one after the other.
+    #[test]
+    fn receive_checks_are_made_in_order() {
+        let mut bytes = packet();
+        bytes[field::VERSION] = 2;
+        bytes[field::NUM_DST] = 10;
+        bytes[field::NUM_SRC] = 10;
+        bytes[field::LAST_NODE] = 11;
+        bytes[field::PAYLOAD_LEN].copy_from_slice(&[0, 3]);
+        assert_eq!(check(&bytes[..7]), Some(HeaderError::TooShort { len: 7 }));
+        assert_eq!(check(&bytes), Some(HeaderError::Version(2)));
+        bytes[field::VERSION] = 1;
+        assert_eq!(check(&bytes), Some(HeaderError::DestinationRows(10)));
+        bytes[field::NUM_DST] = 0;
+        assert_eq!(check(&bytes), Some(HeaderError::DestinationRows(0)));
+        bytes[field::NUM_DST] = 2;
+        assert_eq!(check(&bytes), Some(HeaderError::SourceRows(10)));
+        bytes[field::NUM_SRC] = 1;
+        assert_eq!(check(&bytes), Some(HeaderError::LastNode { last_node: 11, rows: 2 }));
+        bytes[field::LAST_NODE] = 2;
+        assert_eq!(check(&bytes), Some(HeaderError::LastNode { last_node: 2, rows: 2 }));
+        bytes[field::LAST_NODE] = 1;
+        assert_eq!(check(&bytes), Some(HeaderError::HeaderCut { header_len: 92, len: 66 }));
+        bytes[field::NUM_SRC] = 0;
+        assert_eq!(check(&bytes), Some(HeaderError::PayloadCut { total_len: 67, len: 66 }));
+        bytes[field::PAYLOAD_LEN].copy_from_slice(&[0, 1]);
+        assert_eq!(check(&bytes), None);
+    }
+
+    #[test]
+    fn what_follows_the_payload_is_not_part_of_the_packet() {
+        let mut bytes = packet();
+        let len = bytes.len();
+        bytes.extend([0; 14]);
+        let mut packet = XipPacket::new_checked(bytes).unwrap();
+        assert_eq!((packet.total_len(), packet.as_bytes().len()), (len, len));
+        assert_eq!(packet.payload(), b"hi");
+        assert_eq!(packet.payload_mut(), b"hi");
+    }
+
+    #[test]
+    fn taking_an_edge_marks_it_and_moves_the_last_node() {
+        let mut packet = XipPacket::new_checked(packet()).unwrap();
+        assert_eq!(packet.last_node(), LastNode::Entry);
+        assert_eq!(packet.take_edge(0), Some(0));
+        assert_eq!(packet.last_node(), LastNode::Row(0));
+        assert_eq!(packet.destination_row(1).unwrap().edges[0].to_byte(), 0x80);
+        assert_eq!(packet.take_edge(0), Some(1));
+        assert_eq!(packet.last_node(), LastNode::Row(1));
+        assert_eq!(packet.destination_row(0).unwrap().edges[0].to_byte(), 0x81);
+        assert_eq!(packet.candidate_edges(), Err(EdgesError::AtSink));
+    }
+
+    #[test]
+    fn marking_an_edge_leaves_the_last_node_and_a_marked_edge_is_refused() {
+        let mut packet = XipPacket::new_checked(packet()).unwrap();
+        assert_eq!(packet.mark_edge(0), Some(0));
+        assert_eq!(packet.last_node(), LastNode::Entry);
+        let error = CheckError::ChosenEdge { row: 1, edge: 0 };
+        assert_eq!(packet.candidate_edges(), Err(EdgesError::Malformed(error)));
+    }
+
+    #[test]
+    fn edges_and_nodes_that_do_not_exist_change_nothing() {
+        let before = packet();
+        let mut packet = XipPacket::new_checked(before.clone()).unwrap();
+        assert_eq!(packet.take_edge(1), None);
+        assert_eq!(packet.take_edge(4), None);
+        assert_eq!(packet.take_edge(usize::MAX), None);
+        assert!(!packet.set_last_node(LastNode::Row(2)));
+        assert_eq!(packet.as_bytes(), before);
+        assert!(packet.set_last_node(LastNode::Row(0)));
+        assert!(packet.set_last_node(LastNode::Entry));
+        assert_eq!(packet.as_bytes(), before);
+    }
+
+    #[test]
+    fn the_hop_limit_is_set_in_place() {
+        let mut packet = XipPacket::new_checked(packet()).unwrap();
+        assert_eq!(packet.hop_limit(), DEFAULT_HOP_LIMIT);
+        packet.set_hop_limit(3);
+        assert_eq!(packet.hop_limit(), 3);
+        assert_eq!(packet.as_bytes()[field::HOP_LIMIT], 3);
+    }
+
+    #[test]
+    fn a_last_node_outside_the_destination_is_not_written() {
+        let mut repr = XipRepr::parse(&XipPacket::new_checked(packet()).unwrap());
+        repr.last_node = LastNode::Row(2);
+        let error = EmitError::LastNode { last_node: 2, rows: 2 };
+        assert_eq!(repr.emit(&mut [0; MAX_HEADER_LEN]), Err(error));
+    }
+}

@@ -11,8 +11,8 @@ pub mod words;
 pub mod xid;
 
 pub use dag::{
-    Address, BuildError, CheckError, DagBuilder, Edge, EdgesError, LastNode, Node, Row, SinkError,
-    Targets,
+    Address, BuildError, CheckError, DagBuilder, DagNode, Edge, EdgesError, LastNode, Row,
+    SinkError, Targets,
 };
 pub use header::{EmitError, HeaderError, XipPacket, XipRepr};
 pub use principal_map::{MapWarning, NameError, Names};

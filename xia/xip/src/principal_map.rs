@@ -187,3 +187,96 @@ fn parse_number(text: &str) -> Result<XidType, NameError> {
     }
     u32::from_str_radix(digits, radix).map(XidType).map_err(|_| NameError::Number)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHAT: XidType = XidType(0x1000);
+
+    #[test]
+    fn a_file_gives_names_and_numbers() {
+        let mut names = Names::new();
+        let text = "# principals\n\n hid\t0x11 # well known\nChat 0X1000\nlamp 4097\r\nnat 0";
+        assert_eq!(names.load(text), []);
+        assert_eq!(names.type_of("cHAT"), Some(CHAT));
+        assert_eq!(names.name_of(CHAT), Some("chat"));
+        assert_eq!(names.type_of("lamp"), Some(XidType(0x1001)));
+        assert_eq!(names.type_of("hid"), Some(XidType::HID));
+        assert_eq!(names.type_of("foo"), None);
+    }
+
+    #[test]
+    fn bad_lines_are_skipped_and_the_others_count() {
+        let long = "n".repeat(40);
+        let text = format!(
+            "first 1\nalone\nthree 3 4\nwith-dash 5\n0xname 6\n{long} 7\nümlaut 8\n\
+             word seven\nbig 0x100000000\noctal 010\nplus +9\nempty 0x\n!mark 10\na:b 11\nlast 12"
+        );
+        let mut names = Names::new();
+        let errors: Vec<(usize, NameError)> =
+            names.load(&text).into_iter().map(|warning| (warning.line, warning.error)).collect();
+        let expected = [
+            (2, NameError::Fields),
+            (3, NameError::Fields),
+            (4, NameError::NameCharacter { found: '-' }),
+            (5, NameError::NameStart),
+            (6, NameError::NameLength { len: 40 }),
+            (7, NameError::NameCharacter { found: 'ü' }),
+            (8, NameError::Number),
+            (9, NameError::Number),
+            (10, NameError::Number),
+            (11, NameError::Number),
+            (12, NameError::Number),
+            (13, NameError::NameStart),
+            (14, NameError::NameCharacter { found: ':' }),
+        ];
+        assert_eq!(errors, expected);
+        assert_eq!(names.type_of("first"), Some(XidType(1)));
+        assert_eq!(names.type_of("last"), Some(XidType(12)));
+        assert_eq!(names.types.len(), 2);
+    }
+
+    #[test]
+    fn a_name_of_31_characters_is_the_longest() {
+        let mut names = Names::new();
+        assert_eq!(names.insert(&"n".repeat(31), CHAT), Ok(()));
+        let error = NameError::NameLength { len: 32 };
+        assert_eq!(names.insert(&"n".repeat(32), XidType(2)), Err(error));
+        assert_eq!(names.insert("", XidType(2)), Err(NameError::NameLength { len: 0 }));
+    }
+
+    #[test]
+    fn names_and_numbers_are_unique() {
+        let taken = |name: &str, kind| NameError::NameTaken { name: name.into(), kind };
+        let mut names = Names::new();
+        names.insert("chat", CHAT).unwrap();
+        assert_eq!(names.insert("CHAT", XidType(2)), Err(taken("chat", CHAT)));
+        assert_eq!(names.insert("chat", CHAT), Err(taken("chat", CHAT)));
+        let error = NameError::NumberTaken { kind: CHAT, name: "chat".into() };
+        assert_eq!(names.insert("talk", CHAT), Err(error));
+        assert_eq!(names.insert("hid", XidType(2)), Err(taken("hid", XidType::HID)));
+        let error = NameError::NumberTaken { kind: XidType::HID, name: "hid".into() };
+        assert_eq!(names.insert("host", XidType::HID), Err(error));
+        assert_eq!(names.insert("hid", XidType::HID), Ok(()));
+        assert_eq!(names.insert("hid", XidType::HID), Err(taken("hid", XidType::HID)));
+    }
+
+    #[test]
+    fn a_warning_names_the_line_and_the_reason() {
+        let warnings = Names::new().load("\nhid 0x12");
+        let text = "line 2: the name `hid` is already taken by 0x11; the line is skipped";
+        assert_eq!(warnings[0].to_string(), text);
+    }
+
+    #[test]
+    fn what_a_file_names_can_be_read_back_as_text() {
+        let mut names = Names::new();
+        names.load("a!b 1\n~ 2\n0 3\nx 4\nname_with.dots/and(signs) 5");
+        for (name, kind) in &names.types {
+            let text = format!("{name}-{}", "00".repeat(20));
+            assert_eq!(names.parse_xid(&text).unwrap().kind, *kind, "{text}");
+        }
+        assert_eq!(names.types.len(), 5);
+    }
+}

@@ -119,7 +119,7 @@ fn finish(rows: &[Row]) -> Result<Address, BuildError> {
 
 /// A node of a [`DagBuilder`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Node(u8);
+pub struct DagNode(u8);
 
 type Out = ArrayVec<u8, MAX_FAN_OUT>;
 
@@ -154,23 +154,23 @@ impl DagBuilder {
     }
 
     /// Adds a node. The same XID may occur several times.
-    pub fn node(&mut self, xid: Xid) -> Result<Node, BuildError> {
+    pub fn node(&mut self, xid: Xid) -> Result<DagNode, BuildError> {
         if xid.kind.is_nat() {
             return Err(BuildError::Nat);
         }
         self.nodes.try_push(xid).map_err(|_| BuildError::TooManyNodes)?;
-        Ok(Node(self.nodes.len() as u8 - 1))
+        Ok(DagNode(self.nodes.len() as u8 - 1))
     }
 
     /// Adds an edge from the entry node, after those it has.
-    pub fn entry(&mut self, to: Node) -> Result<&mut DagBuilder, BuildError> {
+    pub fn entry(&mut self, to: DagNode) -> Result<&mut DagBuilder, BuildError> {
         self.index(to)?;
         self.entry.try_push(to.0).map_err(|_| BuildError::TooManyEdges)?;
         Ok(self)
     }
 
     /// Adds an edge, after those that `from` has.
-    pub fn edge(&mut self, from: Node, to: Node) -> Result<&mut DagBuilder, BuildError> {
+    pub fn edge(&mut self, from: DagNode, to: DagNode) -> Result<&mut DagBuilder, BuildError> {
         let from = self.index(from)?;
         self.index(to)?;
         self.edges[from].try_push(to.0).map_err(|_| BuildError::TooManyEdges)?;
@@ -203,7 +203,7 @@ impl DagBuilder {
         finish(&rows)
     }
 
-    fn index(&self, node: Node) -> Result<usize, BuildError> {
+    fn index(&self, node: DagNode) -> Result<usize, BuildError> {
         let index = usize::from(node.0);
         if index < self.nodes.len() { Ok(index) } else { Err(BuildError::ForeignNode) }
     }
@@ -221,5 +221,111 @@ impl DagBuilder {
         }
         order.reverse();
         Ok(order)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::xid::XidType;
+
+    fn xid(number: u8) -> Xid {
+        Xid::new(XidType::HID, [number; 20])
+    }
+
+    /// Row by row the first byte of the identifier and the edges, as in the text form.
+    fn shape(address: &Address) -> String {
+        let row = |row: &Row| {
+            let edges = row.edges.iter().filter_map(|edge| edge.target());
+            let edges: String = edges.map(|target| target.to_string()).collect();
+            format!("{}-{edges}", row.xid.id[0])
+        };
+        address.rows().iter().map(row).collect::<Vec<_>>().join(" ")
+    }
+
+    fn path(count: u8) -> Vec<Xid> {
+        (1..=count).map(xid).collect()
+    }
+
+    #[test]
+    fn scoping_is_a_chain() {
+        assert_eq!(shape(&Address::simple(xid(1)).unwrap()), "1-0");
+        assert_eq!(shape(&Address::scoping(&path(3)).unwrap()), "1-1 2-2 3-0");
+    }
+
+    #[test]
+    fn fallback_tries_the_intent_first() {
+        assert_eq!(shape(&Address::fallback(&path(1)).unwrap()), "1-0");
+        assert_eq!(shape(&Address::fallback(&path(2)).unwrap()), "1-1 2-10");
+        assert_eq!(shape(&Address::fallback(&path(3)).unwrap()), "1-1 2-2 3-20");
+    }
+
+    #[test]
+    fn refinement_tries_every_later_node_nearest_to_the_intent_first() {
+        assert_eq!(shape(&Address::refinement(&path(1)).unwrap()), "1-0");
+        assert_eq!(shape(&Address::refinement(&path(3)).unwrap()), "1-21 2-2 3-210");
+        assert_eq!(shape(&Address::refinement(&path(4)).unwrap()), "1-321 2-32 3-3 4-3210");
+    }
+
+    #[test]
+    fn refinement_of_a_long_path_keeps_the_next_node() {
+        let address = Address::refinement(&path(6)).unwrap();
+        assert_eq!(shape(&address), "1-5431 2-5432 3-543 4-54 5-5 6-5430");
+    }
+
+    #[test]
+    fn paths_that_are_no_address_are_refused() {
+        assert_eq!(Address::scoping(&[]), Err(BuildError::Empty));
+        assert_eq!(Address::refinement(&path(10)), Err(BuildError::TooManyNodes));
+        assert_eq!(Address::fallback(&[xid(1), Xid::NAT]), Err(BuildError::Nat));
+        assert!(Address::refinement(&path(9)).is_ok());
+    }
+
+    #[test]
+    fn builder_puts_nodes_in_topological_order() {
+        let mut dag = DagBuilder::new();
+        let [sink, near, far] = [1, 2, 3].map(|number| dag.node(xid(number)).unwrap());
+        dag.entry(sink).unwrap().entry(far).unwrap();
+        dag.edge(far, near).unwrap().edge(near, sink).unwrap();
+        assert_eq!(shape(&dag.build().unwrap()), "3-1 2-2 1-20");
+    }
+
+    #[test]
+    fn builder_makes_the_sink_that_was_added_last_the_final_one() {
+        let mut dag = DagBuilder::new();
+        let [first, second, via] = [1, 2, 3].map(|number| dag.node(xid(number)).unwrap());
+        dag.entry(via).unwrap().edge(via, first).unwrap().edge(via, second).unwrap();
+        assert_eq!(shape(&dag.build().unwrap()), "3-12 1- 2-0");
+    }
+
+    #[test]
+    fn builder_refuses_what_is_no_address() {
+        assert_eq!(DagBuilder::new().build(), Err(BuildError::Empty));
+        let mut dag = DagBuilder::new();
+        assert_eq!(dag.node(Xid::NAT), Err(BuildError::Nat));
+        let [a, b] = [1, 2].map(|number| dag.node(xid(number)).unwrap());
+        assert_eq!(dag.entry(DagNode(2)).err(), Some(BuildError::ForeignNode));
+        dag.edge(a, b).unwrap();
+        assert_eq!(dag.build(), Err(BuildError::Unsound(CheckError::NoEntry)));
+        dag.entry(b).unwrap();
+        assert_eq!(dag.build(), Err(BuildError::Unsound(CheckError::Unreferenced { row: 0 })));
+        dag.edge(b, a).unwrap();
+        assert_eq!(dag.build(), Err(BuildError::Cycle));
+        for _ in 0..MAX_FAN_OUT - 1 {
+            dag.entry(a).unwrap();
+        }
+        assert_eq!(dag.entry(a).err(), Some(BuildError::TooManyEdges));
+        for number in 3..=9 {
+            dag.node(xid(number)).unwrap();
+        }
+        assert_eq!(dag.node(xid(10)), Err(BuildError::TooManyNodes));
+    }
+
+    #[test]
+    fn the_same_xid_may_be_several_nodes() {
+        let mut dag = DagBuilder::new();
+        let [a, b] = [1, 1].map(|number| dag.node(xid(number)).unwrap());
+        dag.entry(a).unwrap().edge(a, b).unwrap();
+        assert_eq!(shape(&dag.build().unwrap()), "1-1 1-0");
     }
 }

@@ -238,3 +238,100 @@ fn check_references(rows: &[Row]) -> Result<(), CheckError> {
         rows => Err(CheckError::Unreferenced { row: rows.trailing_zeros() as u8 }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dag::Edge;
+    use crate::xid::XidType;
+
+    fn address(rows: &[(XidType, [u8; MAX_FAN_OUT])]) -> Address {
+        let row = |(kind, edges): &(XidType, [u8; MAX_FAN_OUT])| Row {
+            xid: Xid::new(*kind, [1; 20]),
+            edges: edges.map(Edge::from_byte),
+        };
+        Address::from_rows(&rows.iter().map(row).collect::<Vec<_>>()).unwrap()
+    }
+
+    const HID: XidType = XidType::HID;
+    const NO: u8 = 0x7f;
+
+    #[test]
+    fn each_error_has_its_code_and_place() {
+        let row = 0;
+        let cases: [(&[_], _, _); 8] = [
+            (
+                &[(XidType::NAT, [0; 4]), (HID, [1, NO, NO, NO])],
+                -1,
+                CheckError::NatMisplaced { row: 1 },
+            ),
+            (&[(HID, [0x80, NO, NO, NO])], -2, CheckError::ChosenEdge { row, edge: 0 }),
+            (&[(HID, [0, NO, 0xff, NO])], -2, CheckError::ChosenEdge { row, edge: 2 }),
+            (&[(HID, [0, NO, NO, 0])], -3, CheckError::GapInEdges { row, edge: 3 }),
+            (&[(HID, [0, 1, NO, NO])], -4, CheckError::EdgeOutOfRange { row, edge: 1, target: 1 }),
+            (
+                &[(HID, [1, 0, NO, NO]), (HID, [0, NO, NO, NO])],
+                -5,
+                CheckError::NotTopological { row, edge: 1, target: 0 },
+            ),
+            (
+                &[(HID, [NO; 4]), (HID, [NO; 4]), (HID, [2, 0, NO, NO])],
+                -6,
+                CheckError::Unreferenced { row: 1 },
+            ),
+            (&[(HID, [1, NO, NO, NO]), (HID, [NO; 4])], -7, CheckError::NoEntry),
+        ];
+        for (rows, code, error) in cases {
+            assert_eq!(address(rows).check(), Err(error));
+            assert_eq!(error.code(), code);
+        }
+    }
+
+    #[test]
+    fn the_last_row_may_lead_to_any_row() {
+        let rows = [(HID, [1, 2, NO, NO]), (HID, [2, NO, NO, NO]), (HID, [2, 1, 0, NO])];
+        assert_eq!(address(&rows).check(), Ok(3));
+    }
+
+    #[test]
+    fn nat_rows_at_the_end_are_not_counted_and_cannot_be_bound() {
+        let rows = [(HID, [0, NO, NO, NO]), (XidType::NAT, [0; 4]), (XidType::NAT, [0; 4])];
+        let padded = address(&rows);
+        assert_eq!(padded.check(), Ok(1));
+        assert!(!padded.is_valid());
+        assert_eq!(padded.single_sink(), Err(SinkError::Nat { row: 1 }));
+        assert_eq!(address(&rows[1..]).check(), Ok(0));
+        assert_eq!(address(&rows[1..]).single_sink(), Err(SinkError::Nat { row: 0 }));
+    }
+
+    #[test]
+    fn bind_needs_a_valid_address_with_one_sink() {
+        let one = address(&[(HID, [1, NO, NO, NO]), (XidType::XDP, [0, NO, NO, NO])]);
+        assert_eq!(one.single_sink(), Ok(one.rows()[1].xid));
+        let two = address(&[(HID, [NO; 4]), (XidType::XDP, [0, 1, NO, NO])]);
+        assert_eq!(two.check(), Ok(2));
+        assert_eq!(two.single_sink(), Err(SinkError::Several { count: 2 }));
+        let broken = address(&[(HID, [NO; 4])]);
+        assert_eq!(broken.single_sink(), Err(SinkError::Malformed(CheckError::NoEntry)));
+    }
+
+    #[test]
+    fn candidates_are_the_targets_in_order_whatever_other_rows_say() {
+        let junk = [5, 0x85, 9, 3];
+        let rows = [(HID, junk), (HID, [2, NO, NO, NO]), (HID, [1, 0, 2, NO])];
+        let address = address(&rows);
+        assert_eq!(address.candidate_edges(LastNode::Entry).unwrap()[..], [1, 0, 2]);
+        assert_eq!(address.candidate_edges(LastNode::Row(1)).unwrap()[..], [2]);
+        assert!(address.candidate_edges(LastNode::Row(0)).is_err());
+    }
+
+    #[test]
+    fn no_candidates_at_a_sink_or_outside() {
+        let rows = [(HID, [NO; 4]), (HID, [0, 1, NO, NO])];
+        let address = address(&rows);
+        assert_eq!(address.candidate_edges(LastNode::Row(0)), Err(EdgesError::AtSink));
+        assert_eq!(address.candidate_edges(LastNode::Row(1)), Err(EdgesError::AtSink));
+        let outside = EdgesError::NoSuchNode { row: 2 };
+        assert_eq!(address.candidate_edges(LastNode::Row(2)), Err(outside));
+    }
+}

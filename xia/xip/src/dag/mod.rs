@@ -38,7 +38,7 @@ pub mod text;
 
 use std::fmt;
 
-pub use build::{BuildError, DagBuilder, Node};
+pub use build::{BuildError, DagBuilder, DagNode};
 pub use check::{CheckError, EdgesError, SinkError, Targets};
 
 use crate::numbers::{MAX_FAN_OUT, MAX_NODES};
