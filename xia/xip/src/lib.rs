@@ -6,6 +6,7 @@ pub mod header;
 pub mod numbers;
 pub mod principal;
 pub mod principal_map;
+pub mod table;
 pub mod text;
 pub mod words;
 pub mod xid;
