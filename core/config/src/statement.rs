@@ -1,0 +1,129 @@
+//! The tree: words and statements.
+
+use crate::source::Span;
+use crate::value::ToWord;
+
+/// One word of a statement, its quotes and escapes already removed.
+///
+/// Equality compares the text alone: position and quoting do not belong to the meaning.
+#[derive(Debug, Clone)]
+pub struct Word {
+    text: String,
+    span: Span,
+    quoted: bool,
+}
+
+impl Word {
+    pub(crate) fn new(text: String, span: Span, quoted: bool) -> Self {
+        Self { text, span, quoted }
+    }
+
+    /// The meaning: what stood between the quotes, or the bare word.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Where it stands, quotes included.
+    pub fn span(&self) -> Span {
+        self.span
+    }
+
+    /// Whether it was written in quotes.
+    pub fn quoted(&self) -> bool {
+        self.quoted
+    }
+}
+
+impl PartialEq for Word {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Word {}
+
+impl<T: ToWord + ?Sized> From<&T> for Word {
+    fn from(value: &T) -> Self {
+        Self::new(value.to_word(), Span::default(), false)
+    }
+}
+
+/// One or more words, and perhaps a block of statements.
+///
+/// Equality compares words and blocks, not positions. `Display` prints the canonical text.
+///
+/// ```
+/// use weft_config::{Rate, Statement};
+/// let rate: Rate = Rate::from_bits_per_second(2_000_000);
+/// let link = Statement::new("link").word("eth0").child(Statement::new("rate").word(&rate));
+/// assert_eq!(link.to_string(), "link eth0 {\n    rate 2Mbit/s;\n}\n");
+/// ```
+#[derive(Debug, Clone)]
+pub struct Statement {
+    /// Never empty.
+    words: Vec<Word>,
+    block: Option<Vec<Statement>>,
+    span: Span,
+}
+
+impl Statement {
+    /// `keyword;`
+    pub fn new(keyword: &str) -> Self {
+        Self::from_words(vec![Word::from(keyword)], None, Span::default())
+    }
+
+    /// `words` must not be empty.
+    pub(crate) fn from_words(words: Vec<Word>, block: Option<Vec<Statement>>, span: Span) -> Self {
+        debug_assert!(!words.is_empty(), "a statement has at least one word");
+        Self { words, block, span }
+    }
+
+    /// Adds a word at the end.
+    #[must_use]
+    pub fn word<T: ToWord + ?Sized>(mut self, value: &T) -> Self {
+        self.words.push(Word::from(value));
+        self
+    }
+
+    /// Adds a statement at the end of the block, which is made if there is none.
+    #[must_use]
+    pub fn child(mut self, statement: Statement) -> Self {
+        self.block.get_or_insert_default().push(statement);
+        self
+    }
+
+    /// Adds statements at the end of the block, which is made (even if there are none to add).
+    #[must_use]
+    pub fn children(mut self, statements: impl IntoIterator<Item = Statement>) -> Self {
+        self.block.get_or_insert_default().extend(statements);
+        self
+    }
+
+    /// The first word.
+    pub fn keyword(&self) -> &str {
+        self.words[0].text()
+    }
+
+    /// All words; there is at least one.
+    pub fn words(&self) -> &[Word] {
+        &self.words
+    }
+
+    /// The statements in braces; `None` if the statement ends with `;`.
+    pub fn block(&self) -> Option<&[Statement]> {
+        self.block.as_deref()
+    }
+
+    /// From its first word to its `;` or `}`.
+    pub fn span(&self) -> Span {
+        self.span
+    }
+}
+
+impl PartialEq for Statement {
+    fn eq(&self, other: &Self) -> bool {
+        self.words == other.words && self.block == other.block
+    }
+}
+
+impl Eq for Statement {}
