@@ -1,8 +1,10 @@
 //! XIP: header, DAG addresses, forwarding, and what principals share.
 
+pub mod channel;
 pub mod dag;
 pub mod forward;
 pub mod header;
+pub mod node;
 pub mod numbers;
 pub mod principal;
 pub mod principal_map;

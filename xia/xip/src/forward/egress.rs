@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use weft_base::{LinkAddress, Packet, PortId};
+use weft_wire::{ETHERNET_HEADER_LEN, EtherType, EthernetRepr, MacAddr};
 
 use super::DropReason;
 use crate::numbers::ETHERTYPE_XIP;
-
-const ETHERNET_HEADER_LEN: usize = 14;
 
 /// How a port wants its packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,10 +59,13 @@ impl EgressTable {
         match (egress.framing, link) {
             (Framing::Bare, _) => Ok(()),
             (Framing::Ethernet { mac }, LinkAddress::Mac(to)) => {
-                let header = packet.push_front(ETHERNET_HEADER_LEN);
-                header[..6].copy_from_slice(&to);
-                header[6..12].copy_from_slice(&mac);
-                header[12..].copy_from_slice(&ETHERTYPE_XIP.to_be_bytes());
+                let header = EthernetRepr {
+                    destination: MacAddr(to),
+                    source: MacAddr(mac),
+                    ethertype: EtherType(ETHERTYPE_XIP),
+                };
+                let room = packet.push_front(ETHERNET_HEADER_LEN);
+                header.emit(room).expect("the room was made for this header");
                 Ok(())
             }
             // A principal named a neighbour that cannot be on this kind of link.

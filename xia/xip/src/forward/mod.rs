@@ -96,6 +96,7 @@ pub struct Forwarder {
     tracer: Tracer,
     activity: Counters<Activity>,
     drops: Counters<DropReason>,
+    last_drop: Option<DropReason>,
     /// Packets of the current walk that still have to be routed: copies that go on through a node.
     pending: Vec<Packet>,
     /// Branches of the look-up in progress, kept to reuse its memory.
@@ -176,6 +177,13 @@ impl Forwarder {
         &self.drops
     }
 
+    /// Why the latest packet given to [`Forwarder::route`], or a copy of it, was dropped; `None` if
+    /// all of it went somewhere.
+    #[must_use]
+    pub fn last_drop(&self) -> Option<DropReason> {
+        self.last_drop
+    }
+
     /// The record of what happened to packets.
     pub fn tracer(&mut self) -> &mut Tracer {
         &mut self.tracer
@@ -187,8 +195,9 @@ impl Forwarder {
         let from = packet.meta.port;
         let received = from != PortId::NONE;
         self.activity.add(if received { Activity::Received } else { Activity::Originated }, 1);
+        self.last_drop = None;
         let Ok(view) = XipPacket::new_checked(packet.bytes()) else {
-            self.drops.add(DropReason::Malformed, 1);
+            self.drop_packet(DropReason::Malformed);
             return;
         };
         self.tracer.begin(now, from, &view);
@@ -358,6 +367,7 @@ impl Forwarder {
     /// Counts a drop; the packet goes out of scope at the caller.
     fn drop_packet(&mut self, reason: DropReason) -> Option<Packet> {
         self.drops.add(reason, 1);
+        self.last_drop = Some(reason);
         self.tracer.step(|| Step::Dropped(reason));
         None
     }

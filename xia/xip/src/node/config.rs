@@ -1,0 +1,102 @@
+//! The `xia` block of a node's configuration.
+//!
+//! ```text
+//! xia {
+//!     interface eth0 eth1;
+//!     address u4id-… hid-…;         # what stands in front of applications' sinks; default: own HID
+//!     echo on;
+//!     redirects 8;                  # longest chain of redirects
+//!     copies 64;                    # most packets that one packet may become
+//!     principal hid { local hid-…; }
+//!     principal zf { route zf-… via hid-…; }
+//! }
+//! ```
+
+use weft_base::{Instant, Random};
+use weft_config::{Block, Entry, Error, Errors, Form, gather};
+
+use super::{Node, Registry, Scope, Settings};
+use crate::Xid;
+use crate::forward::{Limits, MAX_REDIRECTS};
+
+const XID_FORM: Form = Form { what: "an XID", example: "hid-<40 hex digits>" };
+
+/// Reads the statements of an `xia` block and makes the node that they describe. `settings` gives
+/// the name, paths and user; the block overrides the rest.
+///
+/// # Errors
+/// Every mistake with its position. No part of the node is used then.
+pub fn read_node(
+    block: &mut Block<'_>,
+    mut settings: Settings,
+    registry: &Registry,
+    random: Random,
+) -> Result<Node, Errors> {
+    settings.limits = read_limits(block, settings.limits)?;
+    settings.echo = block.leaf("echo")?.unwrap_or(settings.echo);
+    settings.scope = read_scope(block, settings.scope)?;
+    let mut node = Node::new(settings, registry.clone(), random);
+    gather(block.many("interface").into_iter().map(|entry| read_interfaces(entry, &mut node)))?;
+    gather(block.many("principal").into_iter().map(|entry| read_principal(entry, &mut node)))?;
+    Ok(node)
+}
+
+fn read_limits(block: &mut Block<'_>, default: Limits) -> Result<Limits, Errors> {
+    let redirects = block.leaf_in("redirects", 1..=MAX_REDIRECTS as u64)?;
+    let copies = block.leaf_in("copies", 1..=65_536_u64)?;
+    Ok(Limits {
+        redirects: redirects.map_or(default.redirects, |n| n as usize),
+        copies: copies.map_or(default.copies, |n| n as usize),
+    })
+}
+
+fn read_scope(block: &mut Block<'_>, default: Scope) -> Result<Scope, Errors> {
+    let entries = block.many("address");
+    let Some(mut entry) = entries.first().cloned() else { return Ok(default) };
+    if let Some(second) = entries.get(1) {
+        return Err(second.duplicate_of(&entry).into());
+    }
+    let mut path = Vec::new();
+    while entry.peek().is_some() {
+        path.push(entry.argument_with(XID_FORM, str::parse::<Xid>)?);
+    }
+    entry.end()?;
+    Ok(Scope { path: Some(path) })
+}
+
+fn read_interfaces(mut entry: Entry<'_>, node: &mut Node) -> Result<(), Errors> {
+    let mut names = vec![entry.argument::<weft_config::InterfaceName>("the interface")?];
+    names.extend(entry.rest::<weft_config::InterfaceName>()?);
+    entry.end()?;
+    for name in names {
+        node.add_interface(name.as_str()).map_err(|error| Errors::from(entry.error(error)))?;
+    }
+    Ok(())
+}
+
+fn read_principal(mut entry: Entry<'_>, node: &mut Node) -> Result<(), Errors> {
+    let name: String = entry.argument("the principal's name")?;
+    let mut out = Vec::new();
+    let added = node.add_principal(Instant::ZERO, &name, &mut out);
+    added.map_err(|error| Errors::from(entry.error(error)))?;
+    let mut block = entry.optional_block()?;
+    let set = |statement: Entry<'_>| set_principal(&statement, &name, node);
+    gather(block.all().into_iter().map(set))?;
+    Ok(())
+}
+
+fn set_principal(entry: &Entry<'_>, name: &str, node: &mut Node) -> Result<(), Errors> {
+    if entry.statement().block().is_some() {
+        return Err(entry.error("a principal's statements have no blocks; end it with `;`").into());
+    }
+    let words: Vec<&str> = entry.statement().words().iter().map(|word| word.text()).collect();
+    // The node does not run yet, so that nothing is to be done before it starts.
+    let mut out = Vec::new();
+    node.change_principal(Instant::ZERO, name, &words, false, &mut out).map_err(|error| {
+        let error: Error = match error.word {
+            Some(index) => entry.error_at(index, error.text),
+            None => entry.error(error.text),
+        };
+        error.into()
+    })
+}

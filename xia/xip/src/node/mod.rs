@@ -1,0 +1,421 @@
+//! An XIA node: the process that ties forwarder, principals, interfaces and applications together.
+//!
+//! Reference: Machado et al., "Linux XIA", §4 (the stack), §4.1 (principals come and go while packets
+//! flow; even none at all is a valid configuration).
+//!
+//! The way of a packet in: [`Event::Packets`] on an interface's port → its link header is checked and
+//! taken off → [`Forwarder::route`] → verdicts become [`Action::Transmit`] or a message to an
+//! application. Packets of a tunnel go to the principal that owns the port and come back as
+//! [`Output::Route`]. The way out: an application's [`Request::Send`] gets its XIP header and is
+//! routed the same way, as a packet from no port.
+
+mod commands;
+pub mod config;
+mod echo;
+mod interfaces;
+mod principals;
+mod registry;
+mod scope;
+mod show;
+mod sockets;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use weft_base::{ChannelId, Counters, Instant, Packet, PortId, Random, Reason, Token};
+use weft_port::PortInfo;
+use weft_runtime::{Action, Component, Event, Level, Peer};
+use weft_wire::ETHERNET_HEADER_LEN;
+
+pub use echo::ECHO_SINK;
+pub use registry::{Factory, Registry};
+pub use scope::Scope;
+
+use crate::channel::{self, Request};
+use crate::dag::Address;
+use crate::forward::{Egress, Forwarder, Framing, Limits, Verdict};
+use crate::header::XipRepr;
+use crate::principal::{Input, Output};
+use crate::{Xid, XidType};
+use echo::prepend_header;
+use interfaces::Interface;
+use sockets::{ECHO, Sockets};
+
+/// The token of the application listener; those of ports come after it.
+const LISTENER: Token = Token(0);
+
+weft_base::reasons! {
+    /// Why a node did not take in a packet or message, before any routing.
+    pub enum Refusal {
+        Broadcast = "broadcast-frame", "the frame was sent to a group; XIP packets are unicast";
+        ShortFrame = "short-frame", "the frame ends inside its link header";
+        UnknownPort = "unknown-port", "the port has been closed meanwhile";
+        BadMessage = "bad-message", "an application sent something that is no message";
+        NotBound = "not-bound", "an application sent a datagram before it was bound";
+        BadDestination = "bad-destination", "an application's destination address is malformed";
+        NoEcho = "no-echo", "an echo request has no source to answer to, or comes from a responder";
+        SocketGone = "socket-gone", "the application closed its socket meanwhile";
+    }
+}
+
+/// What does not change while a node runs.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The node's name.
+    pub name: String,
+    /// The path of the socket for applications.
+    pub socket: PathBuf,
+    /// Bounds on the work that one packet can cause.
+    pub limits: Limits,
+    /// Whether the node answers echo requests.
+    pub echo: bool,
+    /// The node's own address.
+    pub scope: Scope,
+    /// The user that may give commands, besides root.
+    pub operator: u32,
+}
+
+/// Who has a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owner {
+    Interface(usize),
+    Principal(XidType),
+}
+
+/// An XIA node; see the module's text.
+pub struct Node {
+    settings: Settings,
+    registry: Registry,
+    random: Random,
+    forwarder: Forwarder,
+    interfaces: Vec<Interface>,
+    owners: BTreeMap<PortId, Owner>,
+    /// Ports asked for by principals: their own token behind ours.
+    awaited: BTreeMap<Token, (XidType, Token)>,
+    last_token: u32,
+    names: BTreeMap<XidType, String>,
+    sockets: Sockets,
+    peers: BTreeMap<ChannelId, Peer>,
+    refusals: Counters<Refusal>,
+    /// Outputs of principals that were configured before the node started.
+    early: Vec<(XidType, Vec<Output>)>,
+    started: bool,
+    verdicts: Vec<Verdict>,
+}
+
+impl Node {
+    /// A node without interfaces and principals.
+    #[must_use]
+    pub fn new(settings: Settings, registry: Registry, random: Random) -> Self {
+        Self {
+            forwarder: Forwarder::new(settings.limits),
+            settings,
+            registry,
+            random,
+            interfaces: Vec::new(),
+            owners: BTreeMap::new(),
+            awaited: BTreeMap::new(),
+            last_token: LISTENER.0,
+            names: BTreeMap::new(),
+            sockets: Sockets::default(),
+            peers: BTreeMap::new(),
+            refusals: Counters::new(),
+            early: Vec::new(),
+            started: false,
+            verdicts: Vec::new(),
+        }
+    }
+
+    /// Adds an interface, which is opened when the node starts or at once if it runs.
+    ///
+    /// # Errors
+    /// The node has it already.
+    pub fn add_interface(&mut self, name: &str) -> Result<(), String> {
+        if self.interfaces.iter().any(|interface| interface.name == name) {
+            return Err(format!("the node has the interface {name} already"));
+        }
+        self.interfaces.push(Interface::new(name));
+        Ok(())
+    }
+
+    fn start(&mut self, now: Instant, out: &mut Vec<Action>) {
+        self.started = true;
+        out.push(Action::Listen { token: LISTENER, path: self.settings.socket.clone() });
+        for (kind, outputs) in std::mem::take(&mut self.early) {
+            self.carry_out(now, kind, outputs, out);
+        }
+        self.bind_echo();
+    }
+
+    fn next_token(&mut self) -> Token {
+        self.last_token += 1;
+        Token(self.last_token)
+    }
+
+    fn tick(&mut self, now: Instant, out: &mut Vec<Action>) {
+        for index in 0..self.interfaces.len() {
+            let token = self.next_token();
+            if let Some(spec) = self.interfaces[index].open(now, token) {
+                out.push(Action::OpenPort { token, spec });
+            }
+        }
+        self.tick_principals(now, out);
+    }
+
+    fn port_opened(
+        &mut self,
+        now: Instant,
+        token: Token,
+        port: PortId,
+        info: PortInfo,
+        out: &mut Vec<Action>,
+    ) {
+        if let Some((kind, token)) = self.awaited.remove(&token) {
+            self.owners.insert(port, Owner::Principal(kind));
+            self.forwarder.add_port(port, Egress { framing: Framing::Bare, mtu: info.mtu });
+            self.tell(now, kind, Input::PortOpened { token, port, info }, out);
+        } else if let Some(index) = self.interfaces.iter().position(|i| i.awaits(token)) {
+            self.owners.insert(port, Owner::Interface(index));
+            self.interfaces[index].opened(port, info);
+            let framing = Framing::Ethernet { mac: info.mac };
+            self.forwarder.add_port(port, Egress { framing, mtu: info.mtu });
+            let name = self.interfaces[index].name.clone();
+            report(out, Level::Info, format!("interface {name} is up"));
+            for kind in self.kinds() {
+                let name = name.clone();
+                self.tell(now, kind, Input::InterfaceUp { name, port, info }, out);
+            }
+        } else {
+            // Its principal was removed while the port was being opened.
+            out.push(Action::ClosePort { port });
+        }
+    }
+
+    fn port_failed(&mut self, now: Instant, token: Token, error: String, out: &mut Vec<Action>) {
+        if let Some((kind, token)) = self.awaited.remove(&token) {
+            self.tell(now, kind, Input::PortFailed { token, error }, out);
+        } else if let Some(interface) = self.interfaces.iter_mut().find(|i| i.awaits(token))
+            && interface.failed(now, &error)
+        {
+            report(out, Level::Error, format!("interface {}: {error}", interface.name));
+        }
+    }
+
+    fn port_lost(&mut self, now: Instant, port: PortId, error: String, out: &mut Vec<Action>) {
+        self.forwarder.remove_port(port);
+        match self.owners.remove(&port) {
+            Some(Owner::Principal(kind)) => {
+                self.tell(now, kind, Input::PortLost { port, error }, out);
+            }
+            Some(Owner::Interface(index)) => {
+                let interface = &mut self.interfaces[index];
+                if interface.failed(now, &error) {
+                    report(out, Level::Warning, format!("interface {}: {error}", interface.name));
+                }
+                for kind in self.kinds() {
+                    self.tell(now, kind, Input::InterfaceDown { port }, out);
+                }
+            }
+            None => {}
+        }
+    }
+
+    fn packets(&mut self, now: Instant, port: PortId, packets: Vec<Packet>, out: &mut Vec<Action>) {
+        match self.owners.get(&port) {
+            Some(Owner::Interface(_)) => {
+                for packet in packets {
+                    self.frame(now, packet, out);
+                }
+            }
+            Some(Owner::Principal(kind)) => {
+                self.tell(now, *kind, Input::Packets { port, packets }, out);
+            }
+            None => self.refusals.add(Refusal::UnknownPort, packets.len() as u64),
+        }
+    }
+
+    /// Takes in one Ethernet frame.
+    fn frame(&mut self, now: Instant, mut packet: Packet, out: &mut Vec<Action>) {
+        let to_group = packet.bytes().first().is_some_and(|byte| byte & 1 == 1);
+        if to_group {
+            self.refusals.add(Refusal::Broadcast, 1);
+        } else if packet.pull_front(ETHERNET_HEADER_LEN) {
+            self.route(now, packet, out);
+        } else {
+            self.refusals.add(Refusal::ShortFrame, 1);
+        }
+    }
+
+    /// Routes an XIP packet and carries out what comes of it.
+    fn route(&mut self, now: Instant, packet: Packet, out: &mut Vec<Action>) {
+        let mut verdicts = std::mem::take(&mut self.verdicts);
+        self.forwarder.route(now, packet, &mut verdicts);
+        for verdict in verdicts.drain(..) {
+            match verdict {
+                Verdict::Transmit { port, packet } => out.push(Action::Transmit { port, packet }),
+                Verdict::Deliver { socket: ECHO, packet } => self.echo(now, &packet, out),
+                Verdict::Deliver { socket, packet } => {
+                    let channel = self.sockets.channel(socket);
+                    match channel.zip(channel::emit_datagram(packet)) {
+                        Some((channel, message)) => out.push(Action::Send { channel, message }),
+                        None => self.refusals.add(Refusal::SocketGone, 1),
+                    }
+                }
+            }
+        }
+        self.verdicts = verdicts;
+    }
+
+    fn echo(&mut self, now: Instant, request: &Packet, out: &mut Vec<Action>) {
+        let own = self.settings.scope.address_of(ECHO_SINK, &self.forwarder).ok();
+        match own.and_then(|own| echo::answer(request, &own)) {
+            // The answer is routed after this packet's verdicts, from a list of its own.
+            Some(reply) => self.route(now, reply, out),
+            None => self.refusals.add(Refusal::NoEcho, 1),
+        }
+    }
+
+    /// Binds the echo responder, if it is on and there is a principal for its sink.
+    fn bind_echo(&mut self) {
+        if self.settings.echo && self.forwarder.principal(ECHO_SINK.kind).is_some() {
+            // Only an application that took the well-known identifier first can be in the way.
+            let _ = sockets::bind_sink(&mut self.forwarder, ECHO_SINK, ECHO);
+        }
+    }
+
+    fn message(
+        &mut self,
+        now: Instant,
+        channel: ChannelId,
+        message: Packet,
+        out: &mut Vec<Action>,
+    ) {
+        match Request::parse(message) {
+            Ok(Request::Bind(request)) => {
+                let answer = self.sockets.bind(
+                    channel,
+                    request,
+                    &self.settings.scope,
+                    &mut self.forwarder,
+                    &mut self.random,
+                );
+                let message = match answer {
+                    Ok(address) => channel::emit_bound(&address),
+                    Err(error) => channel::emit_failed(&error),
+                };
+                out.push(Action::Send { channel, message });
+            }
+            Ok(Request::Send { hop_limit, destination, payload }) => {
+                self.send(now, channel, hop_limit, destination, payload, out);
+            }
+            Ok(Request::Command(text)) => self.command(now, channel, &text, out),
+            Err(error) => {
+                self.refusals.add(Refusal::BadMessage, 1);
+                let message = channel::emit_failed(&error.to_string());
+                out.push(Action::Send { channel, message });
+            }
+        }
+    }
+
+    /// Sends an application's datagram.
+    fn send(
+        &mut self,
+        now: Instant,
+        channel: ChannelId,
+        hop_limit: u8,
+        destination: Address,
+        mut payload: Packet,
+        out: &mut Vec<Action>,
+    ) {
+        let reject = |text: &str| Action::Send { channel, message: channel::emit_rejected(text) };
+        let Some(source) = self.sockets.address(channel) else {
+            self.refusals.add(Refusal::NotBound, 1);
+            out.push(reject("the socket is not bound; bind it before sending"));
+            return;
+        };
+        let Ok(payload_len) = u16::try_from(payload.len()) else {
+            out.push(reject("the datagram is longer than 65,535 bytes"));
+            return;
+        };
+        let repr = XipRepr { hop_limit, ..XipRepr::new(destination, Some(*source), payload_len) };
+        if !destination.is_valid() || !prepend_header(&mut payload, &repr) {
+            self.refusals.add(Refusal::BadDestination, 1);
+            out.push(reject("the destination address is malformed"));
+            return;
+        }
+        payload.meta.port = PortId::NONE;
+        self.route(now, payload, out);
+        if let Some(reason) = self.forwarder.last_drop() {
+            out.push(reject(reason.help()));
+        }
+    }
+}
+
+impl Component for Node {
+    type Input = Event;
+    type Output = Action;
+
+    fn handle(&mut self, now: Instant, event: Event, out: &mut Vec<Action>) {
+        match event {
+            Event::Start => {
+                self.start(now, out);
+                self.tick(now, out);
+            }
+            Event::Stop => out.push(Action::Exit { status: 0 }),
+            Event::Tick | Event::Slice => self.tick(now, out),
+            Event::PortOpened { token, port, info } => {
+                self.port_opened(now, token, port, info, out);
+            }
+            Event::PortFailed { token, error } => self.port_failed(now, token, error, out),
+            Event::PortLost { port, error } => self.port_lost(now, port, error, out),
+            Event::Packets { port, packets } => self.packets(now, port, packets, out),
+            Event::Accepted { channel, peer, .. } => {
+                self.peers.insert(channel, peer);
+            }
+            Event::Messages { channel, messages } => {
+                for message in messages {
+                    self.message(now, channel, message, out);
+                }
+            }
+            Event::Closed { channel } => {
+                self.peers.remove(&channel);
+                self.sockets.close(channel, &mut self.forwarder);
+            }
+            Event::ChannelFailed { error, .. } => {
+                report(out, Level::Error, format!("the socket for applications: {error}"));
+                out.push(Action::Exit { status: 1 });
+            }
+            Event::Listening { .. } => {
+                let name = &self.settings.name;
+                report(out, Level::Info, format!("node {name} is ready"));
+            }
+            // A slow application loses datagrams, as with UDP; the driver counts them.
+            Event::Congested { .. } | Event::Drained { .. } => {}
+            // The node neither connects nor reads files.
+            Event::Connected { .. } | Event::Disk { .. } => {}
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let interfaces = self.interfaces.iter().filter_map(Interface::deadline);
+        interfaces.chain(self.principals_deadline()).min()
+    }
+}
+
+fn report(out: &mut Vec<Action>, level: Level, line: String) {
+    out.push(Action::Report { level, line });
+}
+
+impl Node {
+    /// The XIDs of all principals that are this node.
+    fn locals(&self) -> Vec<Xid> {
+        let kinds: Vec<_> = self.forwarder.kinds().collect();
+        kinds
+            .into_iter()
+            .filter_map(|kind| self.forwarder.principal(kind))
+            .flat_map(|principal| principal.locals())
+            .collect()
+    }
+}

@@ -1,0 +1,51 @@
+//! Which principals can be instantiated, by name. Filled by whoever builds the program; XIP itself
+//! knows none.
+
+use std::collections::BTreeMap;
+
+use weft_base::Random;
+
+use crate::principal::Principal;
+
+/// Makes an instance of a principal, with randomness of its own.
+pub type Factory = fn(Random) -> Box<dyn Principal>;
+
+/// The principals that a node can instantiate.
+#[derive(Clone, Debug, Default)]
+pub struct Registry {
+    factories: BTreeMap<&'static str, Factory>,
+}
+
+impl Registry {
+    /// A registry without principals.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a principal under the name that configurations and commands use.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, factory: Factory) -> Self {
+        self.factories.insert(name, factory);
+        self
+    }
+
+    /// Makes an instance of the principal called `name`.
+    ///
+    /// # Errors
+    /// There is none; the sentence lists those that there are.
+    pub fn make(&self, name: &str, random: &Random) -> Result<Box<dyn Principal>, String> {
+        match self.factories.get(name) {
+            Some(factory) => Ok(factory(random.fork(name))),
+            None => {
+                let known: Vec<_> = self.names().collect();
+                Err(format!("there is no principal `{name}`; known are: {}", known.join(", ")))
+            }
+        }
+    }
+
+    /// The names of all principals, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.factories.keys().copied()
+    }
+}

@@ -1,0 +1,150 @@
+//! What a node shows of itself, as JSON whose lists are sorted.
+
+use serde_json::{Map, Value, json};
+use weft_base::{Counters, LinkAddress, PortId, Reason};
+use weft_wire::MacAddr;
+
+use super::{Node, Owner};
+use crate::LastNode;
+use crate::forward::{Step, Visit};
+use crate::principal::Answer;
+
+impl Node {
+    /// The part of the node's state that `what` names.
+    pub(super) fn show(&mut self, what: &str) -> Result<Value, String> {
+        match what {
+            "node" => Ok(self.show_node()),
+            "principals" => Ok(self.show_principals()),
+            "counters" => Ok(self.show_counters()),
+            "trace" => Ok(self.show_trace()),
+            _ => Err(format!(
+                "there is no `{what}` to show; there are: node, principals, counters, trace"
+            )),
+        }
+    }
+
+    fn show_node(&self) -> Value {
+        let scope: Vec<_> =
+            self.settings.scope.path(&self.forwarder).iter().map(ToString::to_string).collect();
+        let interfaces: Vec<_> = self
+            .interfaces
+            .iter()
+            .map(|interface| match interface.up() {
+                Some((_, info)) => json!({
+                    "name": interface.name, "up": true,
+                    "mac": MacAddr(info.mac).to_string(), "mtu": info.mtu,
+                }),
+                None => json!({
+                    "name": interface.name, "up": false, "trouble": interface.trouble(),
+                }),
+            })
+            .collect();
+        json!({
+            "name": self.settings.name,
+            "scope": scope,
+            "locals": self.locals().iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "interfaces": interfaces,
+            "principals": self.names.values().collect::<Vec<_>>(),
+            "sockets": self.sockets.addresses().map(ToString::to_string).collect::<Vec<_>>(),
+        })
+    }
+
+    fn show_principals(&self) -> Value {
+        let shown = self.names.iter().filter_map(|(kind, name)| {
+            Some((name.clone(), self.forwarder.principal(*kind)?.show()))
+        });
+        Value::Object(shown.collect())
+    }
+
+    fn show_counters(&self) -> Value {
+        json!({
+            "activity": counts(self.forwarder.activity()),
+            "drops": counts(self.forwarder.drops()),
+            "refusals": counts(&self.refusals),
+        })
+    }
+
+    fn show_trace(&mut self) -> Value {
+        let visits: Vec<Visit> = self.forwarder.tracer().visits().cloned().collect();
+        Value::Array(visits.iter().map(|visit| self.show_visit(visit)).collect())
+    }
+
+    fn show_visit(&self, visit: &Visit) -> Value {
+        json!({
+            "packet": format!("{:016x}", visit.packet.0),
+            "time_ns": visit.time.as_nanos(),
+            "from": self.port_name(visit.from),
+            "steps": visit.steps.iter().map(|step| self.show_step(step)).collect::<Vec<_>>(),
+        })
+    }
+
+    fn show_step(&self, step: &Step) -> Value {
+        match step {
+            Step::At(LastNode::Entry) => json!({"step": "at", "node": "entry"}),
+            Step::At(LastNode::Row(row)) => json!({"step": "at", "node": row}),
+            Step::Edge { slot, xid } => {
+                json!({"step": "edge", "slot": slot, "xid": xid.to_string()})
+            }
+            Step::NoPrincipal(xid) => json!({"step": "no-principal", "xid": xid.to_string()}),
+            Step::Asked { xid, answer } => {
+                let (answer, detail) = self.show_answer(answer);
+                json!({"step": "asked", "xid": xid.to_string(), "answer": answer, "detail": detail})
+            }
+            Step::Copied { to } => {
+                json!({"step": "copied", "to": to.map(|xid| xid.to_string())})
+            }
+            Step::Sent { port, link } => {
+                json!({"step": "sent", "port": self.port_name(*port), "link": link_text(link)})
+            }
+            Step::Delivered(socket) => {
+                let channel = self.sockets.channel(*socket);
+                let address = channel.and_then(|channel| self.sockets.address(channel));
+                let to = address.map_or("echo responder".to_owned(), ToString::to_string);
+                json!({"step": "delivered", "to": to})
+            }
+            Step::Dropped(reason) => {
+                json!({"step": "dropped", "reason": reason.name(), "help": reason.help()})
+            }
+        }
+    }
+
+    fn show_answer(&self, answer: &Answer) -> (&'static str, Option<String>) {
+        match answer {
+            Answer::Unknown => ("unknown", None),
+            Answer::Redirect(xid) => ("redirect", Some(xid.to_string())),
+            Answer::Through => ("local", None),
+            Answer::Deliver(_) => ("socket", None),
+            Answer::Forward(hop) => {
+                ("forward", Some(format!("{} {}", self.port_name(hop.port), link_text(&hop.link))))
+            }
+            Answer::Branches => ("branches", None),
+            Answer::Refuse(reason) => ("refuse", Some(reason.name().to_owned())),
+        }
+    }
+
+    /// The interface or principal that has a port.
+    fn port_name(&self, port: PortId) -> String {
+        match self.owners.get(&port) {
+            Some(Owner::Interface(index)) => self.interfaces[*index].name.clone(),
+            Some(Owner::Principal(kind)) => {
+                self.names.get(kind).cloned().unwrap_or_else(|| port.to_string())
+            }
+            None if port == PortId::NONE => "application".to_owned(),
+            None => port.to_string(),
+        }
+    }
+}
+
+fn link_text(link: &LinkAddress) -> String {
+    match link {
+        LinkAddress::None => "-".to_owned(),
+        LinkAddress::Mac(mac) => MacAddr(*mac).to_string(),
+        LinkAddress::Udp(address) => address.to_string(),
+    }
+}
+
+fn counts<R: Reason>(counters: &Counters<R>) -> Value {
+    Value::Object(
+        counters.iter().map(|(name, count)| (name.to_owned(), json!(count))).collect::<Map<_, _>>(),
+    )
+}
