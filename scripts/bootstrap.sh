@@ -69,6 +69,8 @@ install_packages() {
     [ "${#missing[@]}" = 0 ] && return
     say "missing system packages: ${missing[*]}"
     have apt-get || die "no apt-get here: install what your distribution calls ${missing[*]}, then try again"
+    # Whoever has to ask an administrator asks once, for everything.
+    can_be_root || rust_is_there || ! packaged_rustup || missing+=(rustup)
     need_root "${missing[@]}"
     apt_update
     apt_install "${missing[@]}"
@@ -105,6 +107,8 @@ install_toolchain() {
         die "rustup could not install Rust $toolchain: see above"
 }
 
+packaged_rustup() { apt-cache show rustup >/dev/null 2>&1; }
+
 # The distribution's rustup takes the place of its older cargo and rustc. Prints what else would
 # have to go, which is for the administrator to decide.
 removed_besides_rust() {
@@ -119,7 +123,7 @@ install_rust() {
     say "no suitable Rust: weft needs $wanted or newer$(have cargo && echo ", $(cargo --version | cut -d ' ' -f 1,2) is older")"
     have apt-get || die "install rustup $where, then try again"
     can_be_root && apt_update
-    if ! apt-cache show rustup >/dev/null 2>&1; then
+    if ! packaged_rustup; then
         die "this distribution has no package rustup: install rustup $where, then try again"
     fi
     others=$(removed_besides_rust | paste -s -d ' ')

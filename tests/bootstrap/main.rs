@@ -161,6 +161,16 @@ fn without_root_it_stops_with_the_command_to_run() {
 }
 
 #[test]
+fn without_root_packages_and_rust_are_asked_for_at_once() {
+    let machine = Machine::new().without_packages().used_by_nobody();
+    expect_failure(
+        &machine.bootstrap(&["build"]),
+        "error: this needs root: run `apt-get update && apt-get install -y ca-certificates gcc \
+         libc6-dev rustup` as root, then try again",
+    );
+}
+
+#[test]
 fn without_rust_the_packaged_rustup_is_installed() {
     let machine = Machine::new();
     let rustup = machine.bin().join("rustup");
