@@ -1,5 +1,38 @@
-//! Packet ports: AF_PACKET, TUN/TAP, UDP and in-memory.
+//! Packet ports: where packets enter and leave a process.
+//!
+//! [`open`] turns a [`PortSpec`] into a [`Port`]:
+//!
+//! * an Ethernet port (`AF_PACKET`): whole frames of one EtherType on one interface;
+//! * a TUN or TAP port: a network interface of the kernel whose other end is this process;
+//! * a UDP port: datagrams of an IPv4 or IPv6 socket, for tunnels.
+//!
+//! [`memory::pair`] makes two ports that are connected to each other, for tests and examples.
+//! Ports move batches of [`Packet`](weft_base::Packet)s, count what they drop by name, and contain no
+//! protocol logic. They never block: wait for [`Port::fd`] with epoll.
+//!
+//! [`datagrams`] is the batched socket I/O below them; the runtime's channels use it, too.
+//!
+//! Reference: packet(7), udp(7), recvmmsg(2), sendmmsg(2), netdevice(7); Linux kernel,
+//! Documentation/networking/tuntap.rst.
 
+// An edge crate: some system calls have no safe wrapper. They are confined to `sys`.
+#![deny(unsafe_code)]
+
+pub mod datagrams;
+mod error;
+mod ethernet;
+pub mod memory;
+mod port;
 mod spec;
+mod statistics;
+#[allow(unsafe_code, reason = "raw system calls; each block says why it is sound")]
+mod sys;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+mod tun;
+mod udp;
 
+pub use error::{Lost, OpenError};
+pub use port::{Options, Port, open};
 pub use spec::{PortInfo, PortSpec};
+pub use statistics::{PortDrop, PortStatistics, Traffic};

@@ -25,7 +25,7 @@ pub enum PortSpec {
         /// The interface's name.
         name: String,
     },
-    /// Datagrams of a UDP socket. Packets are the payload;
+    /// Datagrams of a UDP socket; an IPv6 address takes IPv6 only. Packets are the payload;
     /// [`LinkAddress::Udp`](weft_base::LinkAddress) in the metadata is the other end.
     Udp {
         /// The address to bind. Port 0 lets the system choose; [`PortInfo::local`] tells.
@@ -49,7 +49,8 @@ impl fmt::Display for PortSpec {
 /// What is known of an open port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortInfo {
-    /// The Ethernet address of the interface; zero where there is none.
+    /// The Ethernet address of the interface; zero where there is none. For TAP: an address for
+    /// this end of the wire, different from that of the kernel's end.
     pub mac: [u8; 6],
     /// The largest packet that may be sent, in bytes, without the Ethernet header. For UDP: the
     /// largest payload that fits the interface's MTU unfragmented.

@@ -1,0 +1,170 @@
+//! Batches of datagrams with one system call each: `recvmmsg(2)` and `sendmmsg(2)`.
+//!
+//! Received bytes go straight into the frames of the packets that are handed up. What does not fit a
+//! standard frame (jumbo frames, reassembled UDP datagrams) overflows into a second buffer and is
+//! appended from there: the usual case costs no copy, the unusual one no memory until it occurs.
+//! Frames and buffers are shared by all sockets of a thread, as is the free list they come from.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use weft_base::Packet;
+
+use super::address::{self, Source};
+
+/// The most datagrams that one call moves.
+pub(crate) const BATCH: usize = 64;
+/// Room per datagram beyond a standard frame: together they take every IP datagram, every frame of
+/// an interface with the largest MTU (65,536) and every message of a channel.
+const OVERFLOW: usize = 65_536;
+
+/// One datagram that came in.
+pub(crate) struct Received {
+    pub(crate) packet: Packet,
+    pub(crate) source: Source,
+    /// It was longer than what can be received; the packet holds its beginning.
+    pub(crate) truncated: bool,
+}
+
+struct Scratch {
+    /// `BATCH` empty packets to receive into; one that is handed up is replaced at once.
+    packets: Vec<Packet>,
+    sources: Vec<libc::sockaddr_storage>,
+    /// `BATCH` times `OVERFLOW` bytes. Zero pages, which take no memory until they are written.
+    overflow: Vec<u8>,
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Scratch> = RefCell::new(Scratch {
+        packets: (0..BATCH).map(|_| Packet::new()).collect(),
+        sources: vec![address::EMPTY; BATCH],
+        overflow: vec![0; BATCH * OVERFLOW],
+    });
+}
+
+/// Receives up to `max` datagrams that are waiting and hands each to `take`, in order of arrival.
+/// Returns how many there were. `take` must not receive on this thread itself.
+///
+/// # Errors
+/// Those of recvmmsg(2); `WouldBlock` if nothing is waiting.
+pub(crate) fn receive(
+    fd: BorrowedFd<'_>,
+    max: usize,
+    mut take: impl FnMut(Received),
+) -> io::Result<usize> {
+    SCRATCH.with_borrow_mut(|scratch| {
+        let max = max.min(BATCH);
+        let mut vectors = scratch.vectors();
+        let mut headers = [EMPTY_HEADER; BATCH];
+        for ((header, vectors), source) in
+            headers.iter_mut().zip(&mut vectors).zip(&mut scratch.sources)
+        {
+            header.msg_hdr.msg_name = std::ptr::from_mut(source).cast();
+            header.msg_hdr.msg_namelen = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+            header.msg_hdr.msg_iov = vectors.as_mut_ptr();
+            header.msg_hdr.msg_iovlen = vectors.len() as _;
+        }
+        // SAFETY: each of the first `max` headers points to a source address and to two vectors,
+        // which point to memory exclusively borrowed from `scratch`; all of it outlives the call.
+        let count = unsafe {
+            libc::recvmmsg(
+                fd.as_raw_fd(),
+                headers.as_mut_ptr(),
+                max as libc::c_uint,
+                libc::MSG_DONTWAIT as _,
+                std::ptr::null_mut(),
+            )
+        };
+        let count = super::check(count)? as usize;
+        for (slot, header) in headers[..count].iter().enumerate() {
+            take(scratch.take(slot, header));
+        }
+        Ok(count)
+    })
+}
+
+impl Scratch {
+    /// Where the kernel puts each datagram: first the packet's frame, then the overflow.
+    fn vectors(&mut self) -> [[libc::iovec; 2]; BATCH] {
+        let mut vectors = [[EMPTY_VECTOR; 2]; BATCH];
+        let overflow = self.overflow.chunks_exact_mut(OVERFLOW);
+        for ((vectors, packet), overflow) in vectors.iter_mut().zip(&mut self.packets).zip(overflow)
+        {
+            *vectors = [vector(packet.spare_mut()), vector(overflow)];
+        }
+        vectors
+    }
+
+    /// Takes the datagram out of `slot` after the kernel filled it in, and makes room for another.
+    fn take(&mut self, slot: usize, header: &libc::mmsghdr) -> Received {
+        let mut packet = std::mem::take(&mut self.packets[slot]);
+        let len = header.msg_len as usize;
+        let room = packet.spare_mut().len();
+        packet.fill(len);
+        if let Some(beyond) = len.checked_sub(room) {
+            let start = slot * OVERFLOW;
+            packet.extend(&self.overflow[start..start + beyond.min(OVERFLOW)]);
+        }
+        Received {
+            packet,
+            source: address::decode(&self.sources[slot], header.msg_hdr.msg_namelen),
+            truncated: header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
+        }
+    }
+}
+
+/// Sends packets from the front of `queue`, each to where `destination` says (`None`: where the
+/// socket is bound or connected to). Leaves the queue as it is and returns how many were taken; at
+/// least one, at most [`BATCH`], zero only for an empty queue.
+///
+/// # Errors
+/// Those of sendmmsg(2), and they concern the first packet; `WouldBlock` if the socket is full.
+pub(crate) fn send(
+    fd: BorrowedFd<'_>,
+    queue: &VecDeque<Packet>,
+    destination: impl Fn(&Packet) -> Option<SocketAddr>,
+) -> io::Result<usize> {
+    let mut addresses = [address::EMPTY; BATCH];
+    let mut vectors = [EMPTY_VECTOR; BATCH];
+    let mut headers = [EMPTY_HEADER; BATCH];
+    let slots = headers.iter_mut().zip(&mut vectors).zip(&mut addresses);
+    for (packet, ((header, vector), address)) in queue.iter().zip(slots) {
+        *vector = read_only_vector(packet.bytes());
+        header.msg_hdr.msg_iov = vector;
+        header.msg_hdr.msg_iovlen = 1;
+        if let Some(to) = destination(packet) {
+            header.msg_hdr.msg_namelen = address::encode(to, address);
+            header.msg_hdr.msg_name = std::ptr::from_mut(address).cast();
+        }
+    }
+    let count = queue.len().min(BATCH);
+    // SAFETY: each of the first `count` headers points to a vector over a packet's bytes, which the
+    // kernel only reads, and to an address or nothing; all of it outlives the call.
+    let sent = unsafe {
+        libc::sendmmsg(
+            fd.as_raw_fd(),
+            headers.as_mut_ptr(),
+            count as libc::c_uint,
+            (libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) as _,
+        )
+    };
+    Ok(super::check(sent)? as usize)
+}
+
+const EMPTY_VECTOR: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+
+const EMPTY_HEADER: libc::mmsghdr =
+    // SAFETY: mmsghdr consists of integers and raw pointers, for which all bits zero is a value.
+    unsafe { std::mem::zeroed() };
+
+fn vector(bytes: &mut [u8]) -> libc::iovec {
+    libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() }
+}
+
+/// A vector for calls that only read.
+fn read_only_vector(bytes: &[u8]) -> libc::iovec {
+    libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() }
+}

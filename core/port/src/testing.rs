@@ -1,0 +1,123 @@
+//! Help for tests of ports and of what stands on them: network namespaces and waiting.
+//!
+//! Everything here panics on failure; it is compiled only for tests (feature `testing`).
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::missing_panics_doc,
+    reason = "a test helper fails by panicking"
+)]
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use weft_base::Packet;
+
+use crate::Port;
+
+/// Whether this process may make network namespaces; says so on standard error if not.
+#[must_use]
+pub fn privileged(test: &str) -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        eprintln!("{test} needs root to make network namespaces: not run");
+    }
+    root
+}
+
+/// A network namespace of its own, removed when dropped.
+pub struct Namespace {
+    name: String,
+    file: File,
+}
+
+impl Namespace {
+    /// A new namespace with a name that no other test uses; its loopback interface is up.
+    #[must_use]
+    pub fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("weft-test-{}-{number}", std::process::id());
+        ip(&format!("netns add {name}"));
+        let file = File::open(format!("/run/netns/{name}")).unwrap();
+        let namespace = Self { name, file };
+        namespace.ip("link set lo up");
+        namespace
+    }
+
+    /// Runs `ip ARGUMENTS` inside.
+    pub fn ip(&self, arguments: &str) {
+        ip(&format!("-n {} {arguments}", self.name));
+    }
+
+    /// Runs `work` on a new thread inside. Sockets that it opens stay inside.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                let kind = Some(LinkNameSpaceType::Network);
+                move_into_link_name_space(self.file.as_fd(), kind).unwrap();
+                work()
+            });
+            thread.join().unwrap()
+        })
+    }
+
+    /// Connects interface `ours` in here to `theirs` in `other` by a virtual cable; both are up.
+    pub fn connect(&self, ours: &str, other: &Self, theirs: &str) {
+        self.ip(&format!("link add name {ours} type veth peer name {theirs} netns {}", other.name));
+        self.ip(&format!("link set dev {ours} up"));
+        other.ip(&format!("link set dev {theirs} up"));
+    }
+}
+
+impl Default for Namespace {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        let _ = Command::new("ip").args(["netns", "del", &self.name]).status();
+    }
+}
+
+fn ip(arguments: &str) {
+    let output = Command::new("ip").args(arguments.split_whitespace()).output().unwrap();
+    assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Sends all of `packets` out of `port`, waiting for it as long as it takes.
+pub fn send_all(packets: impl IntoIterator<Item = Packet>, port: &mut dyn Port) {
+    let mut queue = packets.into_iter().collect();
+    loop {
+        port.transmit(&mut queue).unwrap();
+        if queue.is_empty() {
+            return;
+        }
+        wait(port, PollFlags::OUT);
+    }
+}
+
+/// Receives until there are `count` packets, waiting for the port as long as it takes.
+pub fn receive_some(port: &mut dyn Port, count: usize) -> Vec<Packet> {
+    let mut packets = Vec::new();
+    while packets.len() < count {
+        wait(port, PollFlags::IN);
+        let missing = count - packets.len();
+        port.receive(&mut packets, missing).unwrap();
+    }
+    packets
+}
+
+/// Waits until the port is ready for what `flags` say; a test that hangs fails after a minute.
+pub fn wait(port: &dyn Port, flags: PollFlags) {
+    let minute = rustix::time::Timespec { tv_sec: 60, tv_nsec: 0 };
+    let mut fds = [PollFd::from_borrowed_fd(port.fd(), flags)];
+    let ready = rustix::io::retry_on_intr(|| poll(&mut fds, Some(&minute))).unwrap();
+    assert_eq!(ready, 1, "nothing happened on the port for a minute");
+}
