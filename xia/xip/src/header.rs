@@ -531,6 +531,17 @@ mod tests {
     }
 
     #[test]
+    fn an_edge_that_leads_outside_is_not_taken() {
+        let mut bytes = packet();
+        let len = bytes.len();
+        bytes[len - 2 - MAX_FAN_OUT] = 2;
+        let mut packet = XipPacket::new_checked(bytes.clone()).unwrap();
+        assert_eq!(packet.take_edge(0), None);
+        assert_eq!(packet.mark_edge(0), None);
+        assert_eq!(packet.as_bytes(), bytes);
+    }
+
+    #[test]
     fn the_hop_limit_is_set_in_place() {
         let mut packet = XipPacket::new_checked(packet()).unwrap();
         assert_eq!(packet.hop_limit(), DEFAULT_HOP_LIMIT);

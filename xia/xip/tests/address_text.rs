@@ -139,6 +139,7 @@ fn errors_name_the_byte_and_say_what_was_expected() {
         ("hid-{a}-1:Foo-{b}-0", 47, UnknownName { name: "Foo".into() }),
         ("0x-{a}-0", 0, TypeNumber),
         ("0x123456789-{a}-0", 0, TypeNumber),
+        ("0x000000011-{a}-0", 0, TypeNumber),
         ("0x1g-{a}-0", 0, TypeNumber),
         ("0x+1-{a}-0", 0, TypeNumber),
         ("abcdefghijklmnopqrstuvwxyz012345-{a}-0", 0, NameTooLong { len: 32 }),

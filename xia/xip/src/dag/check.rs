@@ -300,6 +300,7 @@ mod tests {
         assert_eq!(padded.check(), Ok(1));
         assert!(!padded.is_valid());
         assert_eq!(padded.single_sink(), Err(SinkError::Nat { row: 1 }));
+        assert_eq!(address(&rows[..2]).single_sink(), Err(SinkError::Nat { row: 1 }));
         assert_eq!(address(&rows[1..]).check(), Ok(0));
         assert_eq!(address(&rows[1..]).single_sink(), Err(SinkError::Nat { row: 0 }));
     }
