@@ -61,10 +61,12 @@ impl<'d> Entry<'d> {
         self.at(word.span()).error(sentence)
     }
 
-    /// A mistake: this statement repeats `first`, for example the name of a node.
+    /// A mistake: the words of this statement that were taken so far repeat those of `first`, for
+    /// example the name of a node.
     #[must_use]
     pub fn duplicate_of(&self, first: &Entry<'_>) -> Error {
-        let kind = ErrorKind::Duplicate(self.keyword().to_owned());
+        let taken: Vec<_> = self.statement.words()[..self.next].iter().map(Word::text).collect();
+        let kind = ErrorKind::Duplicate(taken.join(" "));
         self.error_of(kind).related("first given here", first.location())
     }
 

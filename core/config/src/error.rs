@@ -235,7 +235,7 @@ pub enum ErrorKind {
         /// All words that would be accepted.
         accepted: Vec<String>,
     },
-    /// A statement or word given twice where one is accepted.
+    /// A statement given twice where one is accepted; the words that are the same.
     #[error("`{}` is given twice: remove one of the two", shown(.0))]
     Duplicate(String),
     /// A required statement is not there.

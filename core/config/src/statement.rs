@@ -8,14 +8,14 @@ use crate::value::ToWord;
 /// Equality compares the text alone: position and quoting do not belong to the meaning.
 #[derive(Debug, Clone)]
 pub struct Word {
-    text: String,
+    text: Box<str>,
     span: Span,
     quoted: bool,
 }
 
 impl Word {
     pub(crate) fn new(text: String, span: Span, quoted: bool) -> Self {
-        Self { text, span, quoted }
+        Self { text: text.into_boxed_str(), span, quoted }
     }
 
     /// The meaning: what stood between the quotes, or the bare word.
@@ -73,8 +73,14 @@ impl Statement {
     }
 
     /// `words` must not be empty.
-    pub(crate) fn from_words(words: Vec<Word>, block: Option<Vec<Statement>>, span: Span) -> Self {
+    pub(crate) fn from_words(
+        mut words: Vec<Word>,
+        block: Option<Vec<Statement>>,
+        span: Span,
+    ) -> Self {
         debug_assert!(!words.is_empty(), "a statement has at least one word");
+        // Most statements are short and many stay in memory.
+        words.shrink_to_fit();
         Self { words, block, span }
     }
 

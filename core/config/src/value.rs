@@ -26,7 +26,31 @@ use crate::suggest::list;
 ///
 /// Implemented for `bool`, the integers, `String`, [`std::time::Duration`], [`Rate`], [`ByteSize`],
 /// [`Probability`], IPv4 addresses, prefixes and sockets, [`Name`], [`InterfaceName`], and for every
-/// enum with [`Keyword`].
+/// enum with [`Keyword`]. Consumers implement it for their own types:
+///
+/// ```
+/// use weft_config::{FromWord, InterfaceName, Name, ValueError};
+///
+/// /// An interface of a node: `server:eth0`.
+/// struct Endpoint {
+///     node: Name,
+///     interface: InterfaceName,
+/// }
+///
+/// impl FromWord for Endpoint {
+///     const WHAT: &'static str = "an end of a link";
+///     const EXAMPLE: &'static str = "server:eth0";
+///
+///     fn from_word(text: &str) -> Result<Self, ValueError> {
+///         let (node, interface) = text.split_once(':').ok_or(ValueError::Form("NODE:INTERFACE"))?;
+///         let interface = InterfaceName::from_word(interface)?;
+///         Ok(Self { node: Name::from_word(node)?, interface })
+///     }
+/// }
+///
+/// let end = Endpoint::from_word("server:eth0").unwrap();
+/// assert_eq!((end.node.as_str(), end.interface.as_str()), ("server", "eth0"));
+/// ```
 pub trait FromWord: Sized {
     /// What it is, with article, to follow "`x` is not": "a duration".
     const WHAT: &'static str;

@@ -71,6 +71,16 @@ fn duplicate_leaf_shows_both_places() {
 }
 
 #[test]
+fn duplicate_of_a_named_statement_shows_its_name() {
+    let document = Document::parse("t", "node a; node b; node a;").unwrap();
+    let mut nodes = document.block().many("node");
+    nodes.iter_mut().for_each(|node| drop(node.argument::<String>("its name").unwrap()));
+    let error = nodes[2].duplicate_of(&nodes[0]);
+    assert_eq!(error.kind(), &ErrorKind::Duplicate("node a".into()));
+    assert_eq!(error.location().column(), 17);
+}
+
+#[test]
 fn a_leaf_has_exactly_one_value_and_no_block() {
     let leaf = |block: &mut Block<'_>| Ok(block.leaf::<u8>("b")?);
     let (kind, _) = mistake("a { b; }", leaf);
