@@ -2,13 +2,17 @@
 //!
 //! * [`Component`] is the form of every protocol core; [`Process`] is a component at the border of a
 //!   process, which speaks [`Event`]s and [`Action`]s.
-//! * `real` runs one process with sockets, files and the machine's clock.
+//! * [`real`] runs one process with sockets, files and the machine's clock.
 //! * `sim` runs any number of processes on modelled links in virtual time.
 
 mod component;
+mod link;
 mod process;
+pub mod real;
+pub mod sim;
 
 pub use component::Component;
+pub use link::{BILLION, ETHERNET_OVERHEAD, LinkConfig, LinkCount, LinkModel};
 pub use process::{
     Action, DiskError, DiskErrorKind, DiskReply, DiskRequest, Event, Level, OpenMode, Peer, Process,
 };

@@ -1,0 +1,530 @@
+//! The world: its clock, its processes, and the loop that runs them.
+//!
+//! One step is one entry of the agenda, one process with something in its inbox, or one background
+//! slice, in this order of preference. So everything that is due at one time reaches the inboxes
+//! before any process runs, and packets that come to one port at one time come in one event.
+//! Background slices are for when nothing else is due at that time.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use weft_base::{Counters, Instant, Random};
+
+use super::agenda::{Clock, Due};
+use super::channels::{ChannelConfig, ChannelCount, Channels};
+use super::disk::{Disk, OpenFiles};
+use super::error::WorldError;
+use super::ids::{NodeId, ProcessId};
+use super::network::{Network, Sighting};
+use super::node::NodeCount;
+use super::process::{Line, Slot, Spawn, Status, Waiting};
+use crate::{Action, DiskError, DiskRequest, Event};
+
+/// The properties of a world as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorldConfig {
+    /// What all randomness of the world follows from.
+    pub seed: u64,
+    /// How channels between processes behave.
+    pub channels: ChannelConfig,
+    /// How long the disk takes for a request.
+    pub disk_latency: Duration,
+    /// How much virtual time a background slice costs its process. With zero, a process does all its
+    /// background work at one point in time.
+    pub slice_cost: Duration,
+    /// How long a process may take to exit after [`World::stop`] before it is killed.
+    pub stop_grace: Duration,
+    /// After how many steps without progress in time the world counts as a runaway.
+    pub max_steps_per_instant: u64,
+    /// After how many steps in all it does.
+    pub max_steps: u64,
+}
+
+impl Default for WorldConfig {
+    fn default() -> Self {
+        Self {
+            seed: 0,
+            channels: ChannelConfig::default(),
+            disk_latency: Duration::ZERO,
+            slice_cost: Duration::ZERO,
+            stop_grace: Duration::from_secs(10),
+            max_steps_per_instant: 10_000_000,
+            max_steps: u64::MAX,
+        }
+    }
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The condition no longer held.
+    Condition,
+    /// Nothing is ever going to happen any more.
+    Idle,
+}
+
+/// A network of nodes with processes in virtual time.
+///
+/// Two worlds that are built and driven alike with the same seed take the same course, on any
+/// machine and in any build; [`World::trace_hash`] tells.
+pub struct World {
+    pub(super) config: WorldConfig,
+    pub(super) random: Random,
+    pub(super) clock: Clock,
+    pub(super) network: Network,
+    pub(super) node_names: BTreeMap<String, NodeId>,
+    pub(super) processes: Vec<Slot>,
+    pub(super) channels: Channels,
+    pub(super) disk: Disk,
+    running: usize,
+    /// Processes with something in their inbox.
+    ready: VecDeque<ProcessId>,
+    /// Processes that wait for a background slice.
+    background: VecDeque<ProcessId>,
+    /// Reused for the outputs of processes.
+    actions: Vec<Action>,
+    steps: u64,
+    steps_now: u64,
+}
+
+impl World {
+    /// An empty world at time zero.
+    #[must_use]
+    pub fn new(config: WorldConfig) -> Self {
+        Self {
+            random: Random::from_seed(config.seed),
+            clock: Clock::new(),
+            network: Network::new(),
+            node_names: BTreeMap::new(),
+            processes: Vec::new(),
+            channels: Channels::new(config.channels.clone()),
+            disk: Disk::new(),
+            running: 0,
+            ready: VecDeque::new(),
+            background: VecDeque::new(),
+            actions: Vec::new(),
+            steps: 0,
+            steps_now: 0,
+            config,
+        }
+    }
+
+    /// The virtual time.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    /// How many steps the world has made.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// A generator for something in this world, such as a process, that `label` names.
+    #[must_use]
+    pub fn random(&self, label: &str) -> Random {
+        self.random.fork(label)
+    }
+
+    /// A number that stands for every packet that a node received from a link so far: when, which
+    /// node, and all its bytes.
+    #[must_use]
+    pub fn trace_hash(&self) -> u64 {
+        self.network.trace.value()
+    }
+
+    /// Calls `observer` for every frame that passes an interface, in place of an earlier observer.
+    pub fn on_packet(&mut self, observer: impl FnMut(&Sighting<'_>) + 'static) {
+        self.network.observer = Some(Box::new(observer));
+    }
+}
+
+/// # Running
+impl World {
+    /// Makes one step. Returns false if nothing is ever going to happen any more.
+    ///
+    /// # Errors
+    /// [`WorldError::Runaway`] if the world has used up its steps.
+    pub fn step(&mut self) -> Result<bool, WorldError> {
+        self.check_bounds()?;
+        if let Some((at, due)) = self.clock.pop_due() {
+            self.happen(at, due);
+        } else if let Some(process) = self.ready.pop_front() {
+            self.run_process(process);
+        } else if let Some(process) = self.background.pop_front() {
+            self.run_slice(process);
+        } else if let Some(at) = self.clock.next_at() {
+            self.clock.advance(at);
+            self.steps_now = 0;
+        } else {
+            return Ok(false);
+        }
+        self.steps += 1;
+        self.steps_now += 1;
+        Ok(true)
+    }
+
+    /// Runs everything that happens up to and at `until`, and moves the clock there.
+    ///
+    /// # Errors
+    /// [`WorldError::Runaway`].
+    pub fn run_until(&mut self, until: Instant) -> Result<(), WorldError> {
+        while self.next_step_at().is_some_and(|at| at <= until) {
+            self.step()?;
+        }
+        if self.now() < until {
+            self.clock.advance(until);
+            self.steps_now = 0;
+        }
+        Ok(())
+    }
+
+    /// Runs as long as `condition` holds and something happens. The condition is asked before each
+    /// step, so it should be cheap; [`World::running`] is.
+    ///
+    /// # Errors
+    /// [`WorldError::Runaway`].
+    pub fn run_while(
+        &mut self,
+        mut condition: impl FnMut(&Self) -> bool,
+    ) -> Result<Ended, WorldError> {
+        while condition(self) {
+            if !self.step()? {
+                return Ok(Ended::Idle);
+            }
+        }
+        Ok(Ended::Condition)
+    }
+
+    /// At what time the next step happens.
+    fn next_step_at(&self) -> Option<Instant> {
+        if self.ready.is_empty() && self.background.is_empty() {
+            self.clock.next_at().map(|at| at.max(self.now()))
+        } else {
+            Some(self.now())
+        }
+    }
+
+    fn check_bounds(&self) -> Result<(), WorldError> {
+        let (steps, scope) = if self.steps_now >= self.config.max_steps_per_instant {
+            (self.steps_now, "without any progress in time")
+        } else if self.steps >= self.config.max_steps {
+            (self.steps, "in all")
+        } else {
+            return Ok(());
+        };
+        let here = self.steps_now >= self.config.max_steps_per_instant;
+        let calls = |slot: &Slot| match here {
+            true if slot.calls_at == self.now() => slot.calls_now,
+            true => 0,
+            false => slot.calls,
+        };
+        let busiest = self.processes.iter().max_by_key(|slot| calls(slot));
+        let (busiest, share) = match busiest {
+            Some(slot) if calls(slot) > steps / 4 => (
+                format!("process {} on node {}", slot.name, self.node_name(slot.node)),
+                calls(slot),
+            ),
+            _ => ("the network between the processes".to_owned(), steps),
+        };
+        Err(WorldError::Runaway { steps, scope, time: self.now(), busiest, share })
+    }
+
+    fn happen(&mut self, at: Instant, due: Due) {
+        match due {
+            Due::Arrival(interface) => {
+                self.network.arrive(&mut self.clock, interface, at);
+                self.hand_over();
+            }
+            Due::Deadline(process) => self.deadline(process, at),
+            Due::Slice(process) => self.background.push_back(process),
+            Due::Grace(process) => self.kill(process),
+            Due::Channel(end) => self.channel_arrival(end),
+            Due::Disk(process) => {
+                if let Some(answer) = self.processes[process.index()].disk_answers.pop_front() {
+                    self.post(process, Waiting::Event(answer));
+                }
+            }
+        }
+    }
+
+    fn deadline(&mut self, process: ProcessId, at: Instant) {
+        let slot = &mut self.processes[process.index()];
+        if slot.timer != Some(at) {
+            return; // An earlier entry has taken its place.
+        }
+        slot.timer = None;
+        self.post(process, Waiting::Tick);
+    }
+}
+
+/// # Processes
+impl World {
+    /// Starts a process on a node.
+    pub fn spawn(&mut self, node: NodeId, spawn: Spawn) -> ProcessId {
+        let id = ProcessId::at(self.processes.len());
+        let mut slot = Slot::new(node, spawn.name, spawn.process);
+        slot.files = OpenFiles::new(&spawn.directory, spawn.input);
+        // If a file is in the way the process gets the error when it uses the directory.
+        let _ = self.disk.make_directory(slot.files.directory());
+        self.processes.push(slot);
+        self.running += 1;
+        self.post(id, Waiting::Event(Event::Start));
+        id
+    }
+
+    /// Asks a process to end, and kills it if it does not within [`WorldConfig::stop_grace`].
+    pub fn stop(&mut self, process: ProcessId) {
+        self.clock.schedule(self.now() + self.config.stop_grace, Due::Grace(process));
+        self.post(process, Waiting::Event(Event::Stop));
+    }
+
+    /// Ends a process at once, as SIGKILL does: its ports, channels and files close. Nothing
+    /// happens if it has ended before.
+    pub fn kill(&mut self, process: ProcessId) {
+        self.end(process, Status::Killed);
+    }
+
+    /// How a process is doing.
+    #[must_use]
+    pub fn status(&self, process: ProcessId) -> Status {
+        self.processes[process.index()].status
+    }
+
+    /// How many processes run.
+    #[must_use]
+    pub fn running(&self) -> usize {
+        self.running
+    }
+
+    /// All processes that were ever started, in order.
+    pub fn processes(&self) -> impl Iterator<Item = ProcessId> + use<> {
+        (0..self.processes.len()).map(ProcessId::at)
+    }
+
+    /// The name and node of a process as `name on node`.
+    #[must_use]
+    pub fn process_name(&self, process: ProcessId) -> String {
+        let slot = &self.processes[process.index()];
+        format!("{} on {}", slot.name, self.node_name(slot.node))
+    }
+
+    /// What a process has printed and reported, in order.
+    #[must_use]
+    pub fn lines(&self, process: ProcessId) -> &[Line] {
+        &self.processes[process.index()].lines
+    }
+
+    /// The bytes that a process wrote to standard output as a file.
+    #[must_use]
+    pub fn output(&self, process: ProcessId) -> Vec<u8> {
+        self.disk.written_output(&self.processes[process.index()].files)
+    }
+
+    /// Puts something in the inbox of a process, if it runs.
+    pub(super) fn post(&mut self, process: ProcessId, waiting: Waiting) {
+        let slot = &mut self.processes[process.index()];
+        if slot.process.is_none() {
+            return;
+        }
+        slot.inbox.push_back(waiting);
+        if !slot.ready {
+            slot.ready = true;
+            self.ready.push_back(process);
+        }
+    }
+
+    /// Gives a process what is in its inbox by now; what comes in meanwhile waits for its turn.
+    fn run_process(&mut self, process: ProcessId) {
+        let slot = &mut self.processes[process.index()];
+        slot.ready = false;
+        for _ in 0..slot.inbox.len() {
+            let slot = &mut self.processes[process.index()];
+            let Some(waiting) = slot.inbox.pop_front() else { break };
+            let event = match waiting {
+                Waiting::Event(event) => Some(event),
+                Waiting::Packets(port) => self.take_packets(process, port),
+                Waiting::Tick => {
+                    let due = slot.deadline().is_some_and(|at| at <= self.clock.now());
+                    due.then_some(Event::Tick)
+                }
+            };
+            if let Some(event) = event {
+                self.call(process, event);
+            }
+        }
+        self.look_ahead(process);
+    }
+
+    fn run_slice(&mut self, process: ProcessId) {
+        let slot = &mut self.processes[process.index()];
+        slot.in_background = false;
+        if !slot.process.as_ref().is_some_and(|process| process.has_background_work()) {
+            return;
+        }
+        self.call(process, Event::Slice);
+        let slot = &mut self.processes[process.index()];
+        let more = slot.process.as_ref().is_some_and(|process| process.has_background_work());
+        if more && self.config.slice_cost > Duration::ZERO {
+            slot.in_background = true;
+            self.clock.schedule(self.clock.now() + self.config.slice_cost, Due::Slice(process));
+        }
+        self.look_ahead(process);
+    }
+
+    /// Lets a process handle an event and does what it asks for.
+    fn call(&mut self, id: ProcessId, event: Event) {
+        let now = self.clock.now();
+        let slot = &mut self.processes[id.index()];
+        let Some(process) = &mut slot.process else { return };
+        let mut actions = std::mem::take(&mut self.actions);
+        process.handle(now, event, &mut actions);
+        slot.note_call(now);
+        for action in actions.drain(..) {
+            self.perform(id, action);
+        }
+        self.actions = actions;
+    }
+
+    /// Asks a process what it wants next: to be called at a time, or for background work.
+    fn look_ahead(&mut self, id: ProcessId) {
+        let now = self.clock.now();
+        let slot = &mut self.processes[id.index()];
+        let Some(process) = &slot.process else { return };
+        if let Some(deadline) = process.deadline() {
+            let at = deadline.max(now);
+            if slot.timer.is_none_or(|timer| timer > at) {
+                slot.timer = Some(at);
+                self.clock.schedule(at, Due::Deadline(id));
+            }
+        }
+        if !slot.in_background && process.has_background_work() {
+            slot.in_background = true;
+            self.background.push_back(id);
+        }
+    }
+
+    fn perform(&mut self, id: ProcessId, action: Action) {
+        if self.processes[id.index()].process.is_none() {
+            return; // What comes after an exit is not done.
+        }
+        match action {
+            Action::OpenPort { token, spec } => self.open_port(id, token, &spec),
+            Action::ClosePort { port } => self.close_port(id, port),
+            Action::Transmit { port, packet } => self.send_packet(id, port, packet),
+            Action::Listen { token, path } => self.listen(id, token, &path),
+            Action::Connect { token, path } => self.connect_channel(id, token, &path),
+            Action::Send { channel, message } => self.send_message(id, channel, message),
+            Action::Close { channel } => self.close_channel(id, channel),
+            Action::Disk { token, request } => self.use_disk(id, token, request),
+            Action::Print { line } => self.note_line(id, None, line),
+            Action::Report { level, line } => self.note_line(id, Some(level), line),
+            Action::Progress { .. } => {} // For terminals only.
+            Action::Exit { status } => self.end(id, Status::Exited(status)),
+        }
+    }
+
+    fn note_line(&mut self, id: ProcessId, level: Option<crate::Level>, text: String) {
+        let time = self.clock.now();
+        self.processes[id.index()].lines.push(Line { time, level, text });
+    }
+
+    fn use_disk(&mut self, id: ProcessId, token: weft_base::Token, request: DiskRequest) {
+        let slot = &mut self.processes[id.index()];
+        let result = self.disk.handle(&mut slot.files, request);
+        let answer = Event::Disk { token, result };
+        if self.config.disk_latency.is_zero() {
+            self.post(id, Waiting::Event(answer));
+        } else {
+            slot.disk_answers.push_back(answer);
+            self.clock.schedule(self.clock.now() + self.config.disk_latency, Due::Disk(id));
+        }
+    }
+
+    /// Ends a process, however it comes.
+    fn end(&mut self, id: ProcessId, status: Status) {
+        let slot = &mut self.processes[id.index()];
+        if slot.process.take().is_none() {
+            return;
+        }
+        slot.status = status;
+        slot.inbox.clear();
+        slot.disk_answers.clear();
+        self.disk.close_all(&mut slot.files);
+        self.running -= 1;
+        let ports = u32::try_from(slot.ports.len()).expect("ports are numbered in 32 bits");
+        for port in 1..=ports {
+            self.close_port(id, weft_base::PortId(port));
+        }
+        self.close_channels(id);
+    }
+}
+
+/// # Files and channels, seen from outside
+impl World {
+    /// Puts a file with this content at `path`, making its directories and replacing what is there.
+    /// Processes cannot write to it if it is read-only.
+    ///
+    /// # Errors
+    /// If a directory or a file is in the way.
+    pub fn import(&mut self, path: &Path, bytes: &[u8], read_only: bool) -> Result<(), DiskError> {
+        self.disk.import(path, bytes, read_only)
+    }
+
+    /// Shows the real file `real` at `path`, read-only. It is read where processes read it, and must
+    /// not change while the world runs.
+    ///
+    /// # Errors
+    /// [`WorldError::Import`].
+    pub fn import_file(&mut self, path: &Path, real: &Path) -> Result<(), WorldError> {
+        self.disk.import_file(path, real)
+    }
+
+    /// The content of a file.
+    ///
+    /// # Errors
+    /// If there is no such file.
+    pub fn read_file(&self, path: &Path) -> Result<Vec<u8>, DiskError> {
+        self.disk.content(path)
+    }
+
+    /// The paths of all files below a directory, in order.
+    #[must_use]
+    pub fn files_below(&self, directory: &Path) -> Vec<PathBuf> {
+        self.disk.files_below(directory)
+    }
+
+    /// Sets how many bytes the files below `directory` may occupy, in whole pages of 4 KiB; `None`
+    /// takes the quota away. A write that would exceed it fails as on a full disk, and changes
+    /// nothing.
+    pub fn set_quota(&mut self, directory: &Path, bytes: Option<u64>) {
+        self.disk.set_quota(directory, bytes);
+    }
+
+    /// How many bytes of memory the complete pages of all files take; equal pages are kept once.
+    #[must_use]
+    pub fn disk_memory(&self) -> usize {
+        self.disk.memory()
+    }
+
+    /// What the channels have counted.
+    #[must_use]
+    pub fn channel_counters(&self) -> &Counters<ChannelCount> {
+        &self.channels.counters
+    }
+
+    /// How many packets wait at the ports of processes on a node. Zero between points in time.
+    #[must_use]
+    pub fn waiting_packets(&self, node: NodeId) -> usize {
+        let slots = self.processes.iter().filter(|slot| slot.node == node);
+        slots.flat_map(|slot| &slot.ports).map(|port| port.waiting.len()).sum()
+    }
+
+    /// The sum of one count over all nodes.
+    #[must_use]
+    pub fn total(&self, count: NodeCount) -> u64 {
+        self.network.nodes.iter().map(|node| node.counters.get(count)).sum()
+    }
+}
