@@ -92,3 +92,23 @@ pub fn set_send_buffer(socket: BorrowedFd<'_>, bytes: usize) -> io::Result<()> {
         .or_else(|_| sockopt::set_socket_send_buffer_size(socket, bytes))?;
     Ok(())
 }
+
+/// Who is at the other end of a Unix socket, as the kernel says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Credentials {
+    /// Process id; zero if the process is invisible from this process's PID namespace.
+    pub pid: u32,
+    /// Effective user id when the connection was made.
+    pub uid: u32,
+    /// Effective group id when the connection was made.
+    pub gid: u32,
+}
+
+/// Asks who is at the other end of a connected Unix socket.
+///
+/// # Errors
+/// Those of getsockopt(2).
+pub fn peer_credentials(socket: BorrowedFd<'_>) -> io::Result<Credentials> {
+    let peer = sys::socket::peer(socket)?;
+    Ok(Credentials { pid: u32::try_from(peer.pid).unwrap_or(0), uid: peer.uid, gid: peer.gid })
+}

@@ -22,3 +22,20 @@ pub(crate) fn drops(socket: BorrowedFd<'_>) -> io::Result<u32> {
     })?;
     Ok(values[DROPS])
 }
+
+/// Who made the other end of a connected Unix socket (`SO_PEERCRED`).
+pub(crate) fn peer(socket: BorrowedFd<'_>) -> io::Result<libc::ucred> {
+    let mut credentials = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut len = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes into the structure.
+    super::check(unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut credentials).cast(),
+            &raw mut len,
+        )
+    })?;
+    Ok(credentials)
+}

@@ -1,0 +1,316 @@
+//! The loop: wait, handle, carry out, repeat.
+//!
+//! One turn serves every source that is ready once, with one batch each, and then gives the process
+//! what its own actions caused (answers of the disk, failed opens). Events wait in a queue, so that
+//! carrying out an action never calls the process. Packets and messages sent in a turn leave at its
+//! end, or as soon as there is a whole batch.
+//!
+//! Background work gets a slice whenever a turn found nothing else to do, and one slice every
+//! [`TURNS_PER_SLICE`] turns otherwise.
+
+use std::collections::VecDeque;
+use std::io;
+use std::time::Duration;
+
+use weft_base::Instant;
+
+use super::channels::Channels;
+use super::disk::Disk;
+use super::poller::{Poller, Ready, Source};
+use super::ports::Ports;
+use super::signals::{Signal, Signals};
+use super::terminal::{Progress, Terminal};
+use super::{DriverDrop, Drops, Options, clock};
+use crate::{Action, Event, Level, Process};
+
+/// Under full load, background work gets one slice in so many turns.
+const TURNS_PER_SLICE: u32 = 8;
+
+pub(super) struct Driver {
+    process: Box<dyn Process>,
+    options: Options,
+    poller: Poller,
+    signals: Signals,
+    ports: Ports,
+    channels: Channels,
+    disk: Disk,
+    terminal: Terminal,
+    drops: Drops,
+    /// What happened and was not told yet.
+    events: VecDeque<Event>,
+    /// Empty between two calls; kept for its memory.
+    actions: Vec<Action>,
+    turns_since_slice: u32,
+    stop: Option<Stop>,
+    output_was_broken: bool,
+    exit: Option<u8>,
+}
+
+/// The process was asked to stop.
+#[derive(Clone, Copy)]
+struct Stop {
+    signal: Signal,
+    /// When it is ended anyway.
+    deadline: Instant,
+}
+
+impl Driver {
+    pub(super) fn new(process: Box<dyn Process>, options: Options) -> io::Result<Self> {
+        let poller = Poller::new()?;
+        let signals = if options.signals { Signals::watch(&poller)? } else { Signals::none() };
+        Ok(Self {
+            process,
+            poller,
+            signals,
+            ports: Ports::new(&options),
+            channels: Channels::new(&options),
+            disk: Disk::new()?,
+            terminal: Terminal::new(options.level),
+            drops: Drops::new(),
+            events: VecDeque::from([Event::Start]),
+            actions: Vec::new(),
+            turns_since_slice: 0,
+            stop: None,
+            output_was_broken: false,
+            exit: None,
+            options,
+        })
+    }
+
+    /// Runs until the process exits; returns its status.
+    pub(super) fn run(mut self) -> u8 {
+        let mut ready = Vec::new();
+        self.deliver();
+        let status = loop {
+            self.flush();
+            if let Some(status) = self.exit {
+                break status;
+            }
+            ready.clear();
+            if let Err(error) = self.poller.wait(self.timeout(), &mut ready) {
+                let line = format!("waiting for events failed: {error}");
+                self.terminal.report(Level::Error, &line);
+                break 1;
+            }
+            self.turn(&ready);
+        };
+        self.linger();
+        self.report_statistics();
+        self.terminal.finish();
+        status
+    }
+
+    /// Serves what is ready, then the deadline, then background work.
+    fn turn(&mut self, ready: &[Ready]) {
+        let mut idle = ready.is_empty() && self.events.is_empty();
+        for ready in ready {
+            self.serve(*ready);
+            self.deliver();
+        }
+        self.deliver();
+        let now = clock::now();
+        if self.process.deadline().is_some_and(|deadline| deadline <= now) {
+            idle = false;
+            self.tell(Event::Tick);
+        }
+        if self.stop.is_some_and(|stop| stop.deadline <= now) {
+            self.end_anyway();
+        }
+        self.work_in_background(idle);
+    }
+
+    /// Takes what a source has: one batch at most.
+    fn serve(&mut self, ready: Ready) {
+        match ready.source {
+            Source::Signal(number) => self.signalled(number),
+            Source::Listener(number) => {
+                self.channels.accept(number, &self.poller, &mut self.events, &mut self.drops);
+            }
+            Source::Port(port) => {
+                if ready.readable {
+                    self.ports.receive(port, clock::now(), &self.poller, &mut self.events);
+                }
+                if ready.writable {
+                    self.events.extend(self.ports.flush_one(port, &self.poller));
+                }
+            }
+            Source::Channel(channel) => {
+                let Self { channels, poller, events, drops, .. } = self;
+                if ready.readable {
+                    channels.receive(channel, poller, events, drops);
+                }
+                if ready.writable {
+                    events.extend(channels.flush_one(channel, poller, drops));
+                }
+            }
+            Source::Stream(file) => {
+                self.terminal.make_way();
+                self.disk.streams.ready(file, &self.poller, &mut self.events);
+            }
+        }
+    }
+
+    /// Tells the process the events that wait now. What these cause waits for the next call, so
+    /// that a process that keeps itself busy does not keep others out.
+    fn deliver(&mut self) {
+        for _ in 0..self.events.len() {
+            if let Some(event) = self.events.pop_front() {
+                self.tell(event);
+            }
+        }
+    }
+
+    /// Tells the process one event and carries out its actions.
+    fn tell(&mut self, event: Event) {
+        if self.exit.is_some() {
+            return;
+        }
+        let mut actions = std::mem::take(&mut self.actions);
+        self.process.handle(clock::now(), event, &mut actions);
+        for action in actions.drain(..) {
+            // Nothing that follows an exit happens.
+            if self.exit.is_none() {
+                self.carry_out(action);
+            }
+        }
+        self.actions = actions;
+    }
+
+    fn carry_out(&mut self, action: Action) {
+        let Self { poller, ports, channels, disk, terminal, drops, events, .. } = self;
+        match action {
+            Action::OpenPort { token, spec } => events.push_back(ports.open(token, &spec, poller)),
+            Action::ClosePort { port } => ports.close(port, poller, drops),
+            Action::Transmit { port, packet } => {
+                events.extend(ports.transmit(port, packet, poller, drops));
+            }
+            Action::Listen { token, path } => {
+                events.push_back(channels.listen(token, &path, poller));
+            }
+            Action::Connect { token, path } => {
+                events.push_back(channels.connect(token, &path, poller));
+            }
+            Action::Send { channel, message } => {
+                events.extend(channels.send(channel, message, poller, drops));
+            }
+            Action::Close { channel } => channels.close(channel, poller, drops),
+            Action::Disk { token, request } => disk.carry_out(token, request, poller, events),
+            Action::Print { line } => {
+                if !disk.streams.print(&line) {
+                    drops.add(DriverDrop::OutputLost, 1);
+                }
+            }
+            Action::Report { level, line } => terminal.report(level, &line),
+            Action::Progress { label, done, total, note } => {
+                terminal.progress(clock::now(), Progress { label, done, total, note });
+            }
+            Action::Exit { status } => self.exit = Some(status),
+        }
+    }
+
+    /// The end of a turn: what was sent and printed leaves.
+    fn flush(&mut self) {
+        let Self { poller, ports, channels, disk, terminal, drops, events, .. } = self;
+        ports.flush(poller, events);
+        channels.flush(poller, events, drops);
+        if disk.streams.has_output() {
+            terminal.make_way();
+        }
+        disk.streams.flush(poller, events);
+        if disk.streams.output_is_broken() && !self.output_was_broken {
+            // As `SIGPIPE` would: nobody wants the output any more.
+            self.output_was_broken = true;
+            self.events.push_back(Event::Stop);
+        }
+    }
+
+    /// How long to wait for sources.
+    fn timeout(&self) -> Option<Duration> {
+        if !self.events.is_empty() || self.process.has_background_work() {
+            return Some(Duration::ZERO);
+        }
+        let stop = self.stop.map(|stop| stop.deadline);
+        let next = self.process.deadline().into_iter().chain(stop).min()?;
+        Some(next.since(clock::now()))
+    }
+
+    fn work_in_background(&mut self, idle: bool) {
+        if !self.process.has_background_work() {
+            self.turns_since_slice = 0;
+            return;
+        }
+        self.turns_since_slice += 1;
+        if idle || self.turns_since_slice >= TURNS_PER_SLICE {
+            self.turns_since_slice = 0;
+            self.tell(Event::Slice);
+        }
+    }
+
+    /// The first signal asks, the second one ends.
+    fn signalled(&mut self, number: u32) {
+        let Some(signal) = self.signals.take(number) else { return };
+        if self.stop.is_some() || signal.times > 1 {
+            self.exit = Some(signal.status);
+        } else {
+            let deadline = clock::now() + self.options.grace;
+            self.stop = Some(Stop { signal, deadline });
+            self.events.push_back(Event::Stop);
+        }
+    }
+
+    /// The grace period is over.
+    fn end_anyway(&mut self) {
+        if let (Some(stop), None) = (self.stop, self.exit) {
+            let (name, grace) = (stop.signal.name, self.options.grace);
+            let line = format!("the process did not end within {grace:?} of {name}: ended anyway");
+            self.terminal.report(Level::Error, &line);
+            self.exit = Some(stop.signal.status);
+        }
+    }
+
+    /// After the exit: waits for what was sent before it, for a grace period at most.
+    fn linger(&mut self) {
+        self.channels.stop_listening();
+        let deadline = clock::now() + self.options.grace;
+        let mut ready = Vec::new();
+        while !self.is_flushed() {
+            let left = deadline.since(clock::now());
+            ready.clear();
+            if left.is_zero() || self.poller.wait(Some(left), &mut ready).is_err() {
+                return;
+            }
+            for ready in &ready {
+                match ready.source {
+                    Source::Signal(_) => return,
+                    _ => self.serve(*ready),
+                }
+            }
+            self.events.clear();
+        }
+    }
+
+    fn is_flushed(&self) -> bool {
+        self.ports.is_flushed() && self.channels.is_flushed() && self.disk.streams.is_flushed()
+    }
+
+    /// What was moved and dropped, for debugging.
+    fn report_statistics(&mut self) {
+        if !self.terminal.shows(Level::Debug) {
+            return;
+        }
+        for (name, port) in self.ports.statistics() {
+            let (received, sent) = (port.received, port.sent);
+            let mut line = format!(
+                "{name}: received {} packets ({} bytes), sent {} packets ({} bytes)",
+                received.packets, received.bytes, sent.packets, sent.bytes
+            );
+            for (reason, count) in port.drops.nonzero() {
+                line += &format!(", {reason} {count}");
+            }
+            self.terminal.report(Level::Debug, &line);
+        }
+        for (reason, count) in self.drops.nonzero() {
+            self.terminal.report(Level::Debug, &format!("dropped: {reason} {count}"));
+        }
+    }
+}

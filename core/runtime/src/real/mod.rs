@@ -1,0 +1,106 @@
+//! The real driver: one process with sockets, files and the machine's clock.
+//!
+//! [`run`] is the loop of [`Component`](crate::Component): wait, handle, carry out, repeat, on one
+//! thread. `driver` holds the loop and its rules of fairness; every other file is one part of the
+//! world:
+//!
+//! * `poller`: waiting for descriptors until an exact deadline (epoll_pwait2(2));
+//! * `clock`: the monotonic clock;
+//! * `ports`: packet ports of `weft_port`;
+//! * `channels`: message channels, Unix sockets of type `SOCK_SEQPACKET` (unix(7)); `listeners`: where
+//!   they come from;
+//! * `outgoing`: the bounded queue in front of a port or channel;
+//! * `disk`: files; `streams`: standard input and output, pipes and devices;
+//! * `terminal`: output for people;
+//! * `signals`: `SIGTERM` and `SIGINT` (signal(7)).
+//!
+//! Fairness, against receive livelock (Mogul and Ramakrishnan, "Eliminating Receive Livelock in an
+//! Interrupt-driven Kernel", ACM TOCS 15(3), 1997): in each turn every ready source is served once
+//! and gives at most one batch, and what was sent in the turn leaves at its end.
+
+mod channels;
+mod clock;
+mod disk;
+mod driver;
+mod listeners;
+mod outgoing;
+mod poller;
+mod ports;
+mod signals;
+mod streams;
+mod terminal;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use crate::{Level, Process};
+
+weft_base::reasons! {
+    /// What the driver drops or ignores.
+    pub(crate) enum DriverDrop {
+        PortGone = "port-gone", "an action named a port that is not open (any more)";
+        PortQueueFull = "port-queue-full", "a port did not take packets as fast as they were sent";
+        ChannelGone = "channel-gone", "an action named a channel that is not open (any more)";
+        ChannelQueueFull = "channel-queue-full",
+            "a message was sent on a congested channel whose queue was full";
+        MessageEmpty = "message-empty", "an empty message was sent; channels cannot carry it";
+        MessageTooLong = "message-too-long", "a message was longer than 65,536 bytes";
+        MessageRefused = "message-refused", "the kernel did not take a message";
+        ConnectionRefused = "connection-refused",
+            "a connection came in that could not be accepted, for lack of descriptors or by the limit";
+        OutputLost = "output-lost", "output could not be written because its reader is gone";
+    }
+}
+
+type Drops = weft_base::Counters<DriverDrop>;
+
+/// How to run a process.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Reports that are less serious are not shown.
+    pub level: Level,
+    /// Turn `SIGTERM` and `SIGINT` into [`Event::Stop`](crate::Event::Stop).
+    pub signals: bool,
+    /// How long a process may take to end after a stop; also how long unsent packets, messages and
+    /// output are waited for at the end.
+    pub grace: Duration,
+    /// How many packets wait for a port that takes no more; those beyond are dropped and counted.
+    pub port_queue: usize,
+    /// How many messages wait for a congested channel; those beyond are dropped and counted.
+    pub channel_queue: usize,
+    /// How many channels may be open; further connections are closed at once.
+    pub channels: usize,
+    /// How to open ports.
+    pub ports: weft_port::Options,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            level: Level::Info,
+            signals: true,
+            grace: Duration::from_secs(2),
+            port_queue: 1024,
+            channel_queue: 1024,
+            channels: 1024,
+            ports: weft_port::Options::default(),
+        }
+    }
+}
+
+/// Runs `process` on this thread until it exits and returns its exit status.
+///
+/// The first `SIGTERM` or `SIGINT` is an [`Event::Stop`](crate::Event::Stop). A second one, or the
+/// end of the grace period, ends it with 128 plus the signal's number. If the driver itself cannot
+/// start, it says why on standard error and returns 1.
+#[must_use]
+pub fn run(process: Box<dyn Process>, options: Options) -> u8 {
+    match driver::Driver::new(process, options) {
+        Ok(driver) => driver.run(),
+        Err(error) => {
+            eprintln!("error: the event loop cannot start: {error}");
+            1
+        }
+    }
+}

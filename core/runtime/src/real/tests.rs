@@ -1,0 +1,1 @@
+//! The real driver as a whole.
