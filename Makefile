@@ -36,7 +36,7 @@ demo: bootstrap-build-demo ## Push a file to four receivers across XIA and IP ne
 	cargo build --release --locked -p weft
 	$(weft) demo $(if $(FILE),--file '$(FILE)')
 
-test: bootstrap-build-test ## Run lints, all tests and the documentation build.
+test: bootstrap-build-fuzz-test ## Run lints, all tests and the documentation build.
 	@scripts/test.sh
 
 lint: bootstrap-build ## Check formatting and lints only.
@@ -48,7 +48,7 @@ bench: build ## Measure (BENCH_FLAGS=, default --quick).
 		$(weft) bench $$name $(BENCH_FLAGS) --json $(target)/bench/$$name.json || exit 1; \
 	done
 
-fuzz: bootstrap-build ## Fuzz every decoder for FUZZ_SECONDS (default 600) and record the result.
+fuzz: bootstrap-build-fuzz ## Fuzz every decoder for FUZZ_SECONDS (default 600) and record the result.
 	@scripts/fuzz-all.sh $(FUZZ_SECONDS)
 
 soak: bootstrap-build-test ## Run the long tests (SOAK_CASES cases per property).

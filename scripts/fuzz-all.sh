@@ -29,8 +29,12 @@ last() {
     printf '%s' "$value"
 }
 
-# libFuzzer's closing line is "Done RUNS runs in SECONDS second(s)".
-runs() { sed -n 's/^Done \([0-9]*\) runs in .*/\1/p' "$1" | tail -n 1; }
+# libFuzzer's closing line is "Done RUNS runs in SECONDS second(s)"; "? ?" if it did not come so far.
+done_line() {
+    local line
+    line=$(sed -n 's/^Done \([0-9]*\) runs in \([0-9]*\) .*/\1 \2/p' "$1" | tail -n 1)
+    printf '%s\n' "${line:-? ?}"
+}
 
 failed=0
 rows=$scratch/rows
@@ -38,16 +42,15 @@ for path in "${targets[@]}"; do
     target=$(basename "$path" .rs)
     log=$scratch/$target.log
     printf '\n== fuzzing %s for %s s\n' "$target" "$seconds"
-    begin=$SECONDS
     if scripts/fuzz.sh "$target" "$seconds" 2>&1 | tee "$log"; then
         finding=none
     else
         finding='**found, see fuzz/artifacts**'
         failed=1
     fi
-    inputs=$(runs "$log")
-    printf '| `%s` | %s | %s | %s | %s | %s |\n' "$target" $((SECONDS - begin)) \
-        "${inputs:-?}" "$(last "$log" cov)" "$(last "$log" corp)" "$finding" >>"$rows"
+    read -r inputs took < <(done_line "$log")
+    printf '| `%s` | %s | %s | %s | %s | %s |\n' "$target" "$took" "$inputs" "$(last "$log" cov)" \
+        "$(last "$log" corp)" "$finding" >>"$rows"
 done
 
 cat >"$results" <<END

@@ -4,15 +4,20 @@
 # One line per package: GROUP PACKAGE [COMMAND]. When a COMMAND is named and found in PATH, the
 # package counts as present however it came there; else the package manager is asked.
 #
-#   build  compiling weft
+#   build  compiling weft, with the eBPF programs that it embeds
 #   demo   building the demonstration's network
+#   fuzz   libFuzzer is C++
 #   test   what `make test` needs beside building: second decoders, tools the tests look through
 # shellcheck disable=SC2034
 packages='
 build  ca-certificates
+build  clang           clang
 build  gcc             cc
+build  libbpf-dev
 build  libc6-dev
+build  linux-libc-dev
 demo   iproute2        ip
+fuzz   g++             c++
 test   ethtool         ethtool
 test   iproute2        ip
 test   openssl         openssl

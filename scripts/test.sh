@@ -47,6 +47,29 @@ tests() {
     # Lab tests run the binary that users run.
     stage "release build" cargo build --release --locked -p weft
     stage "tests" cargo test --workspace --locked
+    stage "fuzzing, a few seconds each" fuzz
+}
+
+# Replays the committed corpus of every fuzz target and goes on from there for a moment.
+fuzz() {
+    local path
+    for path in fuzz/fuzz_targets/*.rs; do
+        quietly scripts/fuzz.sh "$(basename "$path" .rs)" 3
+    done
+}
+
+# Runs a command whose output is of interest only if it fails.
+quietly() {
+    local log
+    log=$(mktemp)
+    echo "$*"
+    if "$@" >"$log" 2>&1; then
+        rm "$log"
+    else
+        cat "$log"
+        rm "$log"
+        return 1
+    fi
 }
 
 docs() {
