@@ -1,1 +1,81 @@
-//! XIA principal hid.
+//! HID, hosts: neighbours on Ethernet links, found by NWP or configured.
+//!
+//! Reference: Machado et al., "Linux XIA", §3 (HIDs) and §4; behaviour as in
+//! AltraMayor/XIA-for-Linux, `net/xia/ppal_hid`, of which NWP is the only specification.
+//!
+//! A HID identifier is the hash of a host's public key. A packet for a neighbour is sent to its
+//! hardware address; packets for any other host need a route of another principal, such as AD.
+//!
+//! | XID | answer |
+//! |---|---|
+//! | `local XID` | this node: go on behind it; an error as a sink, a host receives no data itself |
+//! | a neighbour | send to its hardware address on its interface |
+//! | anything else | unknown, the next edge is tried |
+//!
+//! A neighbour with several places is reached at the first of them: configured ones before learned
+//! ones, then by name of the interface, then by hardware address in byte order.
+//!
+//! # The way of a packet
+//! [`Principal::lookup`](weft_xip::principal::Principal::lookup) is one probe of a hash table of
+//! finished answers, which `refresh` keeps up to date.
+//!
+//! # Neighbour discovery
+//! Messages are in [`nwp`]. The node asks for a port of EtherType 0xC0DF on each interface that has
+//! a hardware address, and then:
+//! * announces its HIDs at once when the port is open and when the set of its HIDs changes;
+//! * every 5 seconds ([`ANNOUNCEMENT_PERIOD`]) announces them on each interface with the
+//!   probability own HIDs : all HIDs known there, so that one node of a link speaks on average;
+//! * on an announcement learns its HIDs, and with the same probability answers with a list of all
+//!   neighbours on that interface, the announcer included;
+//! * on a list learns all of it.
+//!
+//! HIDs of this node that others announce are refused, counted and reported.
+//!
+//! # Statements
+//! ```text
+//! local hid-…                                 this node has this identity
+//! neighbour hid-… link MAC interface NAME     always reached there (also spelt `neighbor`)
+//! nwp on|off [NAME]                           neighbour discovery, everywhere or on one interface
+//! neighbour-limit NUMBER                      learned neighbours at most, 4096 if not set
+//! ```
+//! `neighbour hid-…` alone deletes all places of a neighbour, learned ones included.
+//!
+//! # Differences from Linux XIA
+//! * Linux XIA first announces five seconds after the start; here at once.
+//! * A newcomer's broadcast is answered with an announcement to it alone. Lists do not name their
+//!   sender, so in Linux XIA the newcomer must wait for the others' next announcements.
+//! * Announcements that do not fit one frame are split; Linux XIA leaves HIDs out.
+//! * Hardware addresses that are zero, a group's or this node's own are refused.
+//! * What is learned is bounded, and forgotten where NWP is switched off.
+//!
+//! As in Linux XIA learned neighbours do not expire, there is no withdrawal, and nothing proves that
+//! an announcer owns its HIDs: anyone on the link can attract a neighbour's packets. A configured
+//! neighbour cannot be displaced.
+//!
+//! ```
+//! use weft_base::{Instant, Random};
+//! use weft_xia_hid::Hid;
+//! use weft_xip::principal::{Answer, Principal};
+//! use weft_xip::{Xid, XidType};
+//!
+//! let mut hid = Hid::new(Random::from_seed(1));
+//! let here = Xid::new(XidType::HID, [1; 20]);
+//! hid.set(Instant::ZERO, &["local", &here.to_string()], &mut Vec::new())?;
+//! assert_eq!(hid.lookup(&here, &mut Vec::new()), Answer::Through);
+//! # Ok::<(), weft_xip::words::WordError>(())
+//! ```
+
+mod activity;
+mod discovery;
+mod hid;
+mod interfaces;
+mod neighbours;
+pub mod nwp;
+mod show;
+mod statements;
+#[cfg(test)]
+mod tests;
+
+pub use activity::Activity;
+pub use discovery::ANNOUNCEMENT_PERIOD;
+pub use hid::{DEFAULT_NEIGHBOUR_LIMIT, Hid};

@@ -1,0 +1,269 @@
+//! Neighbour discovery: what is said when, and what is believed.
+//!
+//! Reference: AltraMayor/XIA-for-Linux, `net/xia/ppal_hid/nwp.c`. The rules are in the crate's text.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use weft_base::{Instant, Packet, PortId, Random};
+use weft_runtime::Level;
+use weft_wire::{ETHERNET_HEADER_LEN, EtherType, EthernetFrame, EthernetRepr, MacAddr};
+use weft_xip::Xid;
+use weft_xip::numbers::ETHERTYPE_NWP;
+use weft_xip::principal::Output;
+
+use crate::Hid;
+use crate::activity::Activity;
+use crate::neighbours::Learned;
+use crate::nwp::{
+    Announcement, NeighbourList, NwpMessage, NwpRepr, announcements, neighbour_lists,
+};
+use crate::statements::is_station;
+
+/// How often nodes announce themselves, with a probability that falls with their number.
+pub const ANNOUNCEMENT_PERIOD: Duration = Duration::from_secs(5);
+
+/// When to speak, and what was complained about already.
+#[derive(Debug)]
+pub(crate) struct Announcer {
+    random: Random,
+    next: Option<Instant>,
+    /// Local HIDs that another node claimed.
+    claimed: BTreeSet<Xid>,
+    complained_full: bool,
+}
+
+impl Announcer {
+    pub(crate) fn new(random: Random) -> Self {
+        Self { random, next: None, claimed: BTreeSet::new(), complained_full: false }
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.next
+    }
+
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        self.next.is_some_and(|next| next <= now)
+    }
+
+    /// Sets the next time, or none while there is nothing to announce or nobody to hear it.
+    pub(crate) fn schedule(&mut self, now: Instant, can_announce: bool) {
+        self.next = match self.next {
+            _ if !can_announce => None,
+            Some(next) if next > now => Some(next),
+            // A node that was held up keeps the rhythm but does not catch up.
+            Some(next) if next + ANNOUNCEMENT_PERIOD > now => Some(next + ANNOUNCEMENT_PERIOD),
+            _ => Some(now + ANNOUNCEMENT_PERIOD),
+        };
+    }
+
+    /// Decides whether this node speaks for itself and `others`: one of all does, on average.
+    fn chance(&mut self, own_hids: usize, others: usize) -> bool {
+        self.random.chance(own_hids as u64, (own_hids + others) as u64)
+    }
+
+    pub(crate) fn forget_claim(&mut self, hid: Xid) {
+        self.claimed.remove(&hid);
+    }
+
+    pub(crate) fn table_has_room(&mut self) {
+        self.complained_full = false;
+    }
+}
+
+impl Hid {
+    /// Announces this node to everybody on an interface.
+    pub(crate) fn announce(&mut self, name: &str, out: &mut Vec<Output>) {
+        self.send_announcement(name, MacAddr::BROADCAST, Activity::AnnouncementsSent, out);
+    }
+
+    /// Announces this node wherever NWP is spoken.
+    pub(crate) fn announce_everywhere(&mut self, out: &mut Vec<Output>) {
+        for name in self.discovering() {
+            self.announce(&name, out);
+        }
+    }
+
+    /// The periodic announcement: on each interface with a probability of own HIDs to all HIDs.
+    pub(crate) fn announce_by_chance(&mut self, out: &mut Vec<Output>) {
+        for name in self.discovering() {
+            if self.announcer.chance(self.locals.len(), self.neighbours.count(&name)) {
+                self.announce(&name, out);
+            }
+        }
+    }
+
+    /// The interfaces on which NWP is spoken now.
+    fn discovering(&self) -> Vec<String> {
+        let open = self.interfaces.iter().filter(|(_, interface)| interface.open_port().is_some());
+        open.map(|(name, _)| name.clone()).collect()
+    }
+
+    fn send_announcement(
+        &mut self,
+        name: &str,
+        to: MacAddr,
+        activity: Activity,
+        out: &mut Vec<Output>,
+    ) {
+        let Some(interface) = self.interfaces.get(name) else { return };
+        let hids: Vec<_> = self.locals.iter().copied().collect();
+        let messages: Vec<_> = announcements(interface.mac, &hids, interface.mtu).collect();
+        self.send(name, to, &messages, activity, out);
+    }
+
+    fn send(
+        &mut self,
+        name: &str,
+        to: MacAddr,
+        messages: &[NwpRepr],
+        activity: Activity,
+        out: &mut Vec<Output>,
+    ) {
+        let Some(interface) = self.interfaces.get(name) else { return };
+        let Some(port) = interface.open_port() else { return };
+        for message in messages {
+            let packet = frame(message, interface.mac, to);
+            out.push(Output::Transmit { port, packet });
+            self.counters.add(activity, 1);
+        }
+    }
+
+    /// Takes frames that came in on an NWP port.
+    pub(crate) fn receive(&mut self, port: PortId, packets: &[Packet], out: &mut Vec<Output>) {
+        let mut all = self.interfaces.iter();
+        let Some((name, interface)) = all.find(|(_, i)| i.open_port() == Some(port)) else {
+            return;
+        };
+        let (name, own_mac) = (name.clone(), interface.mac);
+        for packet in packets {
+            self.receive_frame(&name, own_mac, packet.bytes(), out);
+        }
+    }
+
+    fn receive_frame(&mut self, name: &str, own: MacAddr, bytes: &[u8], out: &mut Vec<Output>) {
+        let frame = match EthernetFrame::new_checked(bytes) {
+            Ok(frame) if frame.ethertype() == EtherType(ETHERTYPE_NWP) => frame,
+            _ => return self.counters.add(Activity::Malformed, 1),
+        };
+        let to_all = frame.destination().is_broadcast();
+        if frame.source() == own || !(to_all || frame.destination() == own) {
+            return self.counters.add(Activity::OtherHost, 1);
+        }
+        match NwpMessage::new_checked(frame.payload()) {
+            Ok(NwpMessage::Announcement(message)) => {
+                self.counters.add(Activity::AnnouncementsReceived, 1);
+                self.on_announcement(name, &message, to_all, out);
+            }
+            Ok(NwpMessage::NeighbourList(message)) => {
+                self.counters.add(Activity::ListsReceived, 1);
+                self.on_neighbour_list(name, &message, out);
+            }
+            Err(_) => self.counters.add(Activity::Malformed, 1),
+        }
+    }
+
+    /// Learns the announcer's HIDs, tells a newcomer who we are, and perhaps who else is there.
+    fn on_announcement(
+        &mut self,
+        name: &str,
+        message: &Announcement,
+        to_all: bool,
+        out: &mut Vec<Output>,
+    ) {
+        let mac = message.hardware_address();
+        if !is_station(mac) || self.is_own_mac(mac) {
+            return self.counters.add(Activity::BadAddress, 1);
+        }
+        let mut is_new = false;
+        for hid in message.hids() {
+            is_new |= self.learn(name, hid, mac, out);
+        }
+        if is_new && to_all {
+            self.send_announcement(name, mac, Activity::IntroductionsSent, out);
+        }
+        if self.announcer.chance(self.locals.len(), self.neighbours.count(name)) {
+            let mtu = self.interfaces.get(name).map_or(0, |interface| interface.mtu);
+            let lists = neighbour_lists(self.neighbours.list(name), mtu);
+            self.send(name, mac, &lists, Activity::ListsSent, out);
+        }
+    }
+
+    fn on_neighbour_list(&mut self, name: &str, list: &NeighbourList, out: &mut Vec<Output>) {
+        for entry in list.entries() {
+            let hid = entry.hid();
+            for mac in entry.addresses() {
+                let is_own = self.is_own_mac(mac);
+                if is_own && self.locals.contains(&hid) {
+                    // Lists hold the node that they are sent to, too.
+                } else if is_own || !is_station(mac) {
+                    self.counters.add(Activity::BadAddress, 1);
+                } else {
+                    self.learn(name, hid, mac, out);
+                }
+            }
+        }
+    }
+
+    /// Enters a place of a neighbour; true if it is new.
+    fn learn(&mut self, name: &str, hid: Xid, mac: MacAddr, out: &mut Vec<Output>) -> bool {
+        if self.locals.contains(&hid) {
+            self.counters.add(Activity::OwnHid, 1);
+            self.complain_of_claim(name, hid, mac, out);
+            return false;
+        }
+        match self.neighbours.learn(name, hid, mac, self.limit) {
+            Learned::Known => false,
+            Learned::New => {
+                self.counters.add(Activity::Learned, 1);
+                self.refresh(hid);
+                true
+            }
+            Learned::TooManyAddresses => {
+                self.counters.add(Activity::TooManyAddresses, 1);
+                false
+            }
+            Learned::TableFull => {
+                self.counters.add(Activity::TableFull, 1);
+                self.complain_of_full_table(out);
+                false
+            }
+        }
+    }
+
+    fn complain_of_claim(&mut self, name: &str, hid: Xid, mac: MacAddr, out: &mut Vec<Output>) {
+        if self.announcer.claimed.insert(hid) {
+            let line = format!(
+                "{hid} is this node, but {mac} on {name} announces it, too; \
+                 two nodes with one key cannot be told apart, make a new key for one of them"
+            );
+            out.push(Output::Report { level: Level::Warning, line });
+        }
+    }
+
+    fn complain_of_full_table(&mut self, out: &mut Vec<Output>) {
+        if !std::mem::replace(&mut self.announcer.complained_full, true) {
+            let line = format!(
+                "the neighbour table is full with {} learned entries; \
+                 if that many neighbours are real, raise `neighbour-limit`",
+                self.limit
+            );
+            out.push(Output::Report { level: Level::Warning, line });
+        }
+    }
+
+    fn is_own_mac(&self, mac: MacAddr) -> bool {
+        self.interfaces.values().any(|interface| interface.mac == mac)
+    }
+}
+
+/// A whole frame with one message.
+fn frame(message: &NwpRepr, source: MacAddr, destination: MacAddr) -> Packet {
+    let mut bytes = vec![0; message.buffer_len()];
+    message.emit(&mut bytes).expect("messages are made with no more entries than can be counted");
+    let mut packet = Packet::from_slice(&bytes);
+    EthernetRepr { source, destination, ethertype: EtherType(ETHERTYPE_NWP) }
+        .emit(packet.push_front(ETHERNET_HEADER_LEN))
+        .expect("the header gets the room it needs");
+    packet
+}

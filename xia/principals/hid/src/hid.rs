@@ -1,0 +1,334 @@
+//! The principal itself: its state, and how inputs and statements change it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use foldhash::SharedSeed;
+use foldhash::fast::SeedableRandomState;
+use serde_json::Value;
+use weft_base::{Counters, Instant, LinkAddress, PortId, Random, Token};
+use weft_port::PortInfo;
+use weft_runtime::Level;
+use weft_xip::principal::{Answer, Branch, Input, NextHop, Output, Principal};
+use weft_xip::words::WordError;
+use weft_xip::{Xid, XidType};
+
+use crate::activity::Activity;
+use crate::discovery::Announcer;
+use crate::interfaces::{Interface, Interfaces, NwpPort, next_retry};
+use crate::neighbours::Neighbours;
+use crate::statements::Statement;
+
+/// Neighbours that are learned at most, unless `neighbour-limit` says otherwise.
+pub const DEFAULT_NEIGHBOUR_LIMIT: usize = 4096;
+
+/// The principal HID; see the crate's text.
+#[derive(Debug)]
+pub struct Hid {
+    pub(crate) locals: BTreeSet<Xid>,
+    pub(crate) neighbours: Neighbours,
+    pub(crate) interfaces: Interfaces,
+    pub(crate) switches: Switches,
+    pub(crate) limit: usize,
+    pub(crate) counters: Counters<Activity>,
+    pub(crate) announcer: Announcer,
+    /// What [`Principal::lookup`] answers, worked out whenever something changes. Neighbours choose
+    /// the keys, so the hash has a secret seed.
+    answers: HashMap<Xid, Answer, SeedableRandomState>,
+    last_token: u32,
+}
+
+/// Where NWP is spoken; everywhere if nothing was said.
+#[derive(Debug, Default)]
+pub(crate) struct Switches {
+    everywhere: Option<bool>,
+    interfaces: BTreeMap<String, bool>,
+}
+
+impl Switches {
+    fn is_on(&self, interface: &str) -> bool {
+        self.interfaces.get(interface).copied().or(self.everywhere).unwrap_or(true)
+    }
+}
+
+impl Hid {
+    /// A node without identity, interfaces and neighbours. `random` decides which of many nodes
+    /// speak up, and seeds a hash table.
+    #[must_use]
+    pub fn new(mut random: Random) -> Self {
+        let hash = SeedableRandomState::with_seed(random.number(), SharedSeed::global_fixed());
+        Self {
+            locals: BTreeSet::new(),
+            neighbours: Neighbours::default(),
+            interfaces: Interfaces::new(),
+            switches: Switches::default(),
+            limit: DEFAULT_NEIGHBOUR_LIMIT,
+            counters: Counters::new(),
+            announcer: Announcer::new(random),
+            answers: HashMap::with_hasher(hash),
+            last_token: 0,
+        }
+    }
+
+    /// Works out again what look-ups of `hid` are answered.
+    pub(crate) fn refresh(&mut self, hid: Xid) {
+        let answer = match self.locals.contains(&hid) {
+            true => Some(Answer::Through),
+            false => self.next_hop(hid).map(Answer::Forward),
+        };
+        match answer {
+            Some(answer) => self.answers.insert(hid, answer),
+            None => self.answers.remove(&hid),
+        };
+    }
+
+    fn next_hop(&self, hid: Xid) -> Option<NextHop> {
+        let up = |name: &str| self.interfaces.contains_key(name);
+        let (name, mac) = self.neighbours.best(hid, up)?;
+        let port = self.interfaces.get(name)?.port;
+        Some(NextHop { port, link: LinkAddress::Mac(mac.0) })
+    }
+
+    fn interface_up(&mut self, name: String, port: PortId, info: &PortInfo, out: &mut Vec<Output>) {
+        if let Some(old) = self.interfaces.get(&name).map(|interface| interface.port) {
+            self.interface_down(old, out);
+        }
+        let hids = self.neighbours.hids(&name);
+        self.interfaces.insert(name, Interface::new(port, info));
+        hids.into_iter().for_each(|hid| self.refresh(hid));
+        self.apply_switches(out);
+    }
+
+    fn interface_down(&mut self, port: PortId, out: &mut Vec<Output>) {
+        let found = self.interfaces.iter().find(|(_, interface)| interface.port == port);
+        let Some(name) = found.map(|(name, _)| name.clone()) else { return };
+        if let Some(mut interface) = self.interfaces.remove(&name) {
+            interface.close(out);
+        }
+        let configured = self.neighbours.hids(&name);
+        self.forget_learned(&name);
+        configured.into_iter().for_each(|hid| self.refresh(hid));
+    }
+
+    /// Forgets what NWP said on an interface.
+    fn forget_learned(&mut self, name: &str) {
+        self.announcer.table_has_room();
+        let lost = self.neighbours.forget_learned(name);
+        lost.into_iter().for_each(|hid| self.refresh(hid));
+    }
+
+    /// Opens and closes NWP ports as the switches say.
+    fn apply_switches(&mut self, out: &mut Vec<Output>) {
+        let mut silenced = Vec::new();
+        for (name, interface) in &mut self.interfaces {
+            let wanted = interface.can_discover() && self.switches.is_on(name);
+            if wanted && interface.nwp == NwpPort::Off {
+                self.last_token += 1;
+                interface.open(name, Token(self.last_token), out);
+            } else if !wanted && interface.nwp != NwpPort::Off {
+                interface.close(out);
+                silenced.push(name.clone());
+            }
+        }
+        silenced.iter().for_each(|name| self.forget_learned(name));
+    }
+
+    fn port_opened(&mut self, token: Token, port: PortId, out: &mut Vec<Output>) {
+        let mut all = self.interfaces.iter_mut();
+        let asked = all.find(|(_, interface)| interface.nwp == NwpPort::Opening(token));
+        let Some((name, interface)) = asked else {
+            // The interface went away, or NWP was switched off, while the port was being opened.
+            out.push(Output::ClosePort { port });
+            return;
+        };
+        if interface.opened(port) {
+            let line = format!("neighbour discovery works again on {name}");
+            out.push(Output::Report { level: Level::Info, line });
+        }
+        let name = name.clone();
+        self.announce(&name, out);
+    }
+
+    fn port_failed(&mut self, now: Instant, failed: NwpPort, error: &str, out: &mut Vec<Output>) {
+        let mut all = self.interfaces.iter_mut();
+        let Some((name, interface)) = all.find(|(_, interface)| interface.nwp == failed) else {
+            return;
+        };
+        if interface.failed(now) {
+            let line = format!(
+                "no neighbour discovery on {name}: {error}; it is tried again, \
+                 configured neighbours work nevertheless"
+            );
+            out.push(Output::Report { level: Level::Warning, line });
+        }
+    }
+
+    /// Asks again for ports that failed, announces by chance, and sets the next time for that.
+    fn run_timers(&mut self, now: Instant, out: &mut Vec<Output>) {
+        for (name, interface) in &mut self.interfaces {
+            if matches!(interface.nwp, NwpPort::Failed(at) if at <= now) {
+                self.last_token += 1;
+                interface.open(name, Token(self.last_token), out);
+            }
+        }
+        if self.announcer.is_due(now) {
+            self.announce_by_chance(out);
+        }
+        let can_announce = !self.locals.is_empty()
+            && self.interfaces.values().any(|interface| interface.open_port().is_some());
+        self.announcer.schedule(now, can_announce);
+    }
+
+    fn set_statement(&mut self, statement: Statement, out: &mut Vec<Output>) -> Result<(), String> {
+        match statement {
+            Statement::Local(hid) => self.add_local(hid, out)?,
+            Statement::Neighbour { hid, mac, interface } => {
+                if self.locals.contains(&hid) {
+                    return Err(format!("{hid} is local here; delete that first"));
+                }
+                self.neighbours.configure(&interface, hid, mac);
+                self.refresh(hid);
+            }
+            Statement::AllOf(_) => return Err("`link` is missing".to_owned()),
+            Statement::Nwp { on, interface: Some(name) } => {
+                self.switches.interfaces.insert(name, on);
+                self.apply_switches(out);
+            }
+            Statement::Nwp { on, interface: None } => {
+                self.switches.everywhere = Some(on);
+                self.apply_switches(out);
+            }
+            Statement::Limit(limit) => {
+                self.limit = limit;
+                self.announcer.table_has_room();
+            }
+        }
+        Ok(())
+    }
+
+    fn add_local(&mut self, hid: Xid, out: &mut Vec<Output>) -> Result<(), String> {
+        if self.neighbours.is_configured(hid) {
+            return Err(format!("{hid} is a configured neighbour; delete that first"));
+        }
+        if self.locals.insert(hid) {
+            self.neighbours.forget_hid(hid);
+            self.refresh(hid);
+            self.announce_everywhere(out);
+        }
+        Ok(())
+    }
+
+    fn delete_statement(
+        &mut self,
+        statement: Statement,
+        out: &mut Vec<Output>,
+    ) -> Result<(), String> {
+        let found = match statement {
+            Statement::Local(hid) => {
+                let found = self.locals.remove(&hid);
+                if found {
+                    self.announcer.forget_claim(hid);
+                    self.refresh(hid);
+                    self.announce_everywhere(out);
+                }
+                found
+            }
+            Statement::Neighbour { hid, mac, interface } => {
+                let found = self.neighbours.remove(&interface, hid, mac);
+                self.refresh(hid);
+                found
+            }
+            Statement::AllOf(hid) => {
+                let found = self.neighbours.remove_hid(hid);
+                self.refresh(hid);
+                found
+            }
+            Statement::Nwp { on, interface: Some(name) } => {
+                let found = self.switches.interfaces.get(&name) == Some(&on);
+                if found {
+                    self.switches.interfaces.remove(&name);
+                    self.apply_switches(out);
+                }
+                found
+            }
+            Statement::Nwp { on, interface: None } => {
+                let found = self.switches.everywhere == Some(on);
+                if found {
+                    self.switches.everywhere = None;
+                    self.apply_switches(out);
+                }
+                found
+            }
+            Statement::Limit(limit) => {
+                let found = self.limit == limit;
+                if found {
+                    self.limit = DEFAULT_NEIGHBOUR_LIMIT;
+                }
+                found
+            }
+        };
+        if found { Ok(()) } else { Err("there is no such statement to delete".to_owned()) }
+    }
+}
+
+impl Principal for Hid {
+    fn kind(&self) -> XidType {
+        XidType::HID
+    }
+
+    fn lookup(&self, xid: &Xid, _: &mut Vec<Branch>) -> Answer {
+        self.answers.get(xid).copied().unwrap_or(Answer::Unknown)
+    }
+
+    fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
+        match input {
+            Input::Tick => {}
+            Input::InterfaceUp { name, port, info } => self.interface_up(name, port, &info, out),
+            Input::InterfaceDown { port } => self.interface_down(port, out),
+            Input::PortOpened { token, port, .. } => self.port_opened(token, port, out),
+            Input::PortFailed { token, error } => {
+                self.port_failed(now, NwpPort::Opening(token), &error, out);
+            }
+            Input::PortLost { port, error } => {
+                self.port_failed(now, NwpPort::Open(port), &error, out);
+            }
+            Input::Packets { port, packets } => self.receive(port, &packets, out),
+        }
+        self.run_timers(now, out);
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.announcer.deadline().into_iter().chain(next_retry(&self.interfaces)).min()
+    }
+
+    fn set(
+        &mut self,
+        now: Instant,
+        words: &[&str],
+        out: &mut Vec<Output>,
+    ) -> Result<(), WordError> {
+        let statement = Statement::read(words, false)?;
+        self.set_statement(statement, out).map_err(WordError::new)?;
+        self.run_timers(now, out);
+        Ok(())
+    }
+
+    fn delete(
+        &mut self,
+        now: Instant,
+        words: &[&str],
+        out: &mut Vec<Output>,
+    ) -> Result<(), WordError> {
+        let statement = Statement::read(words, true)?;
+        self.delete_statement(statement, out).map_err(WordError::new)?;
+        self.run_timers(now, out);
+        Ok(())
+    }
+
+    fn show(&self) -> Value {
+        crate::show::show(self)
+    }
+
+    fn locals(&self) -> Vec<Xid> {
+        self.locals.iter().copied().collect()
+    }
+}

@@ -1,0 +1,308 @@
+//! The neighbours: which HID is reached at which hardware address on which interface.
+//!
+//! A place is *configured* by a statement, *learned* from NWP, or both. What is learned is bounded:
+//! by a limit for the whole table and one for each HID on an interface, so that a hostile neighbour
+//! can fill the table but not the memory.
+
+use std::collections::BTreeMap;
+
+use weft_wire::MacAddr;
+use weft_xip::Xid;
+
+use crate::nwp::NeighbourRepr;
+
+/// Most hardware addresses that are learned for one HID on one interface.
+pub(crate) const ADDRESSES_PER_HID: usize = 16;
+
+/// How a place became known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Origin {
+    pub(crate) configured: bool,
+    pub(crate) learned: bool,
+}
+
+/// What came of an attempt to learn a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Learned {
+    New,
+    Known,
+    TableFull,
+    TooManyAddresses,
+}
+
+type Places = BTreeMap<(Xid, MacAddr), Origin>;
+
+/// All places, by interface.
+#[derive(Debug, Default)]
+pub(crate) struct Neighbours {
+    interfaces: BTreeMap<String, Places>,
+    /// Places that are learned and not configured.
+    learned: usize,
+}
+
+impl Neighbours {
+    /// Enters what a neighbour said, unless the table has `limit` learned places already.
+    pub(crate) fn learn(
+        &mut self,
+        interface: &str,
+        hid: Xid,
+        mac: MacAddr,
+        limit: usize,
+    ) -> Learned {
+        let places = self.places_mut(interface);
+        if let Some(origin) = places.get_mut(&(hid, mac)) {
+            origin.learned = true;
+            return Learned::Known;
+        }
+        if of_hid(places, hid).count() >= ADDRESSES_PER_HID {
+            return Learned::TooManyAddresses;
+        }
+        if self.learned >= limit {
+            return Learned::TableFull;
+        }
+        let origin = Origin { configured: false, learned: true };
+        self.places_mut(interface).insert((hid, mac), origin);
+        self.learned += 1;
+        Learned::New
+    }
+
+    /// Enters what the operator said.
+    pub(crate) fn configure(&mut self, interface: &str, hid: Xid, mac: MacAddr) {
+        let origin = self.places_mut(interface).entry((hid, mac)).or_default();
+        let was_only_learned = origin.learned && !origin.configured;
+        origin.configured = true;
+        self.learned -= usize::from(was_only_learned);
+    }
+
+    /// Removes one place, however it became known; false if there is none.
+    pub(crate) fn remove(&mut self, interface: &str, hid: Xid, mac: MacAddr) -> bool {
+        let Some(places) = self.interfaces.get_mut(interface) else { return false };
+        let removed = places.remove(&(hid, mac));
+        self.learned -= usize::from(removed.is_some_and(|origin| !origin.configured));
+        removed.is_some()
+    }
+
+    /// Removes all places of a HID; false if there is none.
+    pub(crate) fn remove_hid(&mut self, hid: Xid) -> bool {
+        let all: Vec<_> = self.iter().filter(|place| place.hid == hid).collect();
+        let all: Vec<_> = all.iter().map(|p| (p.interface.to_owned(), p.mac)).collect();
+        all.iter().fold(false, |any, (interface, mac)| self.remove(interface, hid, *mac) || any)
+    }
+
+    /// Forgets what was learned on an interface; returns the HIDs that lost a place.
+    pub(crate) fn forget_learned(&mut self, interface: &str) -> Vec<Xid> {
+        let Some(places) = self.interfaces.get_mut(interface) else { return Vec::new() };
+        let mut lost = Vec::new();
+        places.retain(|(hid, _), origin| {
+            origin.learned = false;
+            if !origin.configured {
+                lost.push(*hid);
+            }
+            origin.configured
+        });
+        self.learned -= lost.len();
+        lost.dedup();
+        lost
+    }
+
+    /// Forgets what was learned of a HID, everywhere.
+    pub(crate) fn forget_hid(&mut self, hid: Xid) {
+        for places in self.interfaces.values_mut() {
+            let before = places.len();
+            places.retain(|(xid, _), origin| *xid != hid || origin.configured);
+            self.learned -= before - places.len();
+        }
+    }
+
+    /// Whether the operator configured a place for this HID.
+    pub(crate) fn is_configured(&self, hid: Xid) -> bool {
+        self.iter().any(|place| place.hid == hid && place.origin.configured)
+    }
+
+    /// Where to send packets for `hid`, of all places on interfaces that are `up`: configured
+    /// before learned, then by name of the interface, then by hardware address in byte order.
+    pub(crate) fn best(&self, hid: Xid, up: impl Fn(&str) -> bool) -> Option<(&str, MacAddr)> {
+        self.interfaces
+            .iter()
+            .filter(|(interface, _)| up(interface))
+            .flat_map(|(interface, places)| of_hid(places, hid).map(move |p| (interface, p)))
+            .min_by_key(|(interface, (mac, origin))| (!origin.configured, *interface, *mac))
+            .map(|(interface, (mac, _))| (interface.as_str(), mac))
+    }
+
+    /// Number of places on an interface.
+    pub(crate) fn count(&self, interface: &str) -> usize {
+        self.interfaces.get(interface).map_or(0, BTreeMap::len)
+    }
+
+    /// The HIDs that have a place on an interface.
+    pub(crate) fn hids(&self, interface: &str) -> Vec<Xid> {
+        let mut hids: Vec<_> = self
+            .interfaces
+            .get(interface)
+            .into_iter()
+            .flatten()
+            .map(|((hid, _), _)| *hid)
+            .collect();
+        hids.dedup();
+        hids
+    }
+
+    /// What a neighbour list says of an interface: each HID with its addresses, in order.
+    pub(crate) fn list(&self, interface: &str) -> Vec<NeighbourRepr> {
+        let mut list: Vec<NeighbourRepr> = Vec::new();
+        for ((hid, mac), _) in self.interfaces.get(interface).into_iter().flatten() {
+            match list.last_mut() {
+                // More addresses than a message can count are left out; only a configuration
+                // can have so many.
+                Some(last) if last.hid == *hid => {
+                    if last.addresses.len() < ADDRESSES_PER_HID {
+                        last.addresses.push(*mac);
+                    }
+                }
+                _ => list.push(NeighbourRepr { hid: *hid, addresses: vec![*mac] }),
+            }
+        }
+        list
+    }
+
+    /// All places, by interface, then HID, then address.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Place<'_>> {
+        self.interfaces.iter().flat_map(|(interface, places)| {
+            places.iter().map(move |((hid, mac), origin)| Place {
+                hid: *hid,
+                interface,
+                mac: *mac,
+                origin: *origin,
+            })
+        })
+    }
+
+    fn places_mut(&mut self, interface: &str) -> &mut Places {
+        if !self.interfaces.contains_key(interface) {
+            self.interfaces.insert(interface.to_owned(), Places::new());
+        }
+        self.interfaces.get_mut(interface).expect("inserted just above if it was not there")
+    }
+}
+
+/// One line of the table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a> {
+    pub(crate) hid: Xid,
+    pub(crate) interface: &'a str,
+    pub(crate) mac: MacAddr,
+    pub(crate) origin: Origin,
+}
+
+/// The places of one HID, by address.
+fn of_hid(places: &Places, hid: Xid) -> impl Iterator<Item = (MacAddr, Origin)> {
+    places
+        .range((hid, MacAddr::UNSPECIFIED)..=(hid, MacAddr::BROADCAST))
+        .map(|((_, mac), origin)| (*mac, *origin))
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_xip::XidType;
+
+    use super::*;
+
+    fn hid(id: u8) -> Xid {
+        Xid::new(XidType::HID, [id; 20])
+    }
+
+    fn mac(last: u8) -> MacAddr {
+        MacAddr([2, 0, 0, 0, 0, last])
+    }
+
+    const ALL: usize = 1000;
+
+    #[test]
+    fn configured_comes_before_learned_then_interface_then_address() {
+        let mut table = Neighbours::default();
+        table.learn("eth1", hid(1), mac(1), ALL);
+        table.learn("eth0", hid(1), mac(9), ALL);
+        table.learn("eth0", hid(1), mac(8), ALL);
+        assert_eq!(table.best(hid(1), |_| true), Some(("eth0", mac(8))));
+        assert_eq!(table.best(hid(1), |name| name == "eth1"), Some(("eth1", mac(1))));
+        table.configure("eth1", hid(1), mac(5));
+        assert_eq!(table.best(hid(1), |_| true), Some(("eth1", mac(5))));
+        assert_eq!(table.best(hid(1), |_| false), None);
+        assert_eq!(table.best(hid(2), |_| true), None);
+    }
+
+    #[test]
+    fn what_is_learned_is_bounded_and_what_is_configured_is_not() {
+        let mut table = Neighbours::default();
+        assert_eq!(table.learn("eth0", hid(1), mac(1), 2), Learned::New);
+        assert_eq!(table.learn("eth0", hid(1), mac(1), 2), Learned::Known);
+        assert_eq!(table.learn("eth0", hid(2), mac(1), 2), Learned::New);
+        assert_eq!(table.learn("eth0", hid(3), mac(1), 2), Learned::TableFull);
+        table.configure("eth0", hid(2), mac(1));
+        assert_eq!(
+            table.learn("eth0", hid(3), mac(1), 2),
+            Learned::New,
+            "configured is not counted"
+        );
+        assert!(table.remove("eth0", hid(1), mac(1)));
+        assert!(!table.remove("eth0", hid(1), mac(1)));
+        assert_eq!(table.learn("eth0", hid(4), mac(1), 2), Learned::New);
+    }
+
+    #[test]
+    fn one_hid_cannot_take_the_whole_table() {
+        let mut table = Neighbours::default();
+        for last in 0..ADDRESSES_PER_HID as u8 {
+            assert_eq!(table.learn("eth0", hid(1), mac(last), ALL), Learned::New);
+        }
+        assert_eq!(table.learn("eth0", hid(1), mac(99), ALL), Learned::TooManyAddresses);
+        assert_eq!(table.learn("eth0", hid(2), mac(99), ALL), Learned::New);
+    }
+
+    #[test]
+    fn forgetting_keeps_what_is_configured_and_frees_the_rest() {
+        let mut table = Neighbours::default();
+        table.learn("eth0", hid(1), mac(1), 3);
+        table.learn("eth0", hid(1), mac(2), 3);
+        table.configure("eth0", hid(2), mac(3));
+        table.learn("eth1", hid(1), mac(4), 3);
+        assert_eq!(table.forget_learned("eth0"), [hid(1)]);
+        assert_eq!(table.hids("eth0"), [hid(2)]);
+        assert_eq!(table.forget_learned("eth0"), []);
+        table.forget_hid(hid(1));
+        assert_eq!(table.count("eth1"), 0);
+        assert_eq!(table.learn("eth0", hid(5), mac(1), 1), Learned::New, "all room is free again");
+    }
+
+    #[test]
+    fn a_list_has_each_hid_once_with_sorted_addresses() {
+        let mut table = Neighbours::default();
+        table.learn("eth0", hid(2), mac(2), ALL);
+        table.learn("eth0", hid(1), mac(3), ALL);
+        table.learn("eth0", hid(2), mac(1), ALL);
+        table.learn("eth1", hid(3), mac(1), ALL);
+        let list = table.list("eth0");
+        assert_eq!(
+            list,
+            [
+                NeighbourRepr { hid: hid(1), addresses: vec![mac(3)] },
+                NeighbourRepr { hid: hid(2), addresses: vec![mac(1), mac(2)] },
+            ]
+        );
+        assert_eq!(table.list("eth9"), []);
+    }
+
+    #[test]
+    fn a_hid_is_removed_from_all_interfaces() {
+        let mut table = Neighbours::default();
+        table.learn("eth0", hid(1), mac(1), ALL);
+        table.configure("eth1", hid(1), mac(2));
+        table.configure("eth1", hid(2), mac(2));
+        assert!(table.is_configured(hid(1)));
+        assert!(table.remove_hid(hid(1)));
+        assert!(!table.remove_hid(hid(1)));
+        assert!(!table.is_configured(hid(1)));
+        assert_eq!(table.iter().count(), 1);
+    }
+}

@@ -1,0 +1,57 @@
+//! The state of HID for people and programs.
+
+use serde_json::{Value, json};
+
+use crate::Hid;
+use crate::interfaces::NwpPort;
+use crate::neighbours::Place;
+
+pub(crate) fn show(hid: &Hid) -> Value {
+    let locals: Value = hid.locals.iter().map(ToString::to_string).collect();
+    let counters: serde_json::Map<_, _> =
+        hid.counters.iter().map(|(name, count)| (name.to_owned(), count.into())).collect();
+    json!({
+        "locals": locals,
+        "neighbours": neighbours(hid),
+        "neighbour-limit": hid.limit,
+        "interfaces": interfaces(hid),
+        "counters": counters,
+    })
+}
+
+fn neighbours(hid: &Hid) -> Value {
+    let mut places: Vec<Place> = hid.neighbours.iter().collect();
+    places.sort_by_key(|place| (place.hid, place.interface, place.mac));
+    let is_used = |place: &Place| {
+        let up = |name: &str| hid.interfaces.contains_key(name);
+        hid.neighbours.best(place.hid, up) == Some((place.interface, place.mac))
+    };
+    let line = |place: Place| {
+        json!({
+            "xid": place.hid.to_string(),
+            "link": place.mac.to_string(),
+            "interface": place.interface,
+            "origin": if place.origin.configured { "configured" } else { "learned" },
+            "used": is_used(&place),
+        })
+    };
+    places.into_iter().map(line).collect()
+}
+
+fn interfaces(hid: &Hid) -> Value {
+    let state = |nwp| match nwp {
+        NwpPort::Off => "off",
+        NwpPort::Opening(_) => "opening",
+        NwpPort::Open(_) => "on",
+        NwpPort::Failed(_) => "failed",
+    };
+    let line = |(name, interface): (&String, &crate::interfaces::Interface)| {
+        json!({
+            "name": name,
+            "link": interface.mac.to_string(),
+            "nwp": state(interface.nwp),
+            "neighbours": hid.neighbours.count(name),
+        })
+    };
+    hid.interfaces.iter().map(line).collect()
+}

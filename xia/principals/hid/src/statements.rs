@@ -1,0 +1,145 @@
+//! The statements of HID, read from words.
+
+use weft_wire::MacAddr;
+use weft_xip::words::{WordError, WordReader};
+use weft_xip::{Xid, XidType};
+
+/// A statement that was read; what it does depends on whether it is set or deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Statement {
+    /// `local XID`
+    Local(Xid),
+    /// `neighbour XID link MAC interface NAME`
+    Neighbour { hid: Xid, mac: MacAddr, interface: String },
+    /// `neighbour XID`, to delete all places of a neighbour
+    AllOf(Xid),
+    /// `nwp on|off [interface]`
+    Nwp { on: bool, interface: Option<String> },
+    /// `neighbour-limit NUMBER`
+    Limit(usize),
+}
+
+/// Most learned neighbours that can be asked for.
+const LARGEST_LIMIT: usize = 1 << 20;
+
+impl Statement {
+    /// Reads a statement; [`Statement::AllOf`] only if it is to be deleted.
+    pub(crate) fn read(words: &[&str], delete: bool) -> Result<Self, WordError> {
+        let mut reader = WordReader::new(words);
+        let statement = match reader.word("`local`, `neighbour`, `nwp` or `neighbour-limit`")? {
+            "local" => Self::Local(reader.xid_of(XidType::HID)?),
+            "neighbour" | "neighbor" => {
+                let hid = reader.xid_of(XidType::HID)?;
+                if delete && reader.clone().end().is_ok() {
+                    Self::AllOf(hid)
+                } else {
+                    Self::neighbour(hid, &mut reader)?
+                }
+            }
+            "nwp" => Self::nwp(&mut reader)?,
+            "neighbour-limit" | "neighbor-limit" => Self::Limit(limit(&mut reader)?),
+            word => {
+                return Err(reader.error(format!(
+                    "`{word}` is not a statement of hid; write `local hid-…`, \
+                     `neighbour hid-… link MAC interface NAME`, `nwp on|off [interface]` or \
+                     `neighbour-limit NUMBER`"
+                )));
+            }
+        };
+        reader.end()?;
+        Ok(statement)
+    }
+
+    fn neighbour(hid: Xid, reader: &mut WordReader) -> Result<Self, WordError> {
+        reader.expect("link")?;
+        let mac: MacAddr = reader.value("an Ethernet address such as 02:00:00:00:00:01")?;
+        if !is_station(mac) {
+            return Err(reader.error(format!("{mac} is not the address of one station")));
+        }
+        reader.expect("interface")?;
+        let interface = reader.word("the interface's name")?.to_owned();
+        Ok(Self::Neighbour { hid, mac, interface })
+    }
+
+    fn nwp(reader: &mut WordReader) -> Result<Self, WordError> {
+        let on = match reader.word("`on` or `off`")? {
+            "on" => true,
+            "off" => false,
+            _ => return Err(reader.error("expected `on` or `off`")),
+        };
+        let rest = reader.clone().end().is_err();
+        let interface = rest.then(|| reader.word("the interface's name").map(str::to_owned));
+        Ok(Self::Nwp { on, interface: interface.transpose()? })
+    }
+}
+
+fn limit(reader: &mut WordReader) -> Result<usize, WordError> {
+    let limit: usize = reader.value("a number of neighbours")?;
+    if limit > LARGEST_LIMIT {
+        return Err(reader.error(format!("the limit must not exceed {LARGEST_LIMIT}")));
+    }
+    Ok(limit)
+}
+
+/// Whether packets can be sent to one station at this address: it is neither zero nor a group.
+pub(crate) fn is_station(mac: MacAddr) -> bool {
+    mac != MacAddr::UNSPECIFIED && !mac.is_multicast()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HID: &str = "hid-0101010101010101010101010101010101010101";
+
+    fn read(line: &str, delete: bool) -> Result<Statement, WordError> {
+        Statement::read(&line.split(' ').collect::<Vec<_>>(), delete)
+    }
+
+    #[test]
+    fn statements_are_read() {
+        let hid = Xid::new(XidType::HID, [1; 20]);
+        let mac = MacAddr([2, 0, 0, 0, 0, 1]);
+        let neighbour = Statement::Neighbour { hid, mac, interface: "eth0".into() };
+        let set = |line: &str| read(line, false).unwrap();
+        assert_eq!(set(&format!("local {HID}")), Statement::Local(hid));
+        for word in ["neighbour", "neighbor"] {
+            let line = format!("{word} {HID} link 02:00:00:00:00:01 interface eth0");
+            assert_eq!(set(&line), neighbour);
+            assert_eq!(read(&line, true), Ok(neighbour.clone()));
+        }
+        assert_eq!(read(&format!("neighbour {HID}"), true), Ok(Statement::AllOf(hid)));
+        assert_eq!(set("nwp on"), Statement::Nwp { on: true, interface: None });
+        assert_eq!(
+            set("nwp off eth0"),
+            Statement::Nwp { on: false, interface: Some("eth0".into()) }
+        );
+        assert_eq!(set("neighbour-limit 7"), Statement::Limit(7));
+    }
+
+    #[test]
+    fn an_error_points_at_the_word() {
+        let cases = [
+            ("route x".to_owned(), Some(0)),
+            ("local ad-0101010101010101010101010101010101010101".to_owned(), Some(1)),
+            (format!("local {HID} now"), Some(2)),
+            (format!("neighbour {HID}"), None),
+            (format!("neighbour {HID} at 02:00:00:00:00:01"), Some(2)),
+            (format!("neighbour {HID} link 02:00"), Some(3)),
+            (format!("neighbour {HID} link ff:ff:ff:ff:ff:ff interface eth0"), Some(3)),
+            (format!("neighbour {HID} link 00:00:00:00:00:00 interface eth0"), Some(3)),
+            (format!("neighbour {HID} link 02:00:00:00:00:01 on eth0"), Some(4)),
+            (format!("neighbour {HID} link 02:00:00:00:00:01 interface"), None),
+            (format!("neighbour {HID} link 02:00:00:00:00:01 interface eth0 x"), Some(6)),
+            ("nwp maybe".to_owned(), Some(1)),
+            ("nwp".to_owned(), None),
+            ("nwp on eth0 eth1".to_owned(), Some(3)),
+            ("neighbour-limit -1".to_owned(), Some(1)),
+            ("neighbour-limit 99999999".to_owned(), Some(1)),
+        ];
+        for (line, word) in cases {
+            assert_eq!(read(&line, false).unwrap_err().word, word, "{line}");
+        }
+        assert!(Statement::read(&[], false).is_err());
+    }
+}

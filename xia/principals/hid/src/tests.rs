@@ -1,0 +1,7 @@
+//! Neighbour discovery between nodes: outputs of one are carried to the inputs of the others, at
+//! exact times.
+
+mod exchange;
+mod hostile;
+mod link;
+mod table;
