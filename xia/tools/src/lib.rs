@@ -1,1 +1,17 @@
 //! Applications of XIA: ping, cat, addr, trace, push, receive.
+//!
+//! Each application is a process in the sense of [`weft_runtime`]: events in, actions out. The real
+//! driver runs them as commands (`weft xia ping …`), the simulator inside its world; the code is the
+//! same. All talk to their node through [`weft_xia_sockets::Client`].
+
+pub mod ask;
+mod cat;
+mod ping;
+#[cfg(test)]
+mod testing;
+mod text;
+
+pub use ask::Ask;
+pub use cat::{Cat, CatOptions};
+pub use ping::{Ping, PingOptions};
+pub use text::{destination, parse_address};

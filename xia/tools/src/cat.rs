@@ -1,0 +1,249 @@
+//! `weft xia cat`: standard input into datagrams, datagrams to standard output.
+//!
+//! With a destination, every read of standard input becomes one datagram (at most `size` bytes);
+//! the end of the input ends the application after a pause for late answers. Without one, or
+//! beside it, whatever arrives is written out as it comes. There is no reliability and no order
+//! beyond the network's: for files there is `weft xia push`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use weft_base::{FileId, Instant, Packet, Token};
+use weft_runtime::{
+    Action, Component, DiskReply, DiskRequest, Event, Level, OpenMode,
+};
+use weft_xia_sockets::{Client, ClientEvent};
+use weft_xip::Address;
+use weft_xip::channel::BindRequest;
+
+const CLIENT: Token = Token(1);
+const OPEN_INPUT: Token = Token(2);
+const OPEN_OUTPUT: Token = Token(3);
+const READ: Token = Token(4);
+const WRITE: Token = Token(5);
+
+/// What to connect with what.
+#[derive(Clone, Debug)]
+pub struct CatOptions {
+    /// What to be reached by.
+    pub bind: BindRequest,
+    /// Where standard input goes; `None`: it is not read.
+    pub to: Option<Address>,
+    /// Most bytes per datagram.
+    pub size: usize,
+    /// Pause after the end of the input, for answers that are under way.
+    pub linger: Duration,
+    /// End after this many datagrams were received; `None`: do not.
+    pub count: Option<u64>,
+}
+
+/// The cat application.
+pub struct Cat {
+    options: CatOptions,
+    client: Client,
+    input: Option<FileId>,
+    output: Option<FileId>,
+    received: u64,
+    /// Datagrams that came before standard output was open.
+    early: Vec<Vec<u8>>,
+    /// A read is under way.
+    reading: bool,
+    congested: bool,
+    end: Option<Instant>,
+}
+
+impl Cat {
+    /// A cat through the node whose socket is at `node`.
+    #[must_use]
+    pub fn new(node: &Path, options: CatOptions) -> Self {
+        Self {
+            client: Client::new(CLIENT, node, Some(options.bind)),
+            options,
+            input: None,
+            output: None,
+            received: 0,
+            early: Vec::new(),
+            reading: false,
+            congested: false,
+            end: None,
+        }
+    }
+
+    fn start(&mut self, out: &mut Vec<Action>) {
+        self.client.start(out);
+        out.push(open(OPEN_OUTPUT, OpenMode::Replace));
+    }
+
+    fn client_event(&mut self, event: ClientEvent, out: &mut Vec<Action>) {
+        match event {
+            ClientEvent::Ready(address) => {
+                if let Some(address) = address {
+                    let line = format!("reachable at {address}");
+                    out.push(Action::Report { level: Level::Info, line });
+                }
+                if self.options.to.is_some() && self.input.is_none() {
+                    out.push(open(OPEN_INPUT, OpenMode::Read));
+                }
+                self.read(out);
+            }
+            ClientEvent::Failed(error) => fail(error, out),
+            ClientEvent::Datagram { payload, .. } => self.received(payload.bytes(), out),
+            ClientEvent::Rejected(reason) => {
+                let line = format!("a datagram could not leave this node: {reason}");
+                out.push(Action::Report { level: Level::Warning, line });
+            }
+            ClientEvent::Congested => self.congested = true,
+            ClientEvent::Drained => {
+                self.congested = false;
+                self.read(out);
+            }
+            ClientEvent::Detached | ClientEvent::Reply(_) | ClientEvent::CommandFailed(_) => {}
+        }
+    }
+
+    fn received(&mut self, payload: &[u8], out: &mut Vec<Action>) {
+        match self.output {
+            Some(file) => {
+                let request = DiskRequest::Write { file, offset: 0, bytes: payload.to_vec() };
+                out.push(Action::Disk { token: WRITE, request });
+            }
+            None => self.early.push(payload.to_vec()),
+        }
+        self.received += 1;
+        if self.options.count == Some(self.received) {
+            out.push(Action::Exit { status: 0 });
+        }
+    }
+
+    /// Asks for more input, if it can be sent.
+    fn read(&mut self, out: &mut Vec<Action>) {
+        let Some(file) = self.input else { return };
+        if self.reading || self.congested || !self.client.is_ready() {
+            return;
+        }
+        self.reading = true;
+        let request = DiskRequest::Read { file, offset: 0, len: self.options.size };
+        out.push(Action::Disk { token: READ, request });
+    }
+
+    fn disk(&mut self, now: Instant, token: Token, reply: DiskReply, out: &mut Vec<Action>) {
+        match (token, reply) {
+            (OPEN_INPUT, DiskReply::Opened { file, .. }) => self.input = Some(file),
+            (OPEN_OUTPUT, DiskReply::Opened { file, .. }) => {
+                self.output = Some(file);
+                for payload in std::mem::take(&mut self.early) {
+                    let request = DiskRequest::Write { file, offset: 0, bytes: payload };
+                    out.push(Action::Disk { token: WRITE, request });
+                }
+            }
+            (READ, DiskReply::Data { bytes, end }) => {
+                self.reading = false;
+                if let Some(to) = self.options.to.filter(|_| !bytes.is_empty()) {
+                    self.client.send(&to, Packet::from_slice(&bytes), out);
+                }
+                if end {
+                    self.input = None;
+                    self.end = Some(now + self.options.linger);
+                }
+            }
+            _ => {}
+        }
+        self.read(out);
+    }
+}
+
+fn open(token: Token, mode: OpenMode) -> Action {
+    Action::Disk { token, request: DiskRequest::Open { path: PathBuf::from("-"), mode } }
+}
+
+fn fail(error: String, out: &mut Vec<Action>) {
+    out.push(Action::Report { level: Level::Error, line: error });
+    out.push(Action::Exit { status: 1 });
+}
+
+impl Component for Cat {
+    type Input = Event;
+    type Output = Action;
+
+    fn handle(&mut self, now: Instant, event: Event, out: &mut Vec<Action>) {
+        let mut events = Vec::new();
+        match self.client.handle(now, event, &mut events, out) {
+            Some(Event::Start) => self.start(out),
+            Some(Event::Stop) => out.push(Action::Exit { status: 0 }),
+            Some(Event::Disk { token, result: Ok(reply) }) => self.disk(now, token, reply, out),
+            Some(Event::Disk { result: Err(error), .. }) => fail(error.text, out),
+            _ => {}
+        }
+        for event in events {
+            self.client_event(event, out);
+        }
+        if self.end.is_some_and(|at| at <= now) {
+            self.end = None;
+            out.push(Action::Exit { status: 0 });
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        [self.end, self.client.deadline()].into_iter().flatten().min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_xip::XidType;
+
+    use super::*;
+    use crate::testing::Harness;
+
+    fn cat(to: Option<Address>, count: Option<u64>) -> Harness<Cat> {
+        let bind = BindRequest::Any(XidType::XDP);
+        let linger = Duration::from_millis(100);
+        let options = CatOptions { bind, to, size: 4, linger, count };
+        let mut harness = Harness::attached(Cat::new(Path::new("x"), options));
+        for (token, request) in harness.disk() {
+            let DiskRequest::Open { mode, .. } = request else { panic!("{request:?}") };
+            let file = FileId(u32::from(mode == OpenMode::Replace));
+            harness.give(opened(token, file));
+        }
+        harness
+    }
+
+    fn opened(token: Token, file: FileId) -> Event {
+        Event::Disk { token, result: Ok(DiskReply::Opened { file, len: None }) }
+    }
+
+    fn data(bytes: &[u8], end: bool) -> Event {
+        Event::Disk { token: READ, result: Ok(DiskReply::Data { bytes: bytes.to_vec(), end }) }
+    }
+
+    #[test]
+    fn input_becomes_datagrams_and_its_end_ends_the_application() {
+        let to = Harness::<Cat>::own_address();
+        let mut harness = cat(Some(to), None);
+        assert!(matches!(harness.disk()[..], [(READ, DiskRequest::Read { len: 4, .. })]));
+        harness.give(data(b"abcd", false));
+        harness.give(data(b"e", true));
+        let sent: Vec<_> = harness.datagrams().into_iter().map(|(_, bytes)| bytes).collect();
+        assert_eq!(sent, [b"abcd".to_vec(), b"e".to_vec()]);
+        assert_eq!(harness.exit_status(), None);
+        harness.advance(Duration::from_millis(100));
+        assert_eq!(harness.exit_status(), Some(0));
+    }
+
+    #[test]
+    fn datagrams_become_output_and_are_counted() {
+        let mut harness = cat(None, Some(2));
+        harness.deliver(b"one");
+        harness.deliver(b"two");
+        let written: Vec<_> = harness
+            .disk()
+            .into_iter()
+            .map(|(_, request)| match request {
+                DiskRequest::Write { bytes, .. } => bytes,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(written, [b"one".to_vec(), b"two".to_vec()]);
+        assert_eq!(harness.exit_status(), Some(0));
+    }
+}

@@ -1,0 +1,94 @@
+//! Addresses as users type them.
+
+use weft_xip::node::ECHO_SINK;
+use weft_xip::{Address, Xid, XidType};
+
+/// Reads an address: the full text form of a DAG, or one XID alone (`hid-…`), which stands for the
+/// address of one node.
+///
+/// # Errors
+/// A sentence that says what is wrong and what would be right.
+pub fn parse_address(text: &str) -> Result<Address, String> {
+    if let Ok(xid) = text.parse::<Xid>() {
+        return Address::simple(xid).map_err(|error| error.to_string());
+    }
+    let address: Address = text.parse().map_err(|error| {
+        format!("`{text}` is no address: {error}; write for example hid-<40 hex digits>-1:xdp-<40 hex digits>-0")
+    })?;
+    match address.check() {
+        Ok(count) if count == address.len() => Ok(address),
+        Ok(_) => Err(format!("`{text}` has a row of type nat, which is no node")),
+        Err(error) => Err(format!("`{text}` is no sound address: {error}")),
+    }
+}
+
+/// The address to send to in order to reach a datagram sink: `address` itself if it ends in one
+/// already (XDP or zFilter), else with `sink` behind its last node.
+///
+/// # Errors
+/// The address is too long, or has several sinks.
+pub fn destination(address: &Address, sink: Xid) -> Result<Address, String> {
+    let last = address.single_sink().map_err(|error| error.to_string())?;
+    if [XidType::XDP, XidType::ZF].contains(&last.kind) {
+        return Ok(*address);
+    }
+    append(address, sink).ok_or_else(|| format!("{address} has no room for {sink}"))
+}
+
+/// Puts `sink` behind the single sink of `address`.
+fn append(address: &Address, sink: Xid) -> Option<Address> {
+    use weft_xip::{Edge, Row};
+
+    let mut rows = address.rows().to_vec();
+    let last = rows.last_mut()?;
+    // The entry node's edges move to the new last row; the old sink gets an edge to it.
+    let entry = last.edges;
+    last.edges = [Edge::to(rows_len(address)?), Edge::EMPTY, Edge::EMPTY, Edge::EMPTY];
+    rows.push(Row { xid: sink, edges: entry });
+    Address::from_rows(&rows).ok().filter(Address::is_valid)
+}
+
+fn rows_len(address: &Address) -> Option<u8> {
+    u8::try_from(address.len()).ok()
+}
+
+/// The address that a ping goes to: the node's echo responder, unless the address names a sink.
+pub(crate) fn echo_destination(address: &Address) -> Result<Address, String> {
+    destination(address, ECHO_SINK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hid() -> String {
+        format!("hid-{}", "ab".repeat(20))
+    }
+
+    #[test]
+    fn one_xid_is_an_address() {
+        assert_eq!(parse_address(&hid()).unwrap().to_string(), format!("{}-0", hid()));
+    }
+
+    #[test]
+    fn a_sink_is_put_behind_the_last_node() {
+        let address = parse_address(&hid()).unwrap();
+        let echo = echo_destination(&address).unwrap();
+        assert_eq!(echo.to_string(), format!("{}-1:{}-0", hid(), ECHO_SINK));
+        assert_eq!(echo_destination(&echo).unwrap(), echo);
+    }
+
+    #[test]
+    fn a_full_address_leaves_no_room() {
+        let xid: Xid = hid().parse().unwrap();
+        let path: Vec<_> =
+            (0..9).map(|i| Xid::new(xid.kind, [i; 20])).collect();
+        let address = Address::scoping(&path).unwrap();
+        assert!(echo_destination(&address).unwrap_err().contains("no room"));
+    }
+
+    #[test]
+    fn mistakes_are_explained() {
+        assert!(parse_address("hid-ab-0").unwrap_err().contains("write for example"));
+    }
+}
