@@ -1,8 +1,8 @@
 //! Numbers of XIP: well-known principals, EtherTypes, limits.
 //!
-//! Reference: AltraMayor/XIA-for-Linux, `include/net/xia.h`, `include/uapi/linux/if_ether.h`
-//! (EtherTypes) and the principals' headers; AltraMayor/xiaconf, `etc/principals` (names). The
-//! numbers are not registered with IANA; these projects are the only registry there is.
+//! Reference: AltraMayor/XIA-for-Linux, `include/net/xia*.h` (EtherTypes, limits, types);
+//! AltraMayor/xiaconf, `etc-production/xia/principals` (names). The numbers are not registered
+//! with IANA; these projects are the only registry there is.
 
 use crate::xid::XidType;
 
@@ -54,7 +54,8 @@ impl XidType {
     pub const SERVAL: XidType = XidType(0x18);
     /// Serval flow: local flow identifier.
     pub const FLOWID: XidType = XidType(0x19);
-    /// Ethernet: interface index (4 bytes), MAC address, 10 zero bytes.
+    /// Ethernet: interface index (4 bytes), MAC address, 10 zero bytes. The number is that of the
+    /// kernel; the map file of xiaconf has an older one, 0x22.
     pub const ETHER: XidType = XidType(0x1a);
     /// XIP over UDP over IPv6: IPv6 address, UDP port, 2 zero bytes.
     pub const U6ID: XidType = XidType(0x1b);
@@ -83,6 +84,10 @@ pub const WELL_KNOWN: [(&str, XidType); 15] = [
     ("lpm", XidType::LPM),
 ];
 
+/// Other names of well-known principals that are read but not printed: xiaconf writes `united4id`
+/// where Wireshark's dissector writes `uni4id`.
+const ALIASES: [(&str, XidType); 1] = [("united4id", XidType::UNI4ID)];
+
 /// The name of a well-known principal.
 pub fn well_known_name(kind: XidType) -> Option<&'static str> {
     WELL_KNOWN.iter().find(|(_, number)| *number == kind).map(|(name, _)| *name)
@@ -90,7 +95,8 @@ pub fn well_known_name(kind: XidType) -> Option<&'static str> {
 
 /// The number of a well-known principal; upper and lower case are the same.
 pub fn well_known_type(name: &str) -> Option<XidType> {
-    WELL_KNOWN.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, kind)| *kind)
+    let mut known = WELL_KNOWN.iter().chain(&ALIASES);
+    known.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, kind)| *kind)
 }
 
 #[cfg(test)]
@@ -112,6 +118,7 @@ mod tests {
             assert_eq!(well_known_name(kind), Some(name));
             assert_eq!(well_known_type(&name.to_ascii_uppercase()), Some(kind));
         }
+        assert_eq!(well_known_type("united4id"), Some(XidType::UNI4ID));
         assert_eq!(well_known_name(XidType(0x99)), None);
         assert_eq!(well_known_type("foo"), None);
     }

@@ -15,6 +15,8 @@
 //! Rules for a name: printable ASCII, at most [`MAX_NAME_LEN`] characters, no `-`, not beginning
 //! with `0x`, the same in upper and lower case. A name and a number may each occur once.
 //!
+//! The well-known principals need no file, and a file cannot give them other numbers.
+//!
 //! Deviation: names must not contain `:` nor begin with `!`, because both have a meaning in the
 //! text of an address; and numbers with a leading zero are refused, because C reads them as octal
 //! and people do not.
@@ -260,6 +262,20 @@ mod tests {
         assert_eq!(names.insert("host", XidType::HID), Err(error));
         assert_eq!(names.insert("hid", XidType::HID), Ok(()));
         assert_eq!(names.insert("hid", XidType::HID), Err(taken("hid", XidType::HID)));
+    }
+
+    /// The entries of `etc-production/xia/principals` of AltraMayor/xiaconf.
+    #[test]
+    fn the_map_file_of_xiaconf_agrees_but_for_an_old_number() {
+        let mut names = Names::new();
+        let warnings = names.load(
+            "nat 0x00\nad 0x10\nhid 0x11\ncid 0x12\nsid 0x13\nunited4id 0x14\ni4id 0x15\n\
+             u4id 0x16\nxdp 0x17\nserval 0x18\nflowid 0x19\nzf 0x20\nlpm 0x21\nether 0x22\n",
+        );
+        let error = NameError::NameTaken { name: "ether".into(), kind: XidType::ETHER };
+        assert_eq!(warnings, [MapWarning { line: 14, error }]);
+        assert_eq!(names.name_of(XidType::UNI4ID), Some("uni4id"));
+        assert_eq!(names.type_of("united4id"), Some(XidType::UNI4ID));
     }
 
     #[test]
