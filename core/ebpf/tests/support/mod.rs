@@ -1,5 +1,7 @@
 //! A network namespace with a pair of virtual Ethernet interfaces, and frames to send between them.
 
+mod privileges;
+
 use std::ffi::CString;
 use std::io;
 use std::mem::{size_of, zeroed};
@@ -20,17 +22,13 @@ pub(crate) const EXPERIMENTAL: u16 = 0x88b5;
 pub(crate) const ALL: u16 = libc::ETH_P_ALL as u16;
 
 /// Runs `test` on a thread in a network namespace of its own, which ends with the thread, whatever
-/// happens. Without root the test is not run and says so; as root it must be possible.
+/// happens. Without privileges the test is not run and says so; with them it must be possible.
 pub(crate) fn in_namespace(test: impl FnOnce() + Send + 'static) {
-    match probe() {
-        Ok(()) => {}
-        Err(error @ LossError::Refused { .. }) => panic!("{error}"),
-        Err(error) => {
-            let denied = matches!(error, LossError::NotPermitted { .. });
-            assert!(!(is_root() && denied), "root must be able to do this: {error}");
-            eprintln!("not run, this test needs root and ebpf: {error}");
-            return;
-        }
+    let excused = |error: &LossError| {
+        matches!(error, LossError::NotBuilt { .. } | LossError::NotSupported { .. })
+    };
+    if !privileges::can_run(probe(), excused) {
+        return;
     }
     let thread = thread::spawn(move || {
         // SAFETY: no pointers are passed; only this thread is moved.
@@ -57,11 +55,6 @@ pub(crate) fn ip(arguments: &[&str]) {
     let status = Command::new("ip").args(arguments).status();
     let status = status.expect("this test needs `ip`: install iproute2");
     assert!(status.success(), "ip {} failed", arguments.join(" "));
-}
-
-pub(crate) fn is_root() -> bool {
-    // SAFETY: the call has no arguments and cannot fail.
-    unsafe { libc::geteuid() == 0 }
 }
 
 /// Gives up the capabilities of this thread, as if it was not root's.

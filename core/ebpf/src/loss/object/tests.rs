@@ -4,22 +4,19 @@ use aya::programs::{TestRun, TestRunOptions};
 
 use super::*;
 
+#[path = "../../../tests/support/privileges.rs"]
+mod privileges;
+
 const SHOT: u32 = 2;
 const UNSPEC: u32 = u32::MAX;
 
 /// Loads the program, or says why this test cannot run here. Fails where it should be possible.
 fn load_or_explain(sequence: LossSequence) -> Option<Program> {
-    match crate::probe() {
-        Ok(()) => {}
-        Err(error @ LossError::Refused { .. }) => panic!("{error}"),
-        Err(error) => {
-            // SAFETY: the call has no arguments and cannot fail.
-            let root = unsafe { libc::geteuid() } == 0;
-            let denied = matches!(error, LossError::NotPermitted { .. });
-            assert!(!(root && denied), "root must be able to do this: {error}");
-            eprintln!("not run, this test needs root and ebpf: {error}");
-            return None;
-        }
+    let excused = |error: &LossError| {
+        matches!(error, LossError::NotBuilt { .. } | LossError::NotSupported { .. })
+    };
+    if !privileges::can_run(crate::probe(), excused) {
+        return None;
     }
     let mut program = load().unwrap();
     program.maps_mut().set_sequence(sequence).unwrap();
