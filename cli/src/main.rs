@@ -1,2 +1,7 @@
-//! The weft binary.
-fn main() {}
+//! The `weft` binary; see [`weft::run`].
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    weft::run(std::env::args_os())
+}

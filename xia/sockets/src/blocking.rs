@@ -21,7 +21,9 @@ const MESSAGE_LEN: usize = 66_000;
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
     /// There is no node at this path, or this user may not talk to it.
-    #[error("cannot reach a node at {path}: {error}; start one with `weft run` or name it with --node")]
+    #[error(
+        "cannot reach a node at {path}: {error}; start one with `weft run` or name it with --node"
+    )]
     NoNode {
         /// The path of the node's socket.
         path: PathBuf,
@@ -76,8 +78,9 @@ impl XdpSocket {
             path: node.to_owned(),
             error: error.into(),
         };
-        let fd = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
-            .map_err(io::Error::from)?;
+        let fd =
+            socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+                .map_err(io::Error::from)?;
         connect(&fd, &SocketAddrUnix::new(node).map_err(no_node)?).map_err(no_node)?;
         send_message(&fd, &request.emit())?;
         match receive(&fd)? {

@@ -9,9 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use weft_base::{FileId, Instant, Packet, Token};
-use weft_runtime::{
-    Action, Component, DiskReply, DiskRequest, Event, Level, OpenMode,
-};
+use weft_runtime::{Action, Component, DiskReply, DiskRequest, Event, Level, OpenMode};
 use weft_xia_sockets::{Client, ClientEvent};
 use weft_xip::Address;
 use weft_xip::channel::BindRequest;

@@ -81,8 +81,7 @@ mod tests {
     #[test]
     fn a_full_address_leaves_no_room() {
         let xid: Xid = hid().parse().unwrap();
-        let path: Vec<_> =
-            (0..9).map(|i| Xid::new(xid.kind, [i; 20])).collect();
+        let path: Vec<_> = (0..9).map(|i| Xid::new(xid.kind, [i; 20])).collect();
         let address = Address::scoping(&path).unwrap();
         assert!(echo_destination(&address).unwrap_err().contains("no room"));
     }

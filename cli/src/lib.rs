@@ -1,0 +1,40 @@
+//! The weft binary and the component registry.
+//!
+//! This is the one place that knows every architecture: `registry` lists the components that a node
+//! can be made of, `node` turns a node file into a running node, and the other modules are the
+//! commands, one each. Everything else is in the crates below.
+
+mod args;
+mod node;
+mod output;
+mod registry;
+mod xia;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+pub use node::{NodeFileError, read_node_file};
+pub use registry::principals;
+
+use args::{Args, Command};
+
+/// Runs the command line `args` (with the program's name first) to its end.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let args = match Args::try_parse_from(args) {
+        Ok(args) => args,
+        Err(error) => error.exit(),
+    };
+    let done = match args.command {
+        Command::Run(run) => node::run(&run),
+        Command::Xia(command) => xia::run(command),
+    };
+    match done {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Node files: what one node is made of.
+//!
+//! ```text
+//! version 1;
+//! node r1;
+//! xia {
+//!     interface eth0;
+//!     identity /etc/weft/r1.key;      # its key hash becomes a local HID
+//!     principal hid;
+//!     principal xdp;
+//! }
+//! ```
+
+use std::path::Path;
+
+use weft_base::{Instant, Random};
+use weft_config::{Document, Errors, Located, Name};
+use weft_keys::file::load_private;
+use weft_xip::forward::Limits;
+use weft_xip::node::{Node, Scope, Settings, config};
+use weft_xip::{Xid, XidType};
+
+use super::directory::XIA_SOCKET;
+use crate::registry::principals;
+
+/// The version of the configuration language that this program reads.
+const VERSION: u32 = 1;
+
+/// Why a node file cannot be used: one or more mistakes, each with its place.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct NodeFileError(String);
+
+impl From<Errors> for NodeFileError {
+    fn from(errors: Errors) -> Self {
+        Self(errors.to_string())
+    }
+}
+
+/// A node file whose syntax is right.
+pub(super) struct NodeFile {
+    document: Document,
+    pub(super) name: String,
+}
+
+/// Reads the text of a node file.
+pub(super) fn parse(source: &str, text: &str) -> Result<NodeFile, NodeFileError> {
+    let document = Document::parse(source, text)?;
+    let mut block = document.versioned(VERSION).map_err(Errors::from)?;
+    let name: Name = block.required("node").map_err(Errors::from)?;
+    let name = name.as_str().to_owned();
+    drop(block);
+    Ok(NodeFile { document, name })
+}
+
+impl NodeFile {
+    /// The node that the file describes, with its sockets in `directory`.
+    pub(super) fn node(&self, directory: &Path, random: Random) -> Result<Node, NodeFileError> {
+        let settings = Settings {
+            name: self.name.clone(),
+            socket: directory.join(XIA_SOCKET),
+            limits: Limits::default(),
+            echo: true,
+            scope: Scope::default(),
+            operator: rustix::process::geteuid().as_raw(),
+        };
+        Ok(self.document.read(VERSION, |block| {
+            block.required::<Name>("node")?;
+            block.required_one("xia")?.read_block(|block| {
+                let identity = block.leaf::<Located<String>>("identity")?;
+                let mut node = config::read_node(block, settings, &principals(), random)?;
+                if let Some(path) = identity {
+                    let hash = load_identity(Path::new(&path.value))
+                        .map_err(|sentence| path.location.error(sentence))?;
+                    set_identity(&mut node, hash)
+                        .map_err(|sentence| path.location.error(sentence))?;
+                }
+                Ok(node)
+            })
+        })?)
+    }
+}
+
+/// The node that a file's text describes, for embedding in other programs: tests and labs.
+///
+/// # Errors
+/// Every mistake with its place.
+pub fn read_node_file(
+    source: &str,
+    text: &str,
+    directory: &Path,
+    random: Random,
+) -> Result<Node, NodeFileError> {
+    parse(source, text)?.node(directory, random)
+}
+
+fn load_identity(path: &Path) -> Result<[u8; 20], String> {
+    let key = load_private(path).map_err(|error| error.to_string())?;
+    Ok(*key.public_key().hash().as_bytes())
+}
+
+/// Makes the key hash a local HID of the node.
+fn set_identity(node: &mut Node, hash: [u8; 20]) -> Result<(), String> {
+    let xid = Xid::new(XidType::HID, hash).to_string();
+    let mut out = Vec::new();
+    node.change_principal(Instant::ZERO, "hid", &["local", &xid], false, &mut out)
+        .map_err(|error| format!("the identity needs the principal hid: {error}"))
+}

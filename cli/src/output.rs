@@ -1,0 +1,93 @@
+//! What commands share: their outcome, and JSON as text for people.
+
+use serde_json::Value;
+
+/// The outcome of a command: its exit status, or a sentence for standard error.
+pub(crate) type Outcome = Result<u8, String>;
+
+/// The lines of `value` as indented JSON, for `--json`.
+pub(crate) fn json_lines(value: &Value) -> Vec<String> {
+    vec![format!("{value:#}")]
+}
+
+/// The lines of `value` for people: nested names indented, lists of plain values on lines.
+pub(crate) fn plain_lines(value: &Value) -> Vec<String> {
+    let mut lines = Vec::new();
+    push_plain(value, 0, &mut lines);
+    lines
+}
+
+fn push_plain(value: &Value, depth: usize, lines: &mut Vec<String>) {
+    let indent = "  ".repeat(depth);
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                match leaf_text(value) {
+                    Some(text) => lines.push(format!("{indent}{name}: {text}")),
+                    None => {
+                        lines.push(format!("{indent}{name}:"));
+                        push_plain(value, depth + 1, lines);
+                    }
+                }
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                match leaf_text(item) {
+                    Some(text) => lines.push(format!("{indent}{text}")),
+                    None => lines.push(format!("{indent}{}", fields_on_one_line(item))),
+                }
+            }
+        }
+        leaf => lines.push(format!("{indent}{}", leaf_text(leaf).unwrap_or_default())),
+    }
+}
+
+/// A value that fits on the line of its name; `None` for those that need lines of their own.
+fn leaf_text(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => Some("-".to_owned()),
+        Value::Bool(yes) => Some(if *yes { "yes" } else { "no" }.to_owned()),
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Array(items) if items.is_empty() => Some("none".to_owned()),
+        Value::Object(fields) if fields.is_empty() => Some("none".to_owned()),
+        Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// An object in a list: `name=value` pairs on one line.
+fn fields_on_one_line(item: &Value) -> String {
+    let Value::Object(fields) = item else { return item.to_string() };
+    let pairs = fields.iter().map(|(name, value)| {
+        format!("{name}={}", leaf_text(value).unwrap_or_else(|| value.to_string()))
+    });
+    pairs.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn people_get_names_lists_and_rows() {
+        let value = json!({
+            "name": "r1", "empty": [], "locals": ["a", "b"],
+            "interfaces": [{"name": "eth0", "up": true}],
+        });
+        assert_eq!(
+            plain_lines(&value),
+            [
+                "empty: none",
+                "interfaces:",
+                "  name=eth0 up=yes",
+                "locals:",
+                "  a",
+                "  b",
+                "name: r1"
+            ]
+        );
+    }
+}

@@ -1,0 +1,15 @@
+//! The component registry: everything that a node can be made of.
+
+use weft_xia_ad::Ad;
+use weft_xia_hid::Hid;
+use weft_xia_xdp::Xdp;
+use weft_xip::node::Registry;
+
+/// The principals of XIA that are linked into this binary.
+#[must_use]
+pub fn principals() -> Registry {
+    Registry::new()
+        .with("ad", |_| Box::new(Ad::new()))
+        .with("hid", |random| Box::new(Hid::new(random)))
+        .with("xdp", |_| Box::new(Xdp::new()))
+}
