@@ -3,8 +3,10 @@
 //! Listeners are known by node and path. A message takes [`ChannelConfig::latency`]; what is on its
 //! way stands in a queue of the receiving end. When that reaches
 //! [`ChannelConfig::congested_at`] the sender is told so, and once more when it has drained to half.
-//! What is sent beyond [`ChannelConfig::limit`] is dropped and counted. A process that dies closes
-//! its channels; what it sent before still arrives, then [`Event::Closed`].
+//! What is sent beyond [`ChannelConfig::limit`] is dropped and counted, and so are empty messages and
+//! those longer than [`LONGEST_MESSAGE`], as the real driver does. A process that dies closes its
+//! channels; what it sent before still arrives, then [`Event::Closed`]. Unlike on a real file system,
+//! the directory of a listener's path need not exist.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -17,6 +19,9 @@ use super::ids::{EndId, NodeId, ProcessId};
 use super::process::Waiting;
 use super::world::World;
 use crate::{Event, Peer};
+
+/// The longest message that a channel takes, in bytes.
+const LONGEST_MESSAGE: usize = weft_port::datagrams::LONGEST;
 
 /// How channels behave.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,10 +42,11 @@ impl Default for ChannelConfig {
 
 weft_base::reasons! {
     /// What the channels of a world count.
-    /// `sent = delivered + overflow + closed +` messages on their way.
+    /// `sent = delivered + unsuitable + overflow + closed +` messages on their way.
     pub enum ChannelCount {
         Sent = "sent", "messages sent";
         Delivered = "delivered", "messages given to their receiver";
+        Unsuitable = "unsuitable", "dropped: empty, or longer than a channel takes";
         Overflow = "overflow", "dropped: the sender ignored the congestion";
         Closed = "closed", "dropped: the receiver closed the channel, or it never was open";
     }
@@ -167,6 +173,10 @@ impl World {
         mut message: Packet,
     ) {
         self.channels.counters.add(ChannelCount::Sent, 1);
+        if message.is_empty() || message.len() > LONGEST_MESSAGE {
+            self.channels.counters.add(ChannelCount::Unsuitable, 1);
+            return;
+        }
         let own = self.processes[process.index()].channels.get(&channel).copied();
         let peer = own.and_then(|own| self.channels.end(own)?.peer);
         let (limit, congested_at) = (self.channels.config.limit, self.channels.config.congested_at);

@@ -160,23 +160,35 @@ impl Network {
 
     /// Gives a frame to all members of a link but its sender.
     fn spread(&mut self, clock: &mut Clock, link: LinkId, sender: InterfaceId, frame: Packet) {
+        self.node_of(sender).count(NodeCount::Arrived);
         let mut frame = Some(frame);
-        let members = self.links[link.index()].members.len();
-        let last = (0..members).rev().find(|i| self.links[link.index()].members[*i] != sender);
-        for place in 0..members {
-            let member = self.links[link.index()].members[place];
-            if member == sender {
-                continue;
-            }
-            let copy = if Some(place) == last {
+        let mut place = self.next_member(link, sender, 0);
+        if place.is_none() {
+            self.node_of(sender).count(NodeCount::NobodyThere);
+        }
+        while let Some((at, member)) = place {
+            place = self.next_member(link, sender, at + 1);
+            let copy = if place.is_none() {
                 frame.take()
             } else {
+                self.node_of(sender).count(NodeCount::Repeated);
                 frame.as_ref().map(Packet::duplicate)
             };
             if let Some(copy) = copy {
                 self.receive(clock, member, copy);
             }
         }
+    }
+
+    /// The first member of a link at or after `place` that is not `sender`, and its place.
+    fn next_member(
+        &self,
+        link: LinkId,
+        sender: InterfaceId,
+        place: usize,
+    ) -> Option<(usize, InterfaceId)> {
+        let members = self.links[link.index()].members.iter().copied().enumerate();
+        members.skip(place).find(|(_, member)| *member != sender)
     }
 
     /// Takes a frame in at `interface`.

@@ -12,14 +12,21 @@ use super::sockets::Sockets;
 use super::transmitter::Transmitter;
 
 weft_base::reasons! {
-    /// What a node counts. Frames and packets that enter one side come out on the other:
+    /// What a node counts. Over all nodes of a world, what enters one side comes out on the other:
     ///
+    /// * [`LinkCount::Delivered`](crate::LinkCount::Delivered) `= arrived + lost-in-flight +` the
+    ///   frames on links
+    /// * `arrived + repeated = received + arrived-down + nobody-there`
     /// * `received + copied = other-host + malformed + no-listener + to-ports + to-ip`
     /// * `to-ip + udp-sent = to-sockets + forwarded + udp-out +` the reasons for IP drops
     /// * `port-sent + forwarded + udp-out = sent +` the reasons for frame drops
     /// * `to-ports + to-sockets = handed-over + port-closed + waiting`
     pub enum NodeCount {
-        Received = "received", "frames that arrived from links at an interface that is up";
+        Arrived = "arrived", "frames that this node sent and that came to the end of the link";
+        Repeated = "repeated", "extra copies of them because a hub has several receivers";
+        NobodyThere = "nobody-there", "frames that this node sent and whose link has no other end now";
+        Received = "received", "frames that came to an interface that is up";
+        ArrivedDown = "arrived-down", "frames that came to an interface that is down";
         Copied = "copied", "extra copies because several listeners want the same frame";
         OtherHost = "other-host", "frames for another station, seen by nobody";
         Malformed = "malformed", "frames shorter than an Ethernet header";
@@ -55,7 +62,6 @@ weft_base::reasons! {
         HandedOver = "handed-over", "packets that processes have taken from their ports";
         PortClosed = "port-closed", "packets for a port that closed before its process took them";
         Discarded = "discarded", "packets sent on ports that were not open";
-        ArrivedDown = "arrived-down", "frames that arrived at an interface that is down or deleted";
     }
 }
 

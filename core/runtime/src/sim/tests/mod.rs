@@ -1,6 +1,10 @@
 //! Tests of the world as a whole, with scripted processes.
 
+mod channels;
+mod conservation;
 mod ethernet;
+mod ip;
+mod processes;
 
 use std::cell::RefCell;
 use std::rc::Rc;
