@@ -197,3 +197,178 @@ fn flush(id: PortId, open: &mut OpenPort, poller: &Poller) -> Result<(), Lost> {
     open.outgoing.blocked = blocked;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::{AsFd, BorrowedFd};
+    use std::os::unix::net::UnixStream;
+    use std::sync::{Arc, Mutex};
+
+    use weft_port::PortInfo;
+
+    use super::*;
+
+    /// What a test sees and decides of a port that it handed over.
+    #[derive(Default)]
+    struct Link {
+        /// How many packets it takes before it is full.
+        room: usize,
+        sent: Vec<u8>,
+        lost: bool,
+    }
+
+    struct FakePort {
+        link: Arc<Mutex<Link>>,
+        socket: UnixStream,
+        statistics: PortStatistics,
+    }
+
+    impl FakePort {
+        fn check(&self) -> Result<(), Lost> {
+            if self.link.lock().unwrap().lost { Err(Lost::OtherEnd) } else { Ok(()) }
+        }
+    }
+
+    impl Port for FakePort {
+        fn info(&self) -> &PortInfo {
+            &PortInfo { mac: [0; 6], mtu: 1500, local: None }
+        }
+
+        fn fd(&self) -> BorrowedFd<'_> {
+            self.socket.as_fd()
+        }
+
+        fn receive(&mut self, batch: &mut Vec<Packet>, _: usize) -> Result<(), Lost> {
+            batch.push(Packet::from_slice(b"last words"));
+            self.check()
+        }
+
+        fn transmit(&mut self, queue: &mut VecDeque<Packet>) -> Result<(), Lost> {
+            self.check()?;
+            let mut link = self.link.lock().unwrap();
+            let count = link.room.min(queue.len());
+            link.room -= count;
+            link.sent.extend(queue.drain(..count).map(|packet| packet.bytes()[0]));
+            Ok(())
+        }
+
+        fn statistics(&mut self) -> &PortStatistics {
+            &self.statistics
+        }
+    }
+
+    /// The ports of a process, one of which is fake.
+    struct Fixture {
+        ports: Ports,
+        poller: Poller,
+        drops: Drops,
+        id: PortId,
+        link: Arc<Mutex<Link>>,
+        _peer: UnixStream,
+    }
+
+    impl Fixture {
+        fn new(queue_limit: usize) -> Self {
+            let poller = Poller::new().unwrap();
+            let mut ports = Ports::new(&Options { port_queue: queue_limit, ..Options::default() });
+            let link = Arc::new(Mutex::new(Link::default()));
+            let (socket, peer) = UnixStream::pair().unwrap();
+            let statistics = PortStatistics::default();
+            let port = Box::new(FakePort { link: Arc::clone(&link), socket, statistics });
+            let (id, _) = ports.insert(port, "fake".to_owned(), &poller).unwrap();
+            Self { ports, poller, drops: Drops::new(), id, link, _peer: peer }
+        }
+
+        fn transmit(&mut self, byte: u8) {
+            let packet = Packet::from_slice(&[byte]);
+            let event = self.ports.transmit(self.id, packet, &self.poller, &mut self.drops);
+            assert!(event.is_none());
+        }
+
+        fn flush(&mut self) -> VecDeque<Event> {
+            let mut events = VecDeque::new();
+            self.ports.flush(&self.poller, &mut events);
+            events
+        }
+
+        /// Whether the poller says that the port takes packets: somebody asked it to.
+        fn writable(&mut self) -> bool {
+            let mut ready = Vec::new();
+            self.poller.wait(Some(std::time::Duration::ZERO), &mut ready).unwrap();
+            ready.iter().any(|ready| ready.writable)
+        }
+
+        fn sent(&self) -> Vec<u8> {
+            self.link.lock().unwrap().sent.clone()
+        }
+    }
+
+    #[test]
+    fn packets_wait_in_order_for_a_port_that_is_full_and_those_beyond_the_limit_are_counted() {
+        let mut fixture = Fixture::new(100);
+        fixture.link.lock().unwrap().room = 10;
+        (0..50).for_each(|byte| fixture.transmit(byte));
+        assert!(fixture.sent().is_empty(), "packets leave at the end of the turn");
+        assert!(fixture.flush().is_empty() && !fixture.ports.is_flushed());
+        assert_eq!(fixture.sent(), (0..10).collect::<Vec<u8>>());
+        assert!(fixture.writable());
+        (50..120).for_each(|byte| fixture.transmit(byte));
+        assert_eq!(fixture.drops.get(DriverDrop::PortQueueFull), 10);
+        fixture.link.lock().unwrap().room = usize::MAX;
+        assert!(fixture.ports.flush_one(fixture.id, &fixture.poller).is_none());
+        assert_eq!(fixture.sent(), (0..110).collect::<Vec<u8>>());
+        assert!(fixture.ports.is_flushed() && !fixture.writable());
+    }
+
+    #[test]
+    fn a_whole_batch_leaves_before_the_end_of_the_turn() {
+        let mut fixture = Fixture::new(100);
+        fixture.link.lock().unwrap().room = usize::MAX;
+        (0..70).for_each(|byte| fixture.transmit(byte));
+        assert_eq!(fixture.sent().len(), BATCH);
+    }
+
+    #[test]
+    fn a_closed_port_sends_what_waits_and_then_goes() {
+        let mut fixture = Fixture::new(100);
+        (0..3).for_each(|byte| fixture.transmit(byte));
+        fixture.ports.close(fixture.id, &fixture.poller, &mut fixture.drops);
+        fixture.transmit(3);
+        assert_eq!(fixture.drops.get(DriverDrop::PortGone), 1);
+        assert!(fixture.writable() && !fixture.ports.is_flushed());
+        fixture.link.lock().unwrap().room = 5;
+        assert!(fixture.ports.flush_one(fixture.id, &fixture.poller).is_none());
+        assert_eq!(fixture.sent(), [0, 1, 2]);
+        assert!(fixture.ports.open.is_empty() && !fixture.writable());
+    }
+
+    #[test]
+    fn a_lost_port_is_told_once_after_its_last_packets() {
+        let mut fixture = Fixture::new(100);
+        fixture.link.lock().unwrap().lost = true;
+        let mut events = VecDeque::new();
+        for _ in 0..2 {
+            let now = Instant::from_nanos(5);
+            fixture.ports.receive(fixture.id, now, &fixture.poller, &mut events);
+        }
+        let [Event::Packets { packets, .. }, Event::PortLost { port, .. }] =
+            events.make_contiguous()
+        else {
+            panic!("{events:?}")
+        };
+        assert_eq!((packets[0].meta.port, *port), (fixture.id, fixture.id));
+        assert_eq!(packets[0].meta.time, Instant::from_nanos(5));
+        fixture.transmit(1);
+        assert_eq!(fixture.drops.get(DriverDrop::PortGone), 1);
+    }
+
+    #[test]
+    fn a_port_that_is_lost_after_it_was_closed_is_nobodys_business() {
+        let mut fixture = Fixture::new(100);
+        fixture.transmit(0);
+        fixture.ports.close(fixture.id, &fixture.poller, &mut fixture.drops);
+        fixture.link.lock().unwrap().lost = true;
+        assert!(fixture.flush().is_empty());
+        assert!(fixture.ports.open.is_empty());
+    }
+}

@@ -1,1 +1,0 @@
-//! The real driver as a whole.
