@@ -95,7 +95,7 @@ impl Hid {
 
     /// The interfaces on which NWP is spoken now.
     fn discovering(&self) -> Vec<String> {
-        let open = self.interfaces.iter().filter(|(_, interface)| interface.open_port().is_some());
+        let open = self.interfaces.iter().filter(|(_, interface)| interface.nwp.port().is_some());
         open.map(|(name, _)| name.clone()).collect()
     }
 
@@ -121,7 +121,7 @@ impl Hid {
         out: &mut Vec<Output>,
     ) {
         let Some(interface) = self.interfaces.get(name) else { return };
-        let Some(port) = interface.open_port() else { return };
+        let Some(port) = interface.nwp.port() else { return };
         for message in messages {
             let packet = frame(message, interface.mac, to);
             out.push(Output::Transmit { port, packet });
@@ -132,7 +132,7 @@ impl Hid {
     /// Takes frames that came in on an NWP port.
     pub(crate) fn receive(&mut self, port: PortId, packets: &[Packet], out: &mut Vec<Output>) {
         let mut all = self.interfaces.iter();
-        let Some((name, interface)) = all.find(|(_, i)| i.open_port() == Some(port)) else {
+        let Some((name, interface)) = all.find(|(_, i)| i.nwp.port() == Some(port)) else {
             return;
         };
         let (name, own_mac) = (name.clone(), interface.mac);

@@ -8,13 +8,14 @@ use serde_json::Value;
 use weft_base::{Counters, Instant, LinkAddress, PortId, Random, Token};
 use weft_port::PortInfo;
 use weft_runtime::Level;
+use weft_xip::kept_port::PortState;
 use weft_xip::principal::{Answer, Branch, Input, NextHop, Output, Principal};
 use weft_xip::words::WordError;
 use weft_xip::{Xid, XidType};
 
 use crate::activity::Activity;
 use crate::discovery::Announcer;
-use crate::interfaces::{Interface, Interfaces, NwpPort, next_retry};
+use crate::interfaces::{Interface, Interfaces, next_retry};
 use crate::neighbours::Neighbours;
 use crate::statements::Statement;
 
@@ -93,7 +94,8 @@ impl Hid {
             self.interface_down(old, out);
         }
         let hids = self.neighbours.hids(&name);
-        self.interfaces.insert(name, Interface::new(port, info));
+        let interface = Interface::new(&name, port, info);
+        self.interfaces.insert(name, interface);
         hids.into_iter().for_each(|hid| self.refresh(hid));
         self.apply_switches(out);
     }
@@ -102,7 +104,7 @@ impl Hid {
         let found = self.interfaces.iter().find(|(_, interface)| interface.port == port);
         let Some(name) = found.map(|(name, _)| name.clone()) else { return };
         if let Some(mut interface) = self.interfaces.remove(&name) {
-            interface.close(out);
+            interface.nwp.close(out);
         }
         let configured = self.neighbours.hids(&name);
         self.forget_learned(&name);
@@ -121,11 +123,11 @@ impl Hid {
         let mut silenced = Vec::new();
         for (name, interface) in &mut self.interfaces {
             let wanted = interface.can_discover() && self.switches.is_on(name);
-            if wanted && interface.nwp == NwpPort::Off {
+            if wanted && interface.nwp.state() == PortState::Closed {
                 self.last_token += 1;
-                interface.open(name, Token(self.last_token), out);
-            } else if !wanted && interface.nwp != NwpPort::Off {
-                interface.close(out);
+                interface.nwp.open(Token(self.last_token), out);
+            } else if !wanted && interface.nwp.state() != PortState::Closed {
+                interface.nwp.close(out);
                 silenced.push(name.clone());
             }
         }
@@ -134,13 +136,13 @@ impl Hid {
 
     fn port_opened(&mut self, token: Token, port: PortId, out: &mut Vec<Output>) {
         let mut all = self.interfaces.iter_mut();
-        let asked = all.find(|(_, interface)| interface.nwp == NwpPort::Opening(token));
+        let asked = all.find(|(_, interface)| interface.nwp.state() == PortState::Opening(token));
         let Some((name, interface)) = asked else {
             // The interface went away, or NWP was switched off, while the port was being opened.
             out.push(Output::ClosePort { port });
             return;
         };
-        if interface.opened(port) {
+        if interface.nwp.opened(port) {
             let line = format!("neighbour discovery works again on {name}");
             out.push(Output::Report { level: Level::Info, line });
         }
@@ -148,12 +150,13 @@ impl Hid {
         self.announce(&name, out);
     }
 
-    fn port_failed(&mut self, now: Instant, failed: NwpPort, error: &str, out: &mut Vec<Output>) {
+    fn port_failed(&mut self, now: Instant, failed: PortState, error: &str, out: &mut Vec<Output>) {
         let mut all = self.interfaces.iter_mut();
-        let Some((name, interface)) = all.find(|(_, interface)| interface.nwp == failed) else {
+        let Some((name, interface)) = all.find(|(_, interface)| interface.nwp.state() == failed)
+        else {
             return;
         };
-        if interface.failed(now) {
+        if interface.nwp.failed(now) {
             let line = format!(
                 "no neighbour discovery on {name}: {error}; it is tried again, \
                  configured neighbours work nevertheless"
@@ -164,17 +167,17 @@ impl Hid {
 
     /// Asks again for ports that failed, announces by chance, and sets the next time for that.
     fn run_timers(&mut self, now: Instant, out: &mut Vec<Output>) {
-        for (name, interface) in &mut self.interfaces {
-            if matches!(interface.nwp, NwpPort::Failed(at) if at <= now) {
+        for interface in self.interfaces.values_mut() {
+            if interface.nwp.retry_at().is_some_and(|at| at <= now) {
                 self.last_token += 1;
-                interface.open(name, Token(self.last_token), out);
+                interface.nwp.open(Token(self.last_token), out);
             }
         }
         if self.announcer.is_due(now) {
             self.announce_by_chance(out);
         }
         let can_announce = !self.locals.is_empty()
-            && self.interfaces.values().any(|interface| interface.open_port().is_some());
+            && self.interfaces.values().any(|interface| interface.nwp.port().is_some());
         self.announcer.schedule(now, can_announce);
     }
 
@@ -286,10 +289,10 @@ impl Principal for Hid {
             Input::InterfaceDown { port } => self.interface_down(port, out),
             Input::PortOpened { token, port, .. } => self.port_opened(token, port, out),
             Input::PortFailed { token, error } => {
-                self.port_failed(now, NwpPort::Opening(token), &error, out);
+                self.port_failed(now, PortState::Opening(token), &error, out);
             }
             Input::PortLost { port, error } => {
-                self.port_failed(now, NwpPort::Open(port), &error, out);
+                self.port_failed(now, PortState::Open(port), &error, out);
             }
             Input::Packets { port, packets } => self.receive(port, &packets, out),
         }

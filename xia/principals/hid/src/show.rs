@@ -1,9 +1,10 @@
 //! The state of HID for people and programs.
 
 use serde_json::{Value, json};
+use weft_xip::kept_port::PortState;
 
 use crate::Hid;
-use crate::interfaces::NwpPort;
+use crate::interfaces::Interface;
 use crate::neighbours::Place;
 
 pub(crate) fn show(hid: &Hid) -> Value {
@@ -40,16 +41,16 @@ fn neighbours(hid: &Hid) -> Value {
 
 fn interfaces(hid: &Hid) -> Value {
     let state = |nwp| match nwp {
-        NwpPort::Off => "off",
-        NwpPort::Opening(_) => "opening",
-        NwpPort::Open(_) => "on",
-        NwpPort::Failed(_) => "failed",
+        PortState::Closed => "off",
+        PortState::Opening(_) => "opening",
+        PortState::Open(_) => "on",
+        PortState::Failed(_) => "failed",
     };
-    let line = |(name, interface): (&String, &crate::interfaces::Interface)| {
+    let line = |(name, interface): (&String, &Interface)| {
         json!({
             "name": name,
             "link": interface.mac.to_string(),
-            "nwp": state(interface.nwp),
+            "nwp": state(interface.nwp.state()),
             "neighbours": hid.neighbours.count(name),
         })
     };
