@@ -1,0 +1,248 @@
+//! The principal itself: its endpoints, and what look-ups answer.
+
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, SocketAddrV4};
+
+use serde_json::{Value, json};
+use weft_base::{Counters, Instant, LinkAddress, Packet, PortId, Token};
+use weft_port::PortSpec;
+use weft_runtime::Level;
+use weft_xip::forward::DropReason;
+use weft_xip::kept_port::{KeptPort, PortState};
+use weft_xip::principal::{Answer, Branch, Input, NextHop, Output, Principal};
+use weft_xip::words::WordError;
+use weft_xip::{Xid, XidType};
+
+use crate::name;
+use crate::statement::{self, Role};
+
+weft_base::reasons! {
+    /// What U4ID counts.
+    pub enum Activity {
+        Received = "received", "datagrams that came in at an endpoint of this node";
+        PortGone = "port-gone", "datagrams that came in at an endpoint that was deleted meanwhile";
+    }
+}
+
+/// The principal U4ID; see the crate's text.
+#[derive(Debug, Default)]
+pub struct U4id {
+    endpoints: BTreeMap<SocketAddrV4, Endpoint>,
+    /// Where tunnels begin, while that endpoint's port is open.
+    source: Option<Source>,
+    counters: Counters<Activity>,
+    last_token: u32,
+}
+
+/// An address of this node at which it receives.
+#[derive(Debug)]
+struct Endpoint {
+    is_local: bool,
+    is_tunnel: bool,
+    port: KeptPort,
+    /// Why there is no port, if there is none.
+    error: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Source {
+    port: PortId,
+    is_loopback: bool,
+}
+
+impl U4id {
+    /// A node without endpoints: it neither receives nor sends.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn tunnel(&self) -> Option<(&SocketAddrV4, &Endpoint)> {
+        self.endpoints.iter().find(|(_, endpoint)| endpoint.is_tunnel)
+    }
+
+    /// Works out again where tunnels begin.
+    fn refresh(&mut self) {
+        self.source = self.tunnel().and_then(|(address, endpoint)| {
+            let port = endpoint.port.port()?;
+            Some(Source { port, is_loopback: address.ip().is_loopback() })
+        });
+    }
+
+    fn next_token(&mut self) -> Token {
+        self.last_token += 1;
+        Token(self.last_token)
+    }
+
+    fn in_state(&mut self, state: PortState) -> Option<(&SocketAddrV4, &mut Endpoint)> {
+        self.endpoints.iter_mut().find(|(_, endpoint)| endpoint.port.state() == state)
+    }
+
+    fn port_opened(&mut self, token: Token, port: PortId, out: &mut Vec<Output>) {
+        let Some((address, endpoint)) = self.in_state(PortState::Opening(token)) else {
+            // The endpoint was deleted while its port was being opened.
+            out.push(Output::ClosePort { port });
+            return;
+        };
+        endpoint.error = None;
+        if endpoint.port.opened(port) {
+            let line = format!("XIP packets are received at {address} again");
+            out.push(Output::Report { level: Level::Info, line });
+        }
+    }
+
+    fn port_failed(
+        &mut self,
+        now: Instant,
+        state: PortState,
+        error: String,
+        out: &mut Vec<Output>,
+    ) {
+        let Some((address, endpoint)) = self.in_state(state) else { return };
+        if endpoint.port.failed(now) {
+            let line =
+                format!("no XIP packets are received at {address}: {error}; it is tried again");
+            out.push(Output::Report { level: Level::Warning, line });
+        }
+        endpoint.error = Some(error);
+    }
+
+    /// Asks again for ports that failed.
+    fn retry(&mut self, now: Instant, out: &mut Vec<Output>) {
+        for endpoint in self.endpoints.values_mut() {
+            if endpoint.port.retry_at().is_some_and(|at| at <= now) {
+                self.last_token += 1;
+                endpoint.port.open(Token(self.last_token), out);
+            }
+        }
+    }
+
+    /// Takes packets out of their tunnel: the driver has taken off the headers of IP and UDP.
+    fn receive(&mut self, port: PortId, packets: Vec<Packet>, out: &mut Vec<Output>) {
+        let count = packets.len() as u64;
+        if self.in_state(PortState::Open(port)).is_none() {
+            return self.counters.add(Activity::PortGone, count);
+        }
+        self.counters.add(Activity::Received, count);
+        out.extend(packets.into_iter().map(|mut packet| {
+            packet.meta.port = port;
+            Output::Route { packet }
+        }));
+    }
+}
+
+impl Principal for U4id {
+    fn kind(&self) -> XidType {
+        XidType::U4ID
+    }
+
+    fn lookup(&self, xid: &Xid, _: &mut Vec<Branch>) -> Answer {
+        let Ok(address) = name::from_xid(xid) else {
+            return Answer::Refuse(DropReason::MalformedXid);
+        };
+        if self.endpoints.contains_key(&address) {
+            return Answer::Through;
+        }
+        match self.source {
+            Some(source) if source.is_loopback || !address.ip().is_loopback() => {
+                let link = LinkAddress::Udp(SocketAddr::V4(address));
+                Answer::Forward(NextHop { port: source.port, link })
+            }
+            _ => Answer::Unknown,
+        }
+    }
+
+    fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
+        match input {
+            Input::Tick | Input::InterfaceUp { .. } | Input::InterfaceDown { .. } => {}
+            Input::PortOpened { token, port, .. } => self.port_opened(token, port, out),
+            Input::PortFailed { token, error } => {
+                self.port_failed(now, PortState::Opening(token), error, out);
+            }
+            Input::PortLost { port, error } => {
+                self.port_failed(now, PortState::Open(port), error, out);
+            }
+            Input::Packets { port, packets } => return self.receive(port, packets, out),
+        }
+        self.retry(now, out);
+        self.refresh();
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.endpoints.values().filter_map(|endpoint| endpoint.port.retry_at()).min()
+    }
+
+    fn set(&mut self, _: Instant, words: &[&str], out: &mut Vec<Output>) -> Result<(), WordError> {
+        let (role, address) = statement::read(words)?;
+        if role == Role::Tunnel
+            && let Some((other, _)) = self.tunnel()
+            && *other != address
+        {
+            let text = format!("tunnels begin at {other} already; a node has one such address");
+            return Err(WordError { word: Some(0), text });
+        }
+        if !self.endpoints.contains_key(&address) {
+            let token = self.next_token();
+            let mut port = KeptPort::new(PortSpec::Udp { local: SocketAddr::V4(address) });
+            port.open(token, out);
+            let endpoint = Endpoint { is_local: false, is_tunnel: false, port, error: None };
+            self.endpoints.insert(address, endpoint);
+        }
+        if let Some(endpoint) = self.endpoints.get_mut(&address) {
+            endpoint.is_local |= role == Role::Local;
+            endpoint.is_tunnel |= role == Role::Tunnel;
+        }
+        self.refresh();
+        Ok(())
+    }
+
+    fn delete(
+        &mut self,
+        _: Instant,
+        words: &[&str],
+        out: &mut Vec<Output>,
+    ) -> Result<(), WordError> {
+        let (role, address) = statement::read(words)?;
+        let missing = || WordError { word: Some(1), text: format!("{address} is not set so here") };
+        let endpoint = self.endpoints.get_mut(&address).ok_or_else(missing)?;
+        let flag = match role {
+            Role::Local => &mut endpoint.is_local,
+            Role::Tunnel => &mut endpoint.is_tunnel,
+        };
+        if !std::mem::take(flag) {
+            return Err(missing());
+        }
+        if !endpoint.is_local && !endpoint.is_tunnel {
+            endpoint.port.close(out);
+            self.endpoints.remove(&address);
+        }
+        self.refresh();
+        Ok(())
+    }
+
+    fn show(&self) -> Value {
+        let line = |(address, endpoint): (&SocketAddrV4, &Endpoint)| {
+            let state = match endpoint.port.state() {
+                PortState::Closed => "closed",
+                PortState::Opening(_) => "opening",
+                PortState::Open(_) => "open",
+                PortState::Failed(_) => "failed",
+            };
+            json!({
+                "xid": name::to_xid(*address).to_string(),
+                "address": address.to_string(),
+                "tunnel": endpoint.is_tunnel,
+                "state": state,
+                "error": endpoint.error,
+            })
+        };
+        let counters: serde_json::Map<_, _> =
+            self.counters.iter().map(|(name, count)| (name.to_owned(), count.into())).collect();
+        let locals: Value = self.endpoints.iter().map(line).collect();
+        json!({ "locals": locals, "counters": counters })
+    }
+
+    fn locals(&self) -> Vec<Xid> {
+        self.endpoints.keys().map(|address| name::to_xid(*address)).collect()
+    }
+}
