@@ -5,7 +5,6 @@ pub mod dag;
 pub mod forward;
 pub mod header;
 pub mod kept_port;
-pub mod kept_port;
 pub mod node;
 pub mod numbers;
 pub mod principal;
