@@ -1,0 +1,192 @@
+//! Saving the state.
+//!
+//! The new state is written beside the old one and then takes its place. It says what the disk had
+//! confirmed when it was composed: writes still under way are left out, so a kill at any moment
+//! leaves a state that is true. (After a power failure the files may hold less than the disk had
+//! confirmed. The digest over the whole file finds that out, and the object is received again; a
+//! flush to the medium before each state would cost every reception more than that rare case.)
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use weft_base::Instant;
+use weft_runtime::{DiskError, DiskReply, DiskRequest, OpenMode};
+
+use super::{Outcome, Reception, Stage};
+use crate::object::Extent;
+use crate::receiver::bitmap::Bitmap;
+use crate::receiver::blocks::Repair;
+use crate::receiver::resume::Writer;
+use crate::receiver::world::{Job, World};
+
+/// New bytes after which the state is saved, at least; and at least this many times its own size, so
+/// that saving never costs more than a few percent of the disk's work.
+const SAVE_BYTES: u64 = 8 << 20;
+const SAVE_FACTOR: u64 = 16;
+/// Silence after which the state is saved however little is new.
+const SAVE_SILENCE: Duration = Duration::from_secs(1);
+
+impl Reception {
+    pub(super) fn save_if_due(&mut self, world: &mut World<'_>) {
+        if self.save_deadline().is_some_and(|due| due <= world.now) {
+            self.save(world);
+        }
+    }
+
+    pub(super) fn save_deadline(&self) -> Option<Instant> {
+        let much = self.unsaved >= SAVE_BYTES.max(SAVE_FACTOR * self.state_len as u64);
+        let wait = if much { Duration::ZERO } else { SAVE_SILENCE };
+        (self.unsaved > 0 && !self.saving).then(|| self.heard + wait)
+    }
+
+    fn save(&mut self, world: &mut World<'_>) {
+        if self.saving || self.symbol_size.is_none() || world.shared.is_full() {
+            return;
+        }
+        self.saving = true;
+        self.flush(world);
+        let request = DiskRequest::Open { path: self.path(".state.new"), mode: OpenMode::Replace };
+        self.ask(world, Job::OpenSave, request);
+    }
+
+    pub(super) fn on_saving(
+        &mut self,
+        world: &mut World<'_>,
+        job: Job,
+        result: Result<DiskReply, DiskError>,
+    ) {
+        match (job, result) {
+            (Job::OpenSave, Ok(DiskReply::Opened { file, .. })) => {
+                let bytes = self.state(world);
+                self.state_len = bytes.len();
+                self.unsaved = 0;
+                self.ask(
+                    world,
+                    Job::WriteSave(file),
+                    DiskRequest::Write { file, offset: 0, bytes },
+                );
+            }
+            (Job::WriteSave(file), result) => {
+                world.tell(DiskRequest::Close { file });
+                if result.is_ok() {
+                    let (from, to) = (self.path(".state.new"), self.path(".state"));
+                    self.ask(world, Job::RenameSave, DiskRequest::Rename { from, to });
+                } else {
+                    self.on_not_saved(world);
+                }
+            }
+            (Job::RenameSave, Ok(_)) => self.on_saved(world),
+            _ => self.on_not_saved(world),
+        }
+    }
+
+    /// A state that could not be saved costs only reception after a kill; the next one may succeed.
+    fn on_not_saved(&mut self, world: &mut World<'_>) {
+        world.tell(DiskRequest::Remove { path: self.path(".state.new") });
+        self.on_saved(world);
+    }
+
+    fn on_saved(&mut self, world: &mut World<'_>) {
+        self.saving = false;
+        if matches!(self.stage, Stage::Parking) {
+            self.end(world, Outcome::Forgotten);
+        } else {
+            self.advance(world);
+        }
+    }
+
+    /// Saves its state for the last time and closes its files.
+    pub(in crate::receiver) fn park(&mut self, world: &mut World<'_>) {
+        match self.stage {
+            Stage::Opening => self.end(world, Outcome::Forgotten),
+            Stage::Receiving => {
+                self.flush(world);
+                let nothing = self.blocks.is_empty() && self.description.is_none();
+                self.stage = Stage::Parking;
+                if nothing || self.symbol_size.is_none() || world.shared.is_full() {
+                    self.discard_if_empty(world);
+                    self.end(world, Outcome::Forgotten);
+                } else {
+                    self.save(world);
+                }
+            }
+            Stage::Parking | Stage::Verified | Stage::Placing(_) | Stage::Ended => {}
+        }
+    }
+
+    fn discard_if_empty(&mut self, world: &mut World<'_>) {
+        if self.blocks.is_empty() {
+            self.discard(world);
+        }
+    }
+
+    /// What the disk holds for certain.
+    fn state(&mut self, world: &mut World<'_>) -> Vec<u8> {
+        // What came since the flush is on its way now, and thereby left out.
+        self.flush(world);
+        let unconfirmed = self.unconfirmed(world);
+        let size = self.symbol_size.unwrap_or(1);
+        let mut writer = Writer::new(
+            self.sender,
+            self.object,
+            self.kind,
+            size,
+            self.description.as_ref(),
+            self.total.as_ref(),
+        );
+        writer.complete(self.blocks.complete.iter());
+        let partial: Vec<_> = self
+            .blocks
+            .iter()
+            .map(|(offset, partial)| {
+                let block = Extent { offset, len: partial.len };
+                let held = unconfirmed.confirmed_source(offset, &partial.held);
+                (block, held, unconfirmed.confirmed_repairs(&partial.repairs))
+            })
+            .filter(|(_, held, repairs)| held.ones() > 0 || !repairs.is_empty())
+            .collect();
+        writer.partial(partial.into_iter())
+    }
+
+    fn unconfirmed(&self, world: &World<'_>) -> Unconfirmed {
+        let mut unconfirmed = Unconfirmed::default();
+        let mine = |purpose: &&crate::receiver::world::Purpose| {
+            purpose.serial == self.serial && purpose.epoch == self.epoch
+        };
+        for purpose in world.shared.requests.pending().filter(mine) {
+            match &purpose.job {
+                Job::Source(write) => {
+                    let writes = unconfirmed.source.entry(write.block).or_default();
+                    writes.push((write.first, write.count));
+                }
+                Job::Repairs(symbols) => {
+                    unconfirmed.slots.extend(symbols.iter().map(|(_, repair)| repair.slot));
+                }
+                _ => {}
+            }
+        }
+        unconfirmed
+    }
+}
+
+/// Writes that the disk has not confirmed.
+#[derive(Default)]
+struct Unconfirmed {
+    /// First symbol and number of each write, by block.
+    source: BTreeMap<u64, Vec<(u32, u32)>>,
+    slots: BTreeSet<u32>,
+}
+
+impl Unconfirmed {
+    fn confirmed_source(&self, offset: u64, held: &Bitmap) -> Bitmap {
+        let mut held = held.clone();
+        for (first, count) in self.source.get(&offset).into_iter().flatten() {
+            held.set_range(*first, *count, false);
+        }
+        held
+    }
+
+    fn confirmed_repairs(&self, repairs: &[Repair]) -> Vec<Repair> {
+        repairs.iter().copied().filter(|repair| !self.slots.contains(&repair.slot)).collect()
+    }
+}

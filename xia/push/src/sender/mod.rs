@@ -1,0 +1,685 @@
+//! The sending side: a carousel of encoding symbols.
+//!
+//! A file goes out in rounds: all source symbols once, then fresh repair symbols of every block,
+//! round after round. Before anything is sent the file is hashed (background slices, more than a
+//! gigabyte per second with SHA instructions). That costs a moment at the start and buys three
+//! things: the object id is derived from the content, so that a restarted sender continues its object
+//! and announces cannot be forged; the first announce already carries the digest, so that a receiver
+//! can verify while it receives; and a file that changes while it is sent is noticed, because the
+//! source round hashes it again.
+//!
+//! A live stream cannot be hashed first: its id is random, its announces say "not yet known" until
+//! its end, and each block is sent once, repair symbols right behind the source symbols.
+//!
+//! At any time there are two blocks in memory: the one being sent and the one being prepared.
+
+mod batch;
+mod carousel;
+mod config;
+mod file;
+mod stream;
+
+use std::time::Duration;
+
+use weft_base::{FileId, Instant, Packet, Random, Token};
+use weft_runtime::{Component, DiskError, DiskReply, DiskRequest, Level, OpenMode};
+
+use self::batch::Batch;
+use self::carousel::Carousel;
+pub use self::config::{ConfigError, Limit, MAX_SENT_BLOCK_SYMBOLS, SenderConfig};
+use self::file::FileFeed;
+use self::stream::StreamFeed;
+use crate::digest::HashPass;
+use crate::disk::Requests;
+use crate::object::{Description, MAX_OBJECT_BYTES, ObjectId, ObjectKind, Total};
+use crate::pacing::Pacer;
+use crate::wire::Announce;
+
+/// Datagrams sent in one call when there is no rate to keep.
+const UNPACED_BATCH: usize = 64;
+/// Announces after the last symbol, and the time between them. They are the only ones that tell the
+/// length of a stream or bring an empty file.
+const LAST_ANNOUNCES: u32 = 10;
+const LAST_ANNOUNCE_EVERY: Duration = Duration::from_millis(50);
+/// Announces before the first symbol.
+const FIRST_ANNOUNCES: u32 = 3;
+/// Time between two progress reports.
+const PROGRESS_EVERY: Duration = Duration::from_millis(250);
+
+/// What the world tells a sender.
+#[derive(Debug)]
+pub enum SenderInput {
+    /// Begin.
+    Start,
+    /// The answer to [`SenderOutput::Disk`].
+    Disk {
+        /// The token of the request.
+        token: Token,
+        /// What came of it.
+        result: Result<DiskReply, DiskError>,
+    },
+    /// The deadline has come.
+    Tick,
+    /// Do one slice of background work.
+    Slice,
+    /// The socket does not keep up: send nothing until [`SenderInput::Drained`].
+    Congested,
+    /// The socket takes datagrams again.
+    Drained,
+    /// End: at once for a file, at the end of what was read for a stream (a second stop ends it at
+    /// once, too).
+    Stop,
+}
+
+/// What a sender asks of the world.
+#[derive(Debug)]
+pub enum SenderOutput {
+    /// Send this datagram to the destination.
+    Datagram(Packet),
+    /// Do something with a file.
+    Disk {
+        /// Comes back in the answer.
+        token: Token,
+        /// What to do.
+        request: DiskRequest,
+    },
+    /// How far it has come.
+    Progress {
+        /// The object's name.
+        label: String,
+        /// Bytes of the object passed in this round.
+        done: u64,
+        /// Bytes of the object, if known.
+        total: Option<u64>,
+        /// Round and rate, for people.
+        note: String,
+    },
+    /// A line for the operator.
+    Report {
+        /// How serious it is.
+        level: Level,
+        /// Without the line end.
+        line: String,
+    },
+    /// Everything was sent, or it was stopped. The last output.
+    Done(SendSummary),
+    /// It cannot go on: one sentence. The last output.
+    Failed(String),
+}
+
+/// What a sender has done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SendSummary {
+    /// The object's name.
+    pub name: String,
+    /// Its id; `None` if it was stopped before the file was hashed.
+    pub object: Option<ObjectId>,
+    /// Length and digest, if they became known.
+    pub total: Option<Total>,
+    /// Repair rounds begun.
+    pub rounds: u32,
+    /// Source symbols sent.
+    pub source_symbols: u64,
+    /// Repair symbols sent.
+    pub repair_symbols: u64,
+    /// Announces sent.
+    pub announces: u64,
+    /// Bytes of all datagrams.
+    pub datagram_bytes: u64,
+    /// From the first datagram to the end.
+    pub elapsed: Duration,
+}
+
+/// Where symbols come from.
+enum Feed {
+    File(Box<FileFeed>),
+    Stream(Box<StreamFeed>),
+}
+
+enum Stage {
+    New,
+    Opening,
+    /// A file is being hashed.
+    Hashing {
+        file: FileId,
+        length: u64,
+        pass: Box<HashPass>,
+    },
+    Sending(Feed),
+    /// Only announces are left.
+    Closing {
+        left: u32,
+    },
+    Ended,
+}
+
+/// What a disk request was for.
+enum Purpose {
+    Open,
+    Hash,
+    Block,
+    Close,
+}
+
+/// The object on its way out.
+struct Object {
+    id: ObjectId,
+    kind: ObjectKind,
+    description: Description,
+    total: Option<Total>,
+    round: u32,
+}
+
+/// Pushes one file or stream; see the [module](self).
+pub struct Sender {
+    config: SenderConfig,
+    random: Random,
+    requests: Requests<Purpose>,
+    stage: Stage,
+    object: Option<Object>,
+    file: Option<FileId>,
+    batch: Option<Batch>,
+    pacer: Pacer,
+    congested: bool,
+    /// When the next announce is due, and how many go without waiting.
+    announce_at: Instant,
+    announce_now: u32,
+    /// No symbol goes before: the pause between rounds.
+    round_begins: Instant,
+    summary: SendSummary,
+    began: Option<Instant>,
+    progress_at: Instant,
+    progress_bytes: u64,
+}
+
+impl Sender {
+    /// A sender with these options. `random` chooses where repair symbols begin, and the id of a
+    /// stream; senders that may run at the same time or one after the other need different seeds.
+    ///
+    /// # Errors
+    /// If the options cannot be used.
+    pub fn new(config: SenderConfig, random: Random) -> Result<Self, ConfigError> {
+        config.check()?;
+        let summary = SendSummary {
+            name: config.object_name(),
+            object: None,
+            total: None,
+            rounds: 0,
+            source_symbols: 0,
+            repair_symbols: 0,
+            announces: 0,
+            datagram_bytes: 0,
+            elapsed: Duration::ZERO,
+        };
+        Ok(Self {
+            pacer: Pacer::new(config.rate),
+            config,
+            random,
+            requests: Requests::new(),
+            stage: Stage::New,
+            object: None,
+            file: None,
+            batch: None,
+            congested: false,
+            announce_at: Instant::ZERO,
+            announce_now: 0,
+            round_begins: Instant::ZERO,
+            summary,
+            began: None,
+            progress_at: Instant::ZERO,
+            progress_bytes: 0,
+        })
+    }
+
+    /// Bytes of file content held in memory now, for tests and monitoring.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        let feed = match &self.stage {
+            Stage::Hashing { pass, .. } => pass.memory(),
+            Stage::Sending(Feed::File(feed)) => feed.memory(),
+            Stage::Sending(Feed::Stream(feed)) => feed.memory(),
+            _ => 0,
+        };
+        feed + self.batch.as_ref().map_or(0, Batch::memory)
+    }
+
+    fn ask(&mut self, purpose: Purpose, request: DiskRequest, out: &mut Vec<SenderOutput>) {
+        let token = self.requests.ask(purpose);
+        out.push(SenderOutput::Disk { token, request });
+    }
+
+    fn open(&mut self, out: &mut Vec<SenderOutput>) {
+        let path = self.config.path.clone();
+        self.stage = Stage::Opening;
+        self.ask(Purpose::Open, DiskRequest::Open { path, mode: OpenMode::Read }, out);
+    }
+
+    fn on_disk(
+        &mut self,
+        now: Instant,
+        token: Token,
+        result: Result<DiskReply, DiskError>,
+        out: &mut Vec<SenderOutput>,
+    ) {
+        let Some(purpose) = self.requests.take(token) else { return };
+        let reply = match (result, &purpose) {
+            (Ok(reply), _) => reply,
+            (Err(_), Purpose::Close) => return,
+            (Err(error), _) => return self.fail(error.text, out),
+        };
+        match (purpose, reply) {
+            (Purpose::Open, DiskReply::Opened { file, len }) => self.on_open(now, file, len, out),
+            (Purpose::Hash, DiskReply::Data { bytes, .. }) => self.on_hash_data(bytes, out),
+            (Purpose::Block, DiskReply::Data { bytes, end }) => {
+                self.on_block_data(now, bytes, end, out);
+            }
+            _ => {}
+        }
+    }
+
+    fn on_open(
+        &mut self,
+        now: Instant,
+        file: FileId,
+        len: Option<u64>,
+        out: &mut Vec<SenderOutput>,
+    ) {
+        if !matches!(self.stage, Stage::Opening) {
+            self.ask(Purpose::Close, DiskRequest::Close { file }, out);
+            return;
+        }
+        self.file = Some(file);
+        match len {
+            Some(length) if length > MAX_OBJECT_BYTES => {
+                let name = &self.summary.name;
+                let text = format!("{name} has {length} bytes, but an object has at most 2^48");
+                self.fail(text, out);
+            }
+            Some(length) => {
+                self.stage = Stage::Hashing { file, length, pass: Box::new(HashPass::new()) };
+                self.hash(now, out);
+            }
+            None => self.begin_stream(now, file, out),
+        }
+    }
+
+    fn on_hash_data(&mut self, bytes: Vec<u8>, out: &mut Vec<SenderOutput>) {
+        if let Stage::Hashing { pass, .. } = &mut self.stage
+            && !pass.read(bytes)
+        {
+            self.fail_changed(out);
+        }
+    }
+
+    /// Reads on, and begins to send when all is hashed.
+    fn hash(&mut self, now: Instant, out: &mut Vec<SenderOutput>) {
+        let Stage::Hashing { file, length, pass } = &mut self.stage else { return };
+        let (file, length) = (*file, *length);
+        if let Some(sha256) = pass.digest(length) {
+            return self.begin_file(now, file, Total { length, sha256 }, out);
+        }
+        let (done, read) = (pass.hashed(), pass.next_read(length, Some(length)));
+        if let Some((offset, len)) = read {
+            self.ask(Purpose::Hash, DiskRequest::Read { file, offset, len }, out);
+        }
+        self.progress(now, done, Some(length), |_| "hashing".to_owned(), out);
+    }
+
+    fn description(&self, symbol_size: u16) -> Description {
+        let symbols = self.config.block_size / u32::from(self.config.symbol_size);
+        let block_size = symbols * u32::from(symbol_size);
+        Description { name: self.summary.name.clone(), symbol_size, block_size }
+    }
+
+    fn begin_file(
+        &mut self,
+        now: Instant,
+        file: FileId,
+        total: Total,
+        out: &mut Vec<SenderOutput>,
+    ) {
+        // A file smaller than a symbol is one small symbol, not one padded to full size.
+        let smallest = u16::try_from(total.length.max(1)).unwrap_or(u16::MAX);
+        let description = self.description(self.config.symbol_size.min(smallest));
+        let (limit, percent) = (self.config.limit, self.config.round_percent);
+        let base = self.repair_base();
+        let carousel = Carousel::new(description.clone(), total.length, limit, percent, base);
+        let feed = FileFeed::new(file, description.symbol_size, total, carousel);
+        let object = Object {
+            id: description.file_id(&total),
+            kind: ObjectKind::File,
+            description,
+            total: Some(total),
+            round: 0,
+        };
+        self.begin(now, object, Feed::File(Box::new(feed)), out);
+    }
+
+    fn begin_stream(&mut self, now: Instant, file: FileId, out: &mut Vec<SenderOutput>) {
+        let description = self.description(self.config.symbol_size);
+        let mut id = [0; 16];
+        self.random.fill(&mut id);
+        let feed = StreamFeed::new(
+            file,
+            description.symbol_size,
+            description.block_size,
+            self.config.stream_percent,
+            self.config.flush_after,
+            self.repair_base(),
+        );
+        let object = Object {
+            id: ObjectId(id),
+            kind: ObjectKind::Stream,
+            description,
+            total: None,
+            round: 0,
+        };
+        self.begin(now, object, Feed::Stream(Box::new(feed)), out);
+    }
+
+    fn repair_base(&mut self) -> u32 {
+        self.random.below(u64::from(crate::object::ESI_END)) as u32
+    }
+
+    fn begin(&mut self, now: Instant, object: Object, feed: Feed, out: &mut Vec<SenderOutput>) {
+        let size = object.total.map_or("a live stream".to_owned(), |total| {
+            format!("{} bytes, sha256 {}", total.length, total.sha256)
+        });
+        let line = format!("pushing {}: {size}, object {}", object.description.name, object.id);
+        out.push(SenderOutput::Report { level: Level::Info, line });
+        self.summary.object = Some(object.id);
+        self.summary.total = object.total;
+        self.object = Some(object);
+        self.stage = Stage::Sending(feed);
+        self.began = Some(now);
+        self.pacer.restart(now);
+        self.announce_at = now;
+        self.announce_now = FIRST_ANNOUNCES;
+        (self.progress_at, self.progress_bytes) = (now, 0);
+    }
+
+    fn on_block_data(
+        &mut self,
+        now: Instant,
+        bytes: Vec<u8>,
+        end: bool,
+        out: &mut Vec<SenderOutput>,
+    ) {
+        match &mut self.stage {
+            Stage::Sending(Feed::File(feed)) => {
+                if feed.on_data(bytes).is_err() {
+                    self.fail_changed(out);
+                }
+            }
+            Stage::Sending(Feed::Stream(feed)) => {
+                if !feed.on_data(now, &bytes, end) {
+                    self.fail("the stream is longer than the 2^48 bytes of an object".into(), out);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Asks for what the feed wants to read, and notices its end.
+    fn feed(&mut self, now: Instant, out: &mut Vec<SenderOutput>) {
+        let Stage::Sending(feed) = &mut self.stage else { return };
+        let (read, ended, total) = match feed {
+            Feed::File(feed) => (feed.next_read(), feed.is_at_end(), None),
+            Feed::Stream(feed) => {
+                let read = feed.next_read(now);
+                let total = feed.total();
+                (read, total.is_some(), total)
+            }
+        };
+        if let Some(request) = read {
+            self.ask(Purpose::Block, request, out);
+        }
+        let is_empty = self.summary.total.is_some_and(|total| total.length == 0);
+        let goes_on = is_empty && self.config.limit == Limit::UntilStopped;
+        if ended && self.batch.is_none() && !goes_on {
+            self.close(now, total);
+        }
+    }
+
+    /// Only announces are left to be sent.
+    fn close(&mut self, now: Instant, total: Option<Total>) {
+        if let (Some(object), Some(total)) = (&mut self.object, total) {
+            object.total = Some(total);
+            self.summary.total = Some(total);
+        }
+        self.stage = Stage::Closing { left: LAST_ANNOUNCES };
+        self.announce_at = now;
+        self.announce_now = 0;
+    }
+
+    /// One slice of background work.
+    fn work(&mut self, out: &mut Vec<SenderOutput>) {
+        match &mut self.stage {
+            Stage::Hashing { pass, .. } => pass.work(),
+            Stage::Sending(Feed::File(feed)) => {
+                if feed.work().is_err() {
+                    self.fail_changed(out);
+                }
+            }
+            Stage::Sending(Feed::Stream(feed)) => feed.work(),
+            _ => {}
+        }
+    }
+
+    /// Sends what may go now.
+    fn pump(&mut self, now: Instant, out: &mut Vec<SenderOutput>) {
+        for _ in 0..UNPACED_BATCH.max(self.paced_batch()) {
+            if self.congested || !self.pacer.is_due(now) {
+                break;
+            }
+            let Some(packet) = self.next_datagram(now) else {
+                self.feed(now, out);
+                break;
+            };
+            self.pacer.sent(now, packet.len());
+            self.summary.datagram_bytes += packet.len() as u64;
+            out.push(SenderOutput::Datagram(packet));
+            // The block that was taken makes room for the next one to be read.
+            self.feed(now, out);
+        }
+        self.send_progress(now, out);
+        if matches!(self.stage, Stage::Closing { left: 0 }) {
+            self.finish(now, out);
+        }
+    }
+
+    /// With a rate the pacer is the limit.
+    fn paced_batch(&self) -> usize {
+        if self.config.rate.is_some() { usize::MAX } else { 0 }
+    }
+
+    fn next_datagram(&mut self, now: Instant) -> Option<Packet> {
+        if self.announce_now > 0 || self.announce_at <= now {
+            return self.announce(now);
+        }
+        let Stage::Sending(feed) = &mut self.stage else { return None };
+        let object = self.object.as_mut()?;
+        loop {
+            if now < self.round_begins {
+                return None;
+            }
+            if let Some(batch) = &mut self.batch {
+                let size = object.description.symbol_size;
+                if let Some((packet, is_source)) = batch.next(object.id, object.kind, size) {
+                    self.summary.source_symbols += u64::from(is_source);
+                    self.summary.repair_symbols += u64::from(!is_source);
+                    return Some(packet);
+                }
+                self.batch = None;
+            }
+            let batch = match feed {
+                Feed::File(feed) => feed.take(),
+                Feed::Stream(feed) => feed.take(),
+            }?;
+            if batch.round > object.round {
+                object.round = batch.round;
+                self.summary.rounds = batch.round;
+                self.round_begins = now + self.config.round_spacing;
+            }
+            self.batch = Some(batch);
+        }
+    }
+
+    fn announce(&mut self, now: Instant) -> Option<Packet> {
+        let every = match &mut self.stage {
+            Stage::Sending(_) => self.config.announce_every,
+            Stage::Closing { left: 0 } => return None,
+            Stage::Closing { left } => {
+                *left -= 1;
+                LAST_ANNOUNCE_EVERY
+            }
+            _ => return None,
+        };
+        let object = self.object.as_ref()?;
+        self.announce_now = self.announce_now.saturating_sub(1);
+        self.announce_at = now + every;
+        self.summary.announces += 1;
+        let announce = Announce {
+            object: object.id,
+            kind: object.kind,
+            round: u16::try_from(object.round).unwrap_or(u16::MAX),
+            description: object.description.clone(),
+            total: object.total,
+        };
+        Some(announce.emit())
+    }
+
+    fn send_progress(&mut self, now: Instant, out: &mut Vec<SenderOutput>) {
+        let Stage::Sending(feed) = &self.stage else { return };
+        let position = self.batch.as_ref().map(Batch::position);
+        let (done, total) = match feed {
+            Feed::Stream(feed) => (feed.length(), None),
+            Feed::File(_) => match position {
+                Some(position) => (position, self.summary.total.map(|total| total.length)),
+                None => return,
+            },
+        };
+        let round = self.summary.rounds;
+        let note = |rate: u64| match round {
+            0 => format!("source symbols, {rate} Mbit/s"),
+            round => format!("repair round {round}, {rate} Mbit/s"),
+        };
+        self.progress(now, done, total, note, out);
+    }
+
+    /// Reports progress, now and then. `note` is given the rate in Mbit/s.
+    fn progress(
+        &mut self,
+        now: Instant,
+        done: u64,
+        total: Option<u64>,
+        note: impl FnOnce(u64) -> String,
+        out: &mut Vec<SenderOutput>,
+    ) {
+        let span = now.since(self.progress_at);
+        if span < PROGRESS_EVERY {
+            return;
+        }
+        let bits = (self.summary.datagram_bytes - self.progress_bytes) * 8;
+        let rate = bits / u64::try_from(span.as_micros()).unwrap_or(u64::MAX).max(1);
+        (self.progress_at, self.progress_bytes) = (now, self.summary.datagram_bytes);
+        let label = self.summary.name.clone();
+        out.push(SenderOutput::Progress { label, done, total, note: note(rate) });
+    }
+
+    fn stop(&mut self, now: Instant, out: &mut Vec<SenderOutput>) {
+        match &mut self.stage {
+            Stage::Sending(Feed::Stream(feed)) if feed.total().is_none() && !feed.is_ended() => {
+                feed.end();
+            }
+            Stage::Ended => {}
+            _ => self.finish(now, out),
+        }
+    }
+
+    fn finish(&mut self, now: Instant, out: &mut Vec<SenderOutput>) {
+        self.summary.elapsed = self.began.map_or(Duration::ZERO, |began| now.since(began));
+        self.end(out);
+        out.push(SenderOutput::Done(self.summary.clone()));
+    }
+
+    fn fail_changed(&mut self, out: &mut Vec<SenderOutput>) {
+        let name = &self.summary.name;
+        self.fail(format!("{name} changed while it was being sent: push it again"), out);
+    }
+
+    fn fail(&mut self, text: String, out: &mut Vec<SenderOutput>) {
+        self.end(out);
+        out.push(SenderOutput::Failed(text));
+    }
+
+    fn end(&mut self, out: &mut Vec<SenderOutput>) {
+        self.stage = Stage::Ended;
+        self.batch = None;
+        if let Some(file) = self.file.take() {
+            self.ask(Purpose::Close, DiskRequest::Close { file }, out);
+        }
+    }
+
+    /// Whether a symbol could be sent if the pacer allowed it.
+    fn has_symbols(&self) -> bool {
+        let ready = match &self.stage {
+            Stage::Sending(Feed::File(feed)) => feed.is_ready(),
+            Stage::Sending(Feed::Stream(feed)) => feed.is_ready(),
+            _ => return false,
+        };
+        ready || self.batch.is_some()
+    }
+}
+
+impl Component for Sender {
+    type Input = SenderInput;
+    type Output = SenderOutput;
+
+    fn handle(&mut self, now: Instant, input: SenderInput, out: &mut Vec<SenderOutput>) {
+        match input {
+            SenderInput::Start => {
+                if matches!(self.stage, Stage::New) {
+                    self.progress_at = now;
+                    self.open(out);
+                }
+            }
+            SenderInput::Disk { token, result } => self.on_disk(now, token, result, out),
+            SenderInput::Tick => {}
+            SenderInput::Slice => self.work(out),
+            SenderInput::Congested => self.congested = true,
+            SenderInput::Drained => {
+                self.congested = false;
+                self.pacer.restart(now);
+            }
+            SenderInput::Stop => self.stop(now, out),
+        }
+        self.hash(now, out);
+        self.feed(now, out);
+        self.pump(now, out);
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let flush = match &self.stage {
+            Stage::Sending(Feed::Stream(feed)) => feed.deadline(),
+            Stage::Sending(Feed::File(_)) | Stage::Closing { .. } => None,
+            _ => return None,
+        };
+        if self.congested {
+            return flush;
+        }
+        let paced = |time: Instant| self.pacer.deadline().map_or(time, |due| due.max(time));
+        let announce = Some(paced(self.announce_at));
+        let symbol = self.has_symbols().then(|| paced(self.round_begins));
+        [flush, announce, symbol].into_iter().flatten().min()
+    }
+
+    fn has_background_work(&self) -> bool {
+        match &self.stage {
+            Stage::Hashing { pass, .. } => pass.has_work(),
+            Stage::Sending(Feed::File(feed)) => feed.has_work(),
+            Stage::Sending(Feed::Stream(feed)) => feed.has_work(),
+            _ => false,
+        }
+    }
+}
