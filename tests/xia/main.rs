@@ -1,0 +1,5 @@
+//! XIA across crates: whole nodes and applications in simulated networks.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+
+mod network;
+mod ping;
