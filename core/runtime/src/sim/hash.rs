@@ -1,10 +1,13 @@
 //! The trace hash: one number that stands for everything nodes received from links.
 //!
-//! Two runs with equal hashes took the same course. The hash is a chain: each packet's bytes are
-//! hashed with XXH64, whose seed is made of the chain so far, the time and the node. XXH64 is fast (a
-//! large run hashes tens of gigabytes), has a public specification and test vectors, and works on
-//! little-endian 64-bit arithmetic alone, so that builds and machines agree. It finds accidents, not
-//! forgeries.
+//! Two runs with equal hashes took the same course. The hash is a chain: time, node and the XXH64 of
+//! the packet's bytes are mixed into it in turn with XXH64's own round and final functions. XXH64 is
+//! fast (a large run hashes tens of gigabytes), has a public specification and test vectors, and
+//! works on little-endian 64-bit arithmetic alone, so that builds and machines agree. It finds
+//! accidents, not forgeries.
+//!
+//! Bytes are hashed when they are put on the wire, where they are still in the processor's cache,
+//! and enter the chain when they are received.
 //!
 //! Reference: Y. Collet, "xxHash fast digest algorithm", specification version 0.1.1, "XXH64
 //! algorithm description".
@@ -25,16 +28,21 @@ const STRIPE: usize = 32;
 pub(super) struct TraceHash(u64);
 
 impl TraceHash {
-    /// Adds the reception of `bytes` by the node numbered `node` at `time`.
-    pub(super) fn feed(&mut self, time: Instant, node: u32, bytes: &[u8]) {
-        let seed = avalanche(round(round(self.0, time.as_nanos()), u64::from(node)));
-        self.0 = xxh64(bytes, seed);
+    /// Adds the reception of bytes with this [`digest`] by the node numbered `node` at `time`.
+    pub(super) fn feed(&mut self, time: Instant, node: u32, digest: u64) {
+        let words = [time.as_nanos(), u64::from(node), digest];
+        self.0 = avalanche(words.into_iter().fold(self.0, round));
     }
 
     /// The hash of everything fed so far; zero if nothing was.
     pub(super) fn value(self) -> u64 {
         self.0
     }
+}
+
+/// What stands for `bytes` in the chain.
+pub(super) fn digest(bytes: &[u8]) -> u64 {
+    xxh64(bytes, 0)
 }
 
 /// XXH64 of `bytes` with `seed`.
@@ -128,7 +136,7 @@ mod tests {
         let hash = |feeds: &[(u64, u32, &[u8])]| {
             let mut trace = TraceHash::default();
             for (time, node, bytes) in feeds {
-                trace.feed(Instant::from_nanos(*time), *node, bytes);
+                trace.feed(Instant::from_nanos(*time), *node, digest(bytes));
             }
             trace.value()
         };

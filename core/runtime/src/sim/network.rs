@@ -12,7 +12,7 @@ use super::agenda::{Clock, Due};
 use super::hash::TraceHash;
 use super::ids::{InterfaceId, LinkId, NodeId, ProcessId};
 use super::node::{Interface, InterfaceState, Link, Node, NodeCount, Tap};
-use super::transmitter::Transmitter;
+use super::transmitter::{Flying, Transmitter};
 use crate::link::{LinkConfig, LinkCount, LinkModel};
 
 /// Which way a frame passed an interface.
@@ -143,11 +143,15 @@ impl Network {
         let Some((link, transmitter)) = &mut self.interfaces[sender.index()].attachment else {
             return;
         };
-        let link = *link;
-        for _ in 0..transmitter.called(at, clock.now()) {
-            if let Some(frame) = self.transmitter(sender).and_then(Transmitter::take) {
-                self.spread(clock, link, sender, frame);
-            }
+        if !transmitter.called(at) {
+            return;
+        }
+        // The bound keeps a loop without delay from going on in here forever.
+        let (link, most) = (*link, transmitter.in_flight());
+        for _ in 0..most {
+            let transmitter = self.transmitter(sender);
+            let Some(flying) = transmitter.and_then(|t| t.take(clock.now())) else { break };
+            self.spread(clock, link, sender, flying);
         }
         if let Some(transmitter) = self.transmitter(sender) {
             schedule(clock, sender, transmitter);
@@ -159,9 +163,9 @@ impl Network {
     }
 
     /// Gives a frame to all members of a link but its sender.
-    fn spread(&mut self, clock: &mut Clock, link: LinkId, sender: InterfaceId, frame: Packet) {
+    fn spread(&mut self, clock: &mut Clock, link: LinkId, sender: InterfaceId, flying: Flying) {
         self.node_of(sender).count(NodeCount::Arrived);
-        let mut frame = Some(frame);
+        let mut frame = Some(flying.packet);
         let mut place = self.next_member(link, sender, 0);
         if place.is_none() {
             self.node_of(sender).count(NodeCount::NobodyThere);
@@ -175,7 +179,7 @@ impl Network {
                 frame.as_ref().map(Packet::duplicate)
             };
             if let Some(copy) = copy {
-                self.receive(clock, member, copy);
+                self.receive(clock, member, copy, flying.digest);
             }
         }
     }
@@ -191,8 +195,8 @@ impl Network {
         members.skip(place).find(|(_, member)| *member != sender)
     }
 
-    /// Takes a frame in at `interface`.
-    fn receive(&mut self, clock: &mut Clock, id: InterfaceId, frame: Packet) {
+    /// Takes a frame in at an interface.
+    fn receive(&mut self, clock: &mut Clock, id: InterfaceId, frame: Packet, digest: u64) {
         let interface = &self.interfaces[id.index()];
         let node_id = interface.node;
         let node = &mut self.nodes[node_id.index()];
@@ -201,7 +205,7 @@ impl Network {
             return;
         }
         node.count(NodeCount::Received);
-        self.trace.feed(clock.now(), node_id.index() as u32, frame.bytes());
+        self.trace.feed(clock.now(), node_id.index() as u32, digest);
         if let Some(observer) = &mut self.observer {
             let (direction, time, bytes) = (Direction::Received, clock.now(), frame.bytes());
             observer(&Sighting { time, node: node_id, interface: id, direction, bytes });

@@ -4,7 +4,18 @@ use std::collections::VecDeque;
 
 use weft_base::{Instant, Packet};
 
+use super::hash::digest;
 use crate::link::LinkModel;
+
+/// A packet on the wire.
+#[derive(Debug)]
+pub(super) struct Flying {
+    /// When it arrives.
+    at: Instant,
+    /// Stands for its bytes in the trace hash.
+    pub(super) digest: u64,
+    pub(super) packet: Packet,
+}
 
 /// A link model with the packets that it has accepted and that have not arrived.
 ///
@@ -14,7 +25,7 @@ use crate::link::LinkModel;
 pub(super) struct Transmitter {
     pub(super) model: LinkModel,
     /// In order of arrival; equal times in order of sending.
-    flight: VecDeque<(Instant, Packet)>,
+    flight: VecDeque<Flying>,
     /// The earliest entry in the agenda that stands for this transmitter.
     scheduled: Option<Instant>,
     scratch: Vec<(Instant, Packet)>,
@@ -36,37 +47,37 @@ impl Transmitter {
     }
 
     fn insert(&mut self, at: Instant, packet: Packet) {
-        if self.flight.back().is_none_or(|(last, _)| *last <= at) {
-            self.flight.push_back((at, packet));
+        let flying = Flying { at, digest: digest(packet.bytes()), packet };
+        if self.flight.back().is_none_or(|last| last.at <= at) {
+            self.flight.push_back(flying);
         } else {
-            let place = self.flight.partition_point(|(other, _)| *other <= at);
-            self.flight.insert(place, (at, packet));
+            let place = self.flight.partition_point(|other| other.at <= at);
+            self.flight.insert(place, flying);
         }
     }
 
     /// When the agenda must call, if it does not know yet. The caller enters it.
     pub(super) fn unscheduled(&mut self) -> Option<Instant> {
-        let (head, _) = self.flight.front()?;
-        if self.scheduled.is_some_and(|scheduled| scheduled <= *head) {
+        let head = self.flight.front()?.at;
+        if self.scheduled.is_some_and(|scheduled| scheduled <= head) {
             return None;
         }
-        self.scheduled = Some(*head);
+        self.scheduled = Some(head);
         self.scheduled
     }
 
-    /// Takes the agenda's call for `at`: how many packets arrive by `now`. None, if the call is one
-    /// that an earlier one has overtaken.
-    pub(super) fn called(&mut self, at: Instant, now: Instant) -> usize {
-        if self.scheduled != Some(at) {
-            return 0;
+    /// Takes the agenda's call for `at`. False if an earlier call has overtaken this one.
+    pub(super) fn called(&mut self, at: Instant) -> bool {
+        let expected = self.scheduled == Some(at);
+        if expected {
+            self.scheduled = None;
         }
-        self.scheduled = None;
-        self.flight.partition_point(|(arrival, _)| *arrival <= now)
+        expected
     }
 
-    /// Takes the packet that arrives first off the wire.
-    pub(super) fn take(&mut self) -> Option<Packet> {
-        self.flight.pop_front().map(|(_, packet)| packet)
+    /// Takes the packet that arrives first off the wire, if it arrives by `now`.
+    pub(super) fn take(&mut self, now: Instant) -> Option<Flying> {
+        self.flight.pop_front_if(|flying| flying.at <= now)
     }
 
     /// Packets on the wire.

@@ -220,6 +220,43 @@ fn damaged_datagrams_reach_no_socket() {
 }
 
 #[test]
+fn a_router_forwards_no_padding() {
+    let mut world = world(1);
+    let nodes = line(&mut world, 1);
+    let lengths = Rc::new(RefCell::new(Vec::new()));
+    let seen = Rc::clone(&lengths);
+    world.on_packet(move |sighting| {
+        if sighting.direction == Direction::Received {
+            seen.borrow_mut().push(sighting.bytes.len());
+        }
+    });
+    let to = world.mac(world.find_interface(nodes[1], "left").unwrap()).0;
+    let headers = UdpIpv4Repr {
+        source: "10.0.0.1:6".parse().unwrap(),
+        destination: "10.0.1.2:5".parse().unwrap(),
+        ttl: 9,
+        traffic_class: 0,
+        dont_fragment: true,
+        payload_len: 0,
+    };
+    let mut frame = [to, [2; 6]].concat();
+    frame.extend([8, 0]);
+    frame.resize(60, 0); // The shortest frame of Ethernet.
+    headers.emit(&mut frame[14..]).unwrap();
+    let spec = PortSpec::Ethernet { interface: "right".into(), ethertype: TYPE };
+    world.spawn(
+        nodes[0],
+        script("raw", move |turn, event| match event {
+            Event::Start => turn.act(Action::OpenPort { token: Token(0), spec: spec.clone() }),
+            Event::PortOpened { port, .. } => turn.send(port, &frame),
+            _ => {}
+        }),
+    );
+    world.run_while(|_| true).unwrap();
+    assert_eq!(*lengths.borrow(), [60, 14 + 28]);
+}
+
+#[test]
 fn traffic_takes_another_route_when_an_interface_goes_down() {
     let mut world = world(1);
     let (a, b) = (world.add_node("a").unwrap(), world.add_node("b").unwrap());
