@@ -10,6 +10,8 @@
 //! Ports move batches of [`Packet`](weft_base::Packet)s, count what they drop by name, and contain no
 //! protocol logic. They never block: wait for [`Port::fd`] with epoll.
 //!
+//! [`namespace`] gives a process a network of its own to put ports into.
+//!
 //! [`datagrams`] is the batched socket I/O below them; the runtime's channels use it, too.
 //!
 //! Reference: packet(7), udp(7), recvmmsg(2), sendmmsg(2), netdevice(7); Linux kernel,
@@ -22,6 +24,7 @@ pub mod datagrams;
 mod error;
 mod ethernet;
 pub mod memory;
+pub mod namespace;
 mod port;
 mod spec;
 mod statistics;
