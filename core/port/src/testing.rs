@@ -66,11 +66,25 @@ impl Namespace {
         })
     }
 
-    /// Connects interface `ours` in here to `theirs` in `other` by a virtual cable; both are up.
+    /// Connects interface `ours` in here to `theirs` in `other` by a virtual cable; both are up and
+    /// carry frames.
     pub fn connect(&self, ours: &str, other: &Self, theirs: &str) {
         self.ip(&format!("link add name {ours} type veth peer name {theirs} netns {}", other.name));
         self.ip(&format!("link set dev {ours} up"));
         other.ip(&format!("link set dev {theirs} up"));
+        self.wait_for_carrier(ours);
+        other.wait_for_carrier(theirs);
+    }
+
+    /// Waits until `interface` carries frames: when the other end comes up, the kernel notices the
+    /// carrier a little later, and until then it silently drops what is sent.
+    pub fn wait_for_carrier(&self, interface: &str) {
+        loop {
+            let state = ip(&format!("-n {} link show dev {interface}", self.name));
+            if state.contains("state UP") && !state.contains("qdisc noop ") {
+                return;
+            }
+        }
     }
 }
 
@@ -86,9 +100,12 @@ impl Drop for Namespace {
     }
 }
 
-fn ip(arguments: &str) {
+/// Runs `ip ARGUMENTS` and returns what it prints.
+fn ip(arguments: &str) -> String {
     let output = Command::new("ip").args(arguments.split_whitespace()).output().unwrap();
-    assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "ip {arguments}: {error}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// Sends all of `packets` out of `port`, waiting for it as long as it takes.
