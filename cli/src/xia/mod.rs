@@ -2,6 +2,7 @@
 
 mod apps;
 mod ask;
+mod push;
 
 use clap::Subcommand;
 
@@ -18,6 +19,14 @@ pub(crate) enum XiaCommand {
     #[command(after_help = "Examples:\n  weft xia cat --bind xdp-<40 hex digits>\n  \
         echo hello | weft xia cat hid-<40 hex digits>-1:xdp-<40 hex digits>-0")]
     Cat(apps::CatArgs),
+    /// Push a file or a live stream to many receivers, without a back channel
+    #[command(after_help = "Examples:\n  weft xia push film.mp4 --to u4id-<40 hex>-1:zf-<40 hex>-2:xdp-<40 hex>-0\n  \
+        tar c photos | weft xia push - --name photos.tar --overhead 30 --to zf-<40 hex digits>")]
+    Push(push::PushArgs),
+    /// Receive pushed files and verify them
+    #[command(after_help = "Examples:\n  weft xia receive inbox --bind xdp-<40 hex digits>\n  \
+        weft xia receive - --bind xdp-<40 hex digits> | tar x")]
+    Receive(push::ReceiveArgs),
     /// Show the addresses of this node
     Addr(ask::AskArgs),
     /// Show a node's state
@@ -43,6 +52,8 @@ pub(crate) fn run(command: XiaCommand) -> Outcome {
     match command {
         XiaCommand::Ping(args) => apps::ping(&args),
         XiaCommand::Cat(args) => apps::cat(&args),
+        XiaCommand::Push(args) => push::push(&args),
+        XiaCommand::Receive(args) => push::receive(&args),
         XiaCommand::Addr(args) => ask::addr(&args),
         XiaCommand::Show(args) => ask::show(&args),
         XiaCommand::Principal(args) => ask::principal(&args),

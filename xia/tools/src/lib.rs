@@ -7,6 +7,8 @@
 pub mod ask;
 mod cat;
 mod ping;
+mod push;
+mod receive;
 #[cfg(test)]
 mod testing;
 mod text;
@@ -14,4 +16,6 @@ mod text;
 pub use ask::Ask;
 pub use cat::{Cat, CatOptions};
 pub use ping::{Ping, PingOptions};
+pub use push::{Push, PushOptions};
+pub use receive::{Receive, ReceiveOptions};
 pub use text::{destination, parse_address};

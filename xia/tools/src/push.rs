@@ -1,0 +1,169 @@
+//! `weft xia push`: a file or a live stream to many receivers.
+//!
+//! Reference: Machado et al., "Linux XIA", §6.1 and Figure 4. The work is done by
+//! [`weft_xia_push::sender`]; here it gets a datagram socket, the disk, and words for people.
+
+use std::path::Path;
+
+use serde_json::json;
+use weft_base::{Instant, Random, Token};
+use weft_runtime::{Action, Component, Event, Level};
+use weft_xia_push::sender::{ConfigError, SendSummary, Sender, SenderConfig, SenderInput, SenderOutput};
+use weft_xia_sockets::{Client, ClientEvent};
+use weft_xip::channel::BindRequest;
+use weft_xip::{Address, XidType};
+
+/// What to push and where to.
+#[derive(Clone, Debug)]
+pub struct PushOptions {
+    /// Where to; it must end in a datagram sink or a zFilter.
+    pub to: Address,
+    /// The file and how it is sent.
+    pub sender: SenderConfig,
+    /// How far datagrams may go, in hops.
+    pub hop_limit: u8,
+    /// Print the summary as JSON.
+    pub json: bool,
+}
+
+/// The push application.
+pub struct Push {
+    to: Address,
+    json: bool,
+    client: Client,
+    sender: Sender,
+    started: bool,
+    rejected: Option<String>,
+}
+
+impl Push {
+    /// A push through the node whose socket is at `node`.
+    ///
+    /// # Errors
+    /// The options cannot be used.
+    pub fn new(node: &Path, options: PushOptions, random: Random) -> Result<Self, ConfigError> {
+        let mut client = Client::new(Token(1), node, Some(BindRequest::Any(XidType::XDP)));
+        client.set_hop_limit(options.hop_limit);
+        Ok(Self {
+            to: options.to,
+            json: options.json,
+            client,
+            sender: Sender::new(options.sender, random)?,
+            started: false,
+            rejected: None,
+        })
+    }
+
+    fn client_event(&mut self, now: Instant, event: ClientEvent, out: &mut Vec<Action>) {
+        match event {
+            ClientEvent::Ready(_) => {
+                let input = if self.started { SenderInput::Drained } else { SenderInput::Start };
+                self.started = true;
+                self.sender(now, input, out);
+            }
+            ClientEvent::Failed(error) => fail(error, out),
+            ClientEvent::Congested => self.sender(now, SenderInput::Congested, out),
+            ClientEvent::Drained => self.sender(now, SenderInput::Drained, out),
+            ClientEvent::Detached => {
+                let line = "the node went away; waiting for it to return".to_owned();
+                out.push(Action::Report { level: Level::Warning, line });
+                self.sender(now, SenderInput::Congested, out);
+            }
+            ClientEvent::Rejected(reason) => {
+                if self.rejected.as_ref() != Some(&reason) {
+                    let line = format!("datagrams cannot leave this node: {reason}");
+                    out.push(Action::Report { level: Level::Warning, line });
+                    self.rejected = Some(reason);
+                }
+            }
+            ClientEvent::Datagram { .. } | ClientEvent::Reply(_) | ClientEvent::CommandFailed(_) => {}
+        }
+    }
+
+    /// Gives an input to the sender and carries out what comes of it.
+    fn sender(&mut self, now: Instant, input: SenderInput, out: &mut Vec<Action>) {
+        let mut outputs = Vec::new();
+        self.sender.handle(now, input, &mut outputs);
+        for output in outputs {
+            self.carry_out(output, out);
+        }
+    }
+
+    fn carry_out(&mut self, output: SenderOutput, out: &mut Vec<Action>) {
+        match output {
+            SenderOutput::Datagram(packet) => {
+                self.client.send(&self.to, packet, out);
+            }
+            SenderOutput::Disk { token, request } => out.push(Action::Disk { token, request }),
+            SenderOutput::Progress { label, done, total, note } => {
+                out.push(Action::Progress { label, done, total, note });
+            }
+            SenderOutput::Report { level, line } => out.push(Action::Report { level, line }),
+            SenderOutput::Done(summary) => {
+                out.push(Action::Print { line: self.summary_line(&summary) });
+                out.push(Action::Exit { status: 0 });
+            }
+            SenderOutput::Failed(error) => fail(error, out),
+        }
+    }
+
+    fn summary_line(&self, summary: &SendSummary) -> String {
+        let bytes = summary.total.as_ref().map(|total| total.length);
+        let sha256 = summary.total.as_ref().map(|total| total.sha256.to_string());
+        let seconds = summary.elapsed.as_secs_f64();
+        if self.json {
+            return json!({
+                "sent": summary.name, "bytes": bytes, "sha256": sha256,
+                "source_symbols": summary.source_symbols,
+                "repair_symbols": summary.repair_symbols, "rounds": summary.rounds,
+                "datagram_bytes": summary.datagram_bytes, "seconds": seconds,
+            })
+            .to_string();
+        }
+        format!(
+            "sent {}: {} bytes, {} source and {} repair symbols in {seconds:.3} s, sha256 {}",
+            summary.name,
+            bytes.map_or("unknown".to_owned(), |bytes| bytes.to_string()),
+            summary.source_symbols,
+            summary.repair_symbols,
+            sha256.unwrap_or_else(|| "unknown".to_owned()),
+        )
+    }
+}
+
+fn fail(error: String, out: &mut Vec<Action>) {
+    out.push(Action::Report { level: Level::Error, line: error });
+    out.push(Action::Exit { status: 1 });
+}
+
+impl Component for Push {
+    type Input = Event;
+    type Output = Action;
+
+    fn handle(&mut self, now: Instant, event: Event, out: &mut Vec<Action>) {
+        let mut events = Vec::new();
+        match self.client.handle(now, event, &mut events, out) {
+            Some(Event::Start) => self.client.start(out),
+            Some(Event::Stop) if self.started => self.sender(now, SenderInput::Stop, out),
+            Some(Event::Stop) => out.push(Action::Exit { status: 1 }),
+            Some(Event::Disk { token, result }) => {
+                self.sender(now, SenderInput::Disk { token, result }, out);
+            }
+            Some(Event::Tick) if self.started => self.sender(now, SenderInput::Tick, out),
+            Some(Event::Slice) => self.sender(now, SenderInput::Slice, out),
+            _ => {}
+        }
+        for event in events {
+            self.client_event(now, event, out);
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let sender = self.started.then(|| self.sender.deadline()).flatten();
+        [sender, self.client.deadline()].into_iter().flatten().min()
+    }
+
+    fn has_background_work(&self) -> bool {
+        self.started && self.sender.has_background_work()
+    }
+}

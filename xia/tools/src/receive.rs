@@ -1,0 +1,194 @@
+//! `weft xia receive`: takes what others push, and verifies it.
+//!
+//! Reference: Machado et al., "Linux XIA", §6.1 and Figure 4. The work is done by
+//! [`weft_xia_push::receiver`]; here it gets a datagram socket, the disk, and words for people.
+
+use std::path::Path;
+
+use serde_json::json;
+use weft_base::{Instant, Token};
+use weft_runtime::{Action, Component, Event, Level};
+use weft_xia_push::object::SenderKey;
+use weft_xia_push::receiver::{
+    ReceiveReport, Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput,
+};
+use weft_xia_sockets::{Client, ClientEvent};
+use weft_xip::Address;
+use weft_xip::channel::BindRequest;
+
+/// What to be reached by, and what to do with what comes.
+#[derive(Clone, Debug)]
+pub struct ReceiveOptions {
+    /// The address that senders send to, or its sink.
+    pub bind: BindRequest,
+    /// Where objects go, and the limits.
+    pub receiver: ReceiverConfig,
+    /// Print reports as JSON, one object a line.
+    pub json: bool,
+}
+
+/// The receive application.
+pub struct Receive {
+    client: Client,
+    receiver: Receiver,
+    json: bool,
+    started: bool,
+}
+
+impl Receive {
+    /// A receiver through the node whose socket is at `node`.
+    #[must_use]
+    pub fn new(node: &Path, options: ReceiveOptions) -> Self {
+        Self {
+            client: Client::new(Token(1), node, Some(options.bind)),
+            receiver: Receiver::new(options.receiver),
+            json: options.json,
+            started: false,
+        }
+    }
+
+    fn client_event(&mut self, now: Instant, event: ClientEvent, out: &mut Vec<Action>) {
+        match event {
+            ClientEvent::Ready(address) => {
+                if let Some(address) = address {
+                    let line = format!("ready to receive at {address}");
+                    out.push(Action::Report { level: Level::Info, line });
+                }
+                if !self.started {
+                    self.started = true;
+                    self.receiver(now, ReceiverInput::Start, out);
+                }
+            }
+            ClientEvent::Failed(error) => {
+                out.push(Action::Report { level: Level::Error, line: error });
+                out.push(Action::Exit { status: 1 });
+            }
+            ClientEvent::Datagram { source, payload } => {
+                let from = sender_key(source.as_ref());
+                self.receiver(now, ReceiverInput::Datagram { packet: payload, from }, out);
+            }
+            ClientEvent::Detached => {
+                let line = "the node went away; waiting for it to return".to_owned();
+                out.push(Action::Report { level: Level::Warning, line });
+            }
+            ClientEvent::Rejected(_)
+            | ClientEvent::Reply(_)
+            | ClientEvent::CommandFailed(_)
+            | ClientEvent::Congested
+            | ClientEvent::Drained => {}
+        }
+    }
+
+    /// Gives an input to the receiver and carries out what comes of it.
+    fn receiver(&mut self, now: Instant, input: ReceiverInput, out: &mut Vec<Action>) {
+        let mut outputs = Vec::new();
+        self.receiver.handle(now, input, &mut outputs);
+        for output in outputs {
+            self.carry_out(output, out);
+        }
+    }
+
+    fn carry_out(&self, output: ReceiverOutput, out: &mut Vec<Action>) {
+        match output {
+            ReceiverOutput::Disk { token, request } => out.push(Action::Disk { token, request }),
+            ReceiverOutput::Progress { label, done, total, note } => {
+                out.push(Action::Progress { label, done, total, note });
+            }
+            ReceiverOutput::Report { level, line } => out.push(Action::Report { level, line }),
+            ReceiverOutput::Received(report) => {
+                let line = if self.json { json_line(&report) } else { plain_line(&report) };
+                out.push(Action::Print { line });
+            }
+            ReceiverOutput::Failed { name, text, .. } => {
+                let line = format!("{name}: {text}");
+                out.push(Action::Report { level: Level::Error, line });
+            }
+            ReceiverOutput::Done { failed, .. } => {
+                out.push(Action::Exit { status: u8::from(failed > 0) });
+            }
+        }
+    }
+}
+
+/// Who sent a datagram: the sink of its source address.
+fn sender_key(source: Option<&Address>) -> SenderKey {
+    let sink = source.map(|address| address.final_xid().to_bytes());
+    SenderKey::new(sink.as_ref().map_or(&[], |bytes| bytes.as_slice()))
+}
+
+fn plain_line(report: &ReceiveReport) -> String {
+    let seconds = report.complete_after.as_secs_f64();
+    let path = report.path.as_ref().map_or("standard output".into(), |path| path.to_string_lossy());
+    format!(
+        "received {} as {path}: {} bytes in {seconds:.3} s ({}), {} symbols used of {} received, \
+         {} needed, sha256 {} verified",
+        report.name,
+        report.bytes,
+        goodput(report),
+        report.symbols_used,
+        report.symbols_received,
+        report.symbols_needed,
+        report.sha256,
+    )
+}
+
+/// File bits per second, from the first datagram to the last block.
+fn goodput(report: &ReceiveReport) -> String {
+    let seconds = report.complete_after.as_secs_f64();
+    if seconds == 0.0 {
+        return "at once".to_owned();
+    }
+    format!("{:.1} Mbit/s", report.bytes as f64 * 8.0 / seconds / 1e6)
+}
+
+fn json_line(report: &ReceiveReport) -> String {
+    json!({
+        "received": report.name,
+        "path": report.path,
+        "bytes": report.bytes,
+        "sha256": report.sha256.to_string(),
+        "symbols_needed": report.symbols_needed,
+        "symbols_received": report.symbols_received,
+        "symbols_used": report.symbols_used,
+        "symbols_resumed": report.symbols_resumed,
+        "duplicates": report.duplicates,
+        "surplus": report.surplus,
+        "blocks_decoded": report.blocks_decoded,
+        "decode_failures": report.decode_failures,
+        "seconds": report.complete_after.as_secs_f64(),
+        "verified_after_seconds": report.elapsed.as_secs_f64(),
+    })
+    .to_string()
+}
+
+impl Component for Receive {
+    type Input = Event;
+    type Output = Action;
+
+    fn handle(&mut self, now: Instant, event: Event, out: &mut Vec<Action>) {
+        let mut events = Vec::new();
+        match self.client.handle(now, event, &mut events, out) {
+            Some(Event::Start) => self.client.start(out),
+            Some(Event::Stop) if self.started => self.receiver(now, ReceiverInput::Stop, out),
+            Some(Event::Stop) => out.push(Action::Exit { status: 1 }),
+            Some(Event::Disk { token, result }) => {
+                self.receiver(now, ReceiverInput::Disk { token, result }, out);
+            }
+            Some(Event::Tick) if self.started => self.receiver(now, ReceiverInput::Tick, out),
+            Some(Event::Slice) => self.receiver(now, ReceiverInput::Slice, out),
+            _ => {}
+        }
+        for event in events {
+            self.client_event(now, event, out);
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let receiver = self.started.then(|| self.receiver.deadline()).flatten();
+        [receiver, self.client.deadline()].into_iter().flatten().min()
+    }
+
+    fn has_background_work(&self) -> bool {
+        self.started && self.receiver.has_background_work()
+    }
+}
