@@ -83,8 +83,9 @@ mod tests {
 
     #[test]
     fn a_thread_inside_sees_only_its_own_network_and_run_directory() {
-        if !crate::testing::privileged("a_thread_inside_sees_only_its_own_network_and_run_directory")
-        {
+        if !crate::testing::privileged(
+            "a_thread_inside_sees_only_its_own_network_and_run_directory",
+        ) {
             return;
         }
         let marker = format!("weft-namespace-test-{}", std::process::id());
