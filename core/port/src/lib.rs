@@ -12,6 +12,20 @@
 //!
 //! [`namespace`] gives a process a network of its own to put ports into.
 //!
+//! ```
+//! use std::collections::VecDeque;
+//! use weft_base::Packet;
+//! use weft_port::{Port, memory};
+//!
+//! let (mut here, mut there) = memory::pair(1500, [[2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]])?;
+//! here.transmit(&mut VecDeque::from([Packet::from_slice(b"frame")]))?;
+//! let mut batch = Vec::new();
+//! there.receive(&mut batch, 64)?;
+//! assert_eq!(batch[0].bytes(), b"frame");
+//! assert_eq!(there.statistics().received.packets, 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! [`datagrams`] is the batched socket I/O below them; the runtime's channels use it, too.
 //!
 //! Reference: packet(7), udp(7), recvmmsg(2), sendmmsg(2), netdevice(7); Linux kernel,

@@ -94,6 +94,31 @@ impl Default for Options {
 /// The first `SIGTERM` or `SIGINT` is an [`Event::Stop`](crate::Event::Stop). A second one, or the
 /// end of the grace period, ends it with 128 plus the signal's number. If the driver itself cannot
 /// start, it says why on standard error and returns 1.
+///
+/// ```
+/// use weft_base::Instant;
+/// use weft_runtime::{Action, Component, Event, real};
+///
+/// struct Greeter;
+///
+/// impl Component for Greeter {
+///     type Input = Event;
+///     type Output = Action;
+///
+///     fn handle(&mut self, _: Instant, event: Event, out: &mut Vec<Action>) {
+///         if let Event::Start = event {
+///             out.push(Action::Print { line: "hello".to_owned() });
+///             out.push(Action::Exit { status: 0 });
+///         }
+///     }
+///
+///     fn deadline(&self) -> Option<Instant> {
+///         None
+///     }
+/// }
+///
+/// assert_eq!(real::run(Box::new(Greeter), real::Options::default()), 0);
+/// ```
 #[must_use]
 pub fn run(process: Box<dyn Process>, options: Options) -> u8 {
     match driver::Driver::new(process, options) {
