@@ -1,0 +1,4 @@
+//! What filters lead to: look-ups, and packets through routers.
+
+mod forwarding;
+mod lookup;

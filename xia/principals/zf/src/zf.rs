@@ -1,0 +1,169 @@
+//! The principal itself.
+
+use serde_json::{Value, json};
+use weft_base::Instant;
+use weft_xip::forward::DropReason;
+use weft_xip::principal::{Answer, Branch, Output, Principal};
+use weft_xip::words::WordError;
+use weft_xip::{Xid, XidType};
+
+use crate::filter::{Bits, DEFAULT_LINK_BITS, FILTER_BITS};
+use crate::links::{Links, MatchList, Target};
+use crate::statement::{Link, Statement};
+
+/// Most one bits of a filter that is followed, unless configured: half of all.
+pub const DEFAULT_FILL_LIMIT: u32 = FILTER_BITS / 2;
+
+/// The principal zFilter; see the crate's text.
+#[derive(Debug)]
+pub struct ZFilter {
+    links: Links,
+    /// The same links with their identifiers, for look-ups.
+    list: MatchList,
+    bits: u32,
+    fill_limit: u32,
+}
+
+impl ZFilter {
+    /// A node without links: every filter is unknown to it.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            links: Links::default(),
+            list: MatchList::default(),
+            bits: DEFAULT_LINK_BITS,
+            fill_limit: DEFAULT_FILL_LIMIT,
+        }
+    }
+
+    fn set_statement(&mut self, statement: Statement) {
+        match statement {
+            Statement::Local(link) => self.insert(link, None),
+            Statement::Route(link, gateway) => self.insert(link, Some(gateway)),
+            // Only read in order to be deleted.
+            Statement::AllRoutes(_) => {}
+            Statement::Bits(bits) => {
+                self.bits = bits;
+                self.rename();
+            }
+            Statement::FillLimit(limit) => self.fill_limit = limit,
+        }
+    }
+
+    /// False if there is nothing of the kind.
+    fn delete_statement(&mut self, statement: Statement) -> bool {
+        match statement {
+            Statement::Local(link) => self.remove(&link, None),
+            Statement::Route(link, gateway) => self.remove(&link, Some(gateway)),
+            Statement::AllRoutes(link) => {
+                let gateways = self.links.gateways(&link);
+                for via in &gateways {
+                    self.remove(&link, Some(*via));
+                }
+                !gateways.is_empty()
+            }
+            Statement::Bits(bits) => {
+                let found = reset(&mut self.bits, bits, DEFAULT_LINK_BITS);
+                if found {
+                    self.rename();
+                }
+                found
+            }
+            Statement::FillLimit(limit) => reset(&mut self.fill_limit, limit, DEFAULT_FILL_LIMIT),
+        }
+    }
+
+    fn insert(&mut self, link: Link, target: Target) {
+        let identifier = link.identifier(self.bits);
+        if self.links.insert(link, target) {
+            self.list.insert(identifier, target);
+        }
+    }
+
+    fn remove(&mut self, link: &Link, target: Target) -> bool {
+        let found = self.links.remove(link, target);
+        if found {
+            self.list.remove(link.identifier(self.bits), target);
+        }
+        found
+    }
+
+    /// Works out all identifiers again.
+    fn rename(&mut self) {
+        self.list = MatchList::default();
+        for (link, target) in self.links.iter() {
+            self.list.insert(link.identifier(self.bits), target);
+        }
+    }
+}
+
+/// Puts the default back if the value is the one to be deleted.
+fn reset(value: &mut u32, deleted: u32, default: u32) -> bool {
+    let found = *value == deleted;
+    if found {
+        *value = default;
+    }
+    found
+}
+
+impl Default for ZFilter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Principal for ZFilter {
+    fn kind(&self) -> XidType {
+        XidType::ZF
+    }
+
+    fn lookup(&self, xid: &Xid, branches: &mut Vec<Branch>) -> Answer {
+        let filter = Bits::of(xid);
+        if filter.count() > self.fill_limit {
+            return Answer::Refuse(DropReason::FilterTooFull);
+        }
+        self.list.branches(filter, branches);
+        if branches.is_empty() { Answer::Unknown } else { Answer::Branches }
+    }
+
+    fn set(&mut self, _: Instant, words: &[&str], _: &mut Vec<Output>) -> Result<(), WordError> {
+        let statement = Statement::read(words, false)?;
+        self.set_statement(statement);
+        Ok(())
+    }
+
+    fn delete(&mut self, _: Instant, words: &[&str], _: &mut Vec<Output>) -> Result<(), WordError> {
+        let statement = Statement::read(words, true)?;
+        if self.delete_statement(statement) {
+            Ok(())
+        } else {
+            Err(WordError::new("there is no such statement to delete"))
+        }
+    }
+
+    fn show(&self) -> Value {
+        let locals: Value = self.locals().iter().map(ToString::to_string).collect();
+        let mut routes: Vec<_> =
+            self.list.iter().filter_map(|(link, target)| Some((link, target?))).collect();
+        routes.sort_unstable();
+        let route =
+            |(xid, via): (Xid, Xid)| json!({ "xid": xid.to_string(), "via": via.to_string() });
+        let identifier = |link: &Link| link.identifier(self.bits).to_string();
+        let names: serde_json::Map<_, _> = self
+            .links
+            .named()
+            .map(|(name, link)| (name.to_owned(), identifier(link).into()))
+            .collect();
+        json!({
+            "locals": locals,
+            "routes": routes.into_iter().map(route).collect::<Value>(),
+            "links": names,
+            "bits": self.bits,
+            "fill-limit": self.fill_limit,
+        })
+    }
+
+    fn locals(&self) -> Vec<Xid> {
+        self.list.iter().filter(|(_, target)| target.is_none()).map(|(link, _)| link).collect()
+    }
+}
