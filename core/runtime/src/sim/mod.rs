@@ -42,6 +42,7 @@ mod error;
 mod hash;
 mod ids;
 mod ip;
+mod lifecycle;
 mod network;
 mod node;
 mod ports;

@@ -1,7 +1,9 @@
 //! The disk: one in-memory file system for a whole world.
 //!
 //! Content is stored in pages, each different one once, so that a thousand receivers of one file
-//! cost little more than one. Directories can have quotas. Files of the real file system can be
+//! cost little more than one. A page that is being written in pieces is its file's own until as many
+//! bytes were written as it has, or the file is synced or closed: files that are full of gaps for
+//! long are not shared. Directories can have quotas. Files of the real file system can be
 //! imported read-only. Nothing that happens here outlives the world.
 
 mod inode;
