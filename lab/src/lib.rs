@@ -1,1 +1,22 @@
 //! The lab: networks of nodes in namespaces or in the simulator, scenarios and expectations.
+
+// An edge crate: one file, `sys`, holds what needs `unsafe`, and allows it.
+
+mod engine;
+mod error;
+mod file;
+mod host;
+mod netns;
+mod outcome;
+mod output;
+mod plan;
+mod run;
+mod scenario;
+mod sys;
+pub mod trace;
+
+pub use error::LabError;
+pub use file::{Lab, Variables};
+pub use host::{Host, SimNode};
+pub use outcome::{Log, Observer, Outcome, ProcessOutcome, Progress, StepOutcome};
+pub use run::{EngineKind, Options, run};

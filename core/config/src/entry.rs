@@ -49,6 +49,11 @@ impl<'d> Entry<'d> {
         self.at(self.statement.words()[0].span())
     }
 
+    /// Where in the text of this statement a span is, such as that of a word in its block.
+    pub fn location_of(&self, span: Span) -> Location {
+        self.at(span)
+    }
+
     /// A mistake that the consumer found in this statement, shown at its first word.
     pub fn error(&self, sentence: impl Into<String>) -> Error {
         self.location().error(sentence)

@@ -86,6 +86,7 @@ pub use entry::Entry;
 pub use error::{Error, ErrorKind, Errors, MAX_ERRORS, gather};
 pub use source::{Location, Source, Span};
 pub use statement::{Statement, Word};
+pub use suggest::suggest;
 pub use value::{
     ByteSize, Form, FromWord, InterfaceName, Ipv4Interface, Ipv4Prefix, Keyword, Located, Name,
     Probability, Rate, ReadWord, ToWord, ValueError,

@@ -6,11 +6,9 @@
 /// Longer words get no suggestion; bounds the work.
 const LONGEST: usize = 40;
 
-/// The accepted word most similar to `word`, if one is similar enough.
-pub(crate) fn suggest<'a>(
-    word: &str,
-    accepted: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+/// The accepted word most similar to `word`, if one is similar enough; for "did you mean" in messages
+/// of consumers that keep names of their own.
+pub fn suggest<'a>(word: &str, accepted: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word: Vec<char> = word.chars().take(LONGEST + 1).collect();
     if word.len() > LONGEST {
         return None;

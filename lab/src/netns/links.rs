@@ -1,0 +1,220 @@
+//! Links between namespaces: how each is made, and what it does to packets.
+//!
+//! A **kernel link** is a pair of virtual Ethernet interfaces (veth(4)). Its rate is that of a token
+//! bucket (tc-tbf(8)) where packets leave, its loss an eBPF program where they arrive: losing them at
+//! the sender would tell it so, and a lost packet has used its share of the rate. What the kernel
+//! cannot do, a **user-space link** does: each end is paired with an interface in a namespace of its
+//! own, and a process moves the frames between the two.
+
+use std::collections::BTreeSet;
+
+use weft_base::Random;
+use weft_ebpf::{Direction, LossError, LossLink, LossProbability};
+use weft_runtime::BILLION;
+
+use super::ip::{Batch, tc};
+use super::namespace::Namespace;
+use crate::LabError;
+use crate::file::{Action, Properties, Scenario};
+use crate::plan::Plan;
+
+/// How much a token bucket may send at once, as time at its rate; and at least this many bytes.
+/// The kernel refills it with every packet, so that little is needed (tc-tbf(8), BUGS).
+const BURST_PER_SECOND: u64 = 1000;
+const LEAST_BURST: u64 = 16 * 1024;
+/// The queue in front of a token bucket, as time at its rate, if the lab file does not say.
+const LATENCY: &str = "100ms";
+
+/// How a link is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// By the kernel alone.
+    Kernel,
+    /// By a process that joins two interfaces.
+    UserSpace,
+}
+
+/// What the kernel can do for links here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Abilities {
+    pub(crate) loss: bool,
+    pub(crate) rate: bool,
+}
+
+impl Abilities {
+    /// What the kernel can do, as far as the lab needs it; `scratch` is a namespace to try it in.
+    pub(crate) fn probe(plan: &Plan<'_>, lossy: &BTreeSet<usize>, scratch: &Namespace) -> Self {
+        let rate = plan.lab.links.iter().any(|link| link.properties.model.rate.is_some());
+        Self {
+            loss: lossy.is_empty() || weft_ebpf::probe().is_ok(),
+            rate: !rate || can_limit_rate(scratch),
+        }
+    }
+}
+
+fn can_limit_rate(scratch: &Namespace) -> bool {
+    let add = [
+        "qdisc", "add", "dev", "lo", "root", "tbf", "rate", "1gbit", "burst", "16k", "latency",
+        "1ms",
+    ];
+    let tried = tc(scratch, &add);
+    tried.and_then(|()| tc(scratch, &["qdisc", "delete", "dev", "lo", "root"])).is_ok()
+}
+
+/// The links that lose packets, or do so when the scenario says so.
+pub(crate) fn lossy(plan: &Plan<'_>, scenario: Option<&Scenario>) -> BTreeSet<usize> {
+    let links = plan.lab.links.iter().enumerate();
+    let always = links.filter(|(_, link)| link.properties.model.loss > 0).map(|(index, _)| index);
+    let steps = scenario.map_or(&[][..], |scenario| &scenario.steps);
+    let at_times = steps.iter().filter_map(|step| match step.action {
+        Action::Cut { link } | Action::Loss { link, .. } => Some(link),
+        _ => None,
+    });
+    always.chain(at_times).collect()
+}
+
+/// How a link with these properties is made.
+pub(crate) fn kind(properties: &Properties, is_lossy: bool, can: Abilities) -> Kind {
+    let model = &properties.model;
+    let is_beyond_kernel = !model.delay.is_zero()
+        || !model.jitter.is_zero()
+        || model.duplicate > 0
+        || model.reorder > 0
+        || is_lossy && !can.loss
+        || model.rate.is_some() && !can.rate;
+    if is_beyond_kernel { Kind::UserSpace } else { Kind::Kernel }
+}
+
+/// The name of the interface in the links' namespace that is paired with an end of a link.
+pub(crate) fn far_end(link: usize, side: usize) -> String {
+    format!("l{link}.{side}")
+}
+
+/// What the randomness of the way out of an end of a link follows from.
+pub(crate) fn direction(plan: &Plan<'_>, link: usize, side: usize) -> Random {
+    Random::from_seed(plan.lab.seed).fork("link").fork(&plan.end_name(link, side))
+}
+
+/// Adds the commands that make the interfaces of a link.
+pub(crate) fn add_interfaces(
+    batch: &mut Batch,
+    plan: &Plan<'_>,
+    link: usize,
+    kind: Kind,
+    nodes: [&Namespace; 2],
+    far: &Namespace,
+) {
+    let it = &plan.lab.links[link];
+    let mtu = it.properties.mtu.to_string();
+    let mut pair = |one: (&str, &Namespace), other: (&str, &Namespace)| {
+        batch.add(&[
+            "link",
+            "add",
+            "name",
+            one.0,
+            "mtu",
+            &mtu,
+            "netns",
+            one.1.name(),
+            "type",
+            "veth",
+            "peer",
+            "name",
+            other.0,
+            "mtu",
+            &mtu,
+            "netns",
+            other.1.name(),
+        ]);
+    };
+    let near = |side: usize| (it.ends[side].interface.as_str(), nodes[side]);
+    match kind {
+        Kind::Kernel => pair(near(0), near(1)),
+        Kind::UserSpace => {
+            for side in [0, 1] {
+                pair(near(side), (far_end(link, side).as_str(), far));
+            }
+        }
+    }
+}
+
+/// Limits the rate of a kernel link, both ways.
+pub(crate) fn limit_rate(
+    plan: &Plan<'_>,
+    link: usize,
+    nodes: [&Namespace; 2],
+) -> Result<(), LabError> {
+    let it = &plan.lab.links[link];
+    let Some(rate) = it.properties.model.rate else { return Ok(()) };
+    let burst = (rate.get() / 8 / BURST_PER_SECOND).max(LEAST_BURST);
+    let (rate, burst) = (format!("{rate}bit"), burst.to_string());
+    let queue = it.properties.model.queue_bytes;
+    let queue = if queue == usize::MAX {
+        ["latency".to_owned(), LATENCY.to_owned()]
+    } else {
+        ["limit".to_owned(), queue.to_string()]
+    };
+    for (end, namespace) in it.ends.iter().zip(nodes) {
+        let dev = end.interface.as_str();
+        tc(
+            namespace,
+            &[
+                "qdisc", "add", "dev", dev, "root", "tbf", "rate", &rate, "burst", &burst,
+                &queue[0], &queue[1],
+            ],
+        )?;
+    }
+    Ok(())
+}
+
+/// Sets the loss of a kernel link, both ways, in parts per billion.
+pub(crate) fn set_loss(
+    plan: &Plan<'_>,
+    link: usize,
+    loss: u32,
+    nodes: [&Namespace; 2],
+) -> Result<(), LabError> {
+    let probability = LossProbability::from_parts_per_billion(loss.min(BILLION))
+        .map_err(LabError::system("set a loss"))?;
+    for side in [0, 1] {
+        // Packets that leave one end are lost where they arrive, at the other one.
+        let seed = direction(plan, link, 1 - side).number();
+        let interface = plan.lab.links[link].ends[side].interface.as_str();
+        let set = || match LossLink::open(interface, Direction::Ingress) {
+            Ok(mut link) => link.set_probability(probability),
+            Err(LossError::NotAttached { .. }) => {
+                LossLink::attach(interface, Direction::Ingress, probability, seed).map(drop)
+            }
+            Err(error) => Err(error),
+        };
+        let action = format!("set the loss at {}", plan.end_name(link, side));
+        nodes[side].inside(set)?.map_err(LabError::system(action))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use weft_runtime::LinkConfig;
+
+    use super::*;
+
+    fn of(model: LinkConfig, is_lossy: bool, loss: bool, rate: bool) -> Kind {
+        kind(&Properties { model, mtu: 1500 }, is_lossy, Abilities { loss, rate })
+    }
+
+    #[test]
+    fn user_space_does_what_the_kernel_cannot() {
+        let plain = LinkConfig::default;
+        assert_eq!(of(plain(), false, false, false), Kind::Kernel);
+        assert_eq!(of(plain(), true, true, false), Kind::Kernel);
+        assert_eq!(of(plain(), true, false, true), Kind::UserSpace);
+        let slow = || LinkConfig { rate: 1000.try_into().ok(), ..plain() };
+        assert_eq!(of(slow(), false, true, true), Kind::Kernel);
+        assert_eq!(of(slow(), false, true, false), Kind::UserSpace);
+        let delayed = LinkConfig { delay: Duration::from_millis(1), ..plain() };
+        assert_eq!(of(delayed, false, true, true), Kind::UserSpace);
+    }
+}

@@ -1,0 +1,82 @@
+//! The engine for real packets: one network namespace per node.
+//!
+//! Reference: network_namespaces(7), veth(4), ip-netns(8).
+
+mod engine;
+mod ip;
+mod links;
+mod namespace;
+mod network;
+mod process;
+mod settings;
+mod state;
+mod teardown;
+mod watch;
+
+use std::time::Duration;
+
+use crate::LabError;
+use crate::engine::Engine;
+use crate::file::Scenario;
+use crate::outcome::{Observer, Outcome, Progress, nanos};
+use crate::output::{LOGS, Output};
+use crate::plan::Plan;
+use crate::run::Options;
+use crate::scenario;
+use engine::Netns;
+use network::Network;
+use watch::Watch;
+
+/// Builds the lab, starts its nodes, runs the scenario and takes the lab down.
+pub(crate) fn run(
+    plan: &Plan<'_>,
+    scenario: &Scenario,
+    options: &Options,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, LabError> {
+    let mut engine = build(plan, Some(scenario), options, observer)?;
+    engine.begin();
+    let (steps, result) = scenario::run(plan, scenario, &mut engine, observer);
+    let time = engine.now();
+    let processes = engine.outcomes();
+    let output = engine.output().to_owned();
+    observer.see(time, Progress::TakingDown);
+    let result = result.and(engine.take_down());
+    Ok(Outcome {
+        lab: plan.lab.name().to_owned(),
+        engine: "netns",
+        scenario: scenario.name.value.as_str().to_owned(),
+        seed: plan.lab.seed,
+        error: result.err().map(|error| error.to_string()),
+        steps,
+        processes,
+        time_ns: nanos(time),
+        trace_hash: None,
+        output,
+    })
+}
+
+/// Builds the lab and starts its nodes.
+fn build<'p>(
+    plan: &'p Plan<'p>,
+    scenario: Option<&Scenario>,
+    options: &Options,
+    observer: &mut dyn Observer,
+) -> Result<Netns<'p>, LabError> {
+    for name in teardown::remove_stale()? {
+        observer.see(Duration::ZERO, Progress::RemovedStale(&name));
+    }
+    let (nodes, links) = (plan.lab.nodes.len(), plan.lab.links.len());
+    observer.see(Duration::ZERO, Progress::Building { nodes, links });
+    let output = Output::make(&options.output_of(plan.lab), plan)?;
+    // Before the first namespace: a signal from here on takes the lab down.
+    let mut watch = Watch::new(&output.path().join(LOGS))?;
+    let network = Network::build(plan, scenario, output.path());
+    watch.check()?;
+    let network = network?;
+    let name = network.state().full_name();
+    let mut engine = Netns::new(plan, network, output, watch);
+    scenario::start_nodes(plan, &mut engine)?;
+    observer.see(Duration::ZERO, Progress::Up { name: &name });
+    Ok(engine)
+}

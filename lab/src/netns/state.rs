@@ -1,0 +1,209 @@
+//! What is known of a lab outside of the process that built it: one directory per lab with a file
+//! that names its namespaces and processes, so that other commands find it and any process can take
+//! it down.
+
+use std::fs;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::LabError;
+
+/// Where labs are kept by root.
+const ROOT: &str = "/run/weft/labs";
+/// Names another directory; set for labs without root, which have a private `/run`.
+pub(crate) const DIRECTORY_VARIABLE: &str = "WEFT_LAB_STATE";
+const FILE: &str = "state.json";
+
+/// A process, recognised even after its id was given to another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ProcessId {
+    pub(crate) pid: u32,
+    /// Clock ticks after boot at which it was started (proc_pid_stat(5), field 22).
+    started: u64,
+}
+
+impl ProcessId {
+    /// The process that has this id now; `None` if there is none.
+    pub(crate) fn of(pid: u32) -> Option<Self> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name of the program, in parentheses, may contain anything; field 3 follows it.
+        let (_, fields) = stat.rsplit_once(") ")?;
+        let started = fields.split(' ').nth(19)?.parse().ok()?;
+        Some(Self { pid, started })
+    }
+
+    /// Whether it still runs (or has ended, but its parent has not yet noticed).
+    pub(crate) fn is_alive(self) -> bool {
+        Self::of(self.pid) == Some(self)
+    }
+}
+
+/// A node as others see it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct NodeState {
+    pub(crate) name: String,
+    pub(crate) kind: String,
+    pub(crate) namespace: String,
+    pub(crate) interfaces: Vec<String>,
+}
+
+/// A process as others see it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ProcessState {
+    pub(crate) name: String,
+    pub(crate) node: String,
+    pub(crate) id: ProcessId,
+}
+
+/// What the file says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct State {
+    /// The name of the lab.
+    pub(crate) lab: String,
+    /// What distinguishes it from other labs of that name.
+    pub(crate) id: String,
+    /// The process that takes the lab down when it ends; `None` if the lab stays until somebody
+    /// takes it down.
+    pub(crate) owner: Option<ProcessId>,
+    /// The working directory of its commands.
+    pub(crate) output: PathBuf,
+    pub(crate) nodes: Vec<NodeState>,
+    /// The namespace of the far ends of links that a process joins.
+    pub(crate) link_namespace: Option<String>,
+    pub(crate) processes: Vec<ProcessState>,
+}
+
+impl State {
+    /// `LAB-ID`, by which people name it.
+    pub(crate) fn full_name(&self) -> String {
+        format!("{}-{}", self.lab, self.id)
+    }
+
+    /// Whether nobody cares for it any more.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.owner.is_some_and(|owner| !owner.is_alive())
+    }
+
+    /// All of its namespaces.
+    pub(crate) fn namespaces(&self) -> impl Iterator<Item = &str> {
+        self.nodes.iter().map(|node| node.namespace.as_str()).chain(self.link_namespace.as_deref())
+    }
+}
+
+/// Where the directories of all labs are.
+pub(crate) fn root() -> PathBuf {
+    std::env::var_os(DIRECTORY_VARIABLE).map_or_else(|| ROOT.into(), PathBuf::from)
+}
+
+/// The directory of one lab.
+#[derive(Debug, Clone)]
+pub(crate) struct Directory {
+    path: PathBuf,
+}
+
+impl Directory {
+    /// Makes the directory of a new lab, and the id that nobody else has.
+    pub(crate) fn make(lab: &str) -> Result<(Self, String), LabError> {
+        let root = root();
+        let private = |recursive| {
+            let mut builder = fs::DirBuilder::new();
+            builder.mode(0o700).recursive(recursive);
+            builder
+        };
+        private(true).create(&root).map_err(LabError::disk("make the directory", &root))?;
+        loop {
+            let id = format!("{:04x}", RandomState::new().hash_one(lab) & 0xffff);
+            let path = root.join(format!("{lab}-{id}"));
+            match private(false).create(&path) {
+                Ok(()) => return Ok((Self { path }, id)),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(LabError::disk("make the directory", path)(error)),
+            }
+        }
+    }
+
+    /// The directory of the lab that `state` describes.
+    pub(crate) fn of(state: &State) -> Self {
+        Self { path: root().join(state.full_name()) }
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The run directory of a node.
+    pub(crate) fn node(&self, node: &str) -> PathBuf {
+        self.path.join(node)
+    }
+
+    /// Writes the state, in one step as others see it.
+    pub(crate) fn save(&self, state: &State) -> Result<(), LabError> {
+        let (new, path) = (self.path.join("state.new"), self.path.join(FILE));
+        let save = || -> io::Result<()> {
+            let text = serde_json::to_vec_pretty(state)?;
+            fs::write(&new, text)?;
+            fs::rename(&new, &path)
+        };
+        save().map_err(LabError::disk("write", &path))
+    }
+
+    /// Removes the directory with all that is in it.
+    pub(crate) fn remove(&self) -> Result<(), LabError> {
+        match fs::remove_dir_all(&self.path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(LabError::disk("remove", &self.path)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The states of all labs that there are, sorted by name. Those that cannot be read are left out:
+/// they are being made or taken down at this moment.
+pub(crate) fn all() -> Vec<State> {
+    let Ok(entries) = fs::read_dir(root()) else { return Vec::new() };
+    let read = |entry: io::Result<fs::DirEntry>| -> Option<State> {
+        let text = fs::read(entry.ok()?.path().join(FILE)).ok()?;
+        serde_json::from_slice(&text).ok()
+    };
+    let mut states: Vec<State> = entries.filter_map(read).collect();
+    states.sort_by_key(State::full_name);
+    states
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_are_recognised_by_their_start() {
+        let own = ProcessId::of(std::process::id()).expect("this process is there");
+        assert!(own.is_alive());
+        assert!(!ProcessId { started: own.started + 1, ..own }.is_alive());
+        assert_eq!(ProcessId::of(u32::MAX), None);
+    }
+
+    #[test]
+    fn labs_without_their_owner_are_stale() {
+        let own = ProcessId::of(std::process::id());
+        let mut state = State {
+            lab: "l".into(),
+            id: "1".into(),
+            owner: own,
+            output: PathBuf::new(),
+            nodes: Vec::new(),
+            link_namespace: None,
+            processes: Vec::new(),
+        };
+        assert!(!state.is_stale());
+        state.owner = own.map(|own| ProcessId { started: own.started + 1, ..own });
+        assert!(state.is_stale());
+        state.owner = None;
+        assert!(!state.is_stale(), "it was meant to stay");
+    }
+}

@@ -1,0 +1,113 @@
+//! Waiting for what the scenario needs: a line in a log, the end of a process, a time, a signal.
+//!
+//! Reference: poll(2), inotify(7), pidfd_open(2).
+
+use std::io::{self, Read};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::inotify;
+use rustix::io::Errno;
+use signal_hook::SigId;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::low_level;
+
+use crate::LabError;
+
+/// The signals by which users end a lab.
+const SIGNALS: [(i32, &str); 3] = [(SIGINT, "SIGINT"), (SIGTERM, "SIGTERM"), (SIGHUP, "SIGHUP")];
+
+/// Waits for events. While it lives, the signals that end programs are events, too.
+pub(crate) struct Watch {
+    signals: Vec<Signal>,
+    /// Readable when a file in the directory was written to.
+    files: OwnedFd,
+}
+
+struct Signal {
+    name: &'static str,
+    receiver: UnixStream,
+    handler: SigId,
+}
+
+impl Watch {
+    /// Watches for signals and for writes to files in `directory`.
+    pub(crate) fn new(directory: &Path) -> Result<Self, LabError> {
+        let make = || -> io::Result<Self> {
+            let files =
+                inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
+            inotify::add_watch(&files, directory, inotify::WatchFlags::MODIFY)?;
+            let signals = SIGNALS.iter().map(|(number, name)| Signal::watch(*number, name));
+            Ok(Self { signals: signals.collect::<io::Result<_>>()?, files })
+        };
+        make().map_err(LabError::disk("watch", directory))
+    }
+
+    /// Fails if the user has ended the lab.
+    pub(crate) fn check(&mut self) -> Result<(), LabError> {
+        for signal in &mut self.signals {
+            if matches!(signal.receiver.read(&mut [0; 16]), Ok(1..)) {
+                return Err(LabError::Interrupted(signal.name));
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until a log was written to, one of `others` is readable, or `until` is reached; it may
+    /// return earlier. Fails if the user has ended the lab.
+    pub(crate) fn wait(
+        &mut self,
+        others: &[BorrowedFd<'_>],
+        until: Option<Instant>,
+    ) -> Result<(), LabError> {
+        self.check()?;
+        let signals = self.signals.iter().map(|signal| signal.receiver.as_fd());
+        let all = signals.chain([self.files.as_fd()]).chain(others.iter().copied());
+        wait_readable(all, until).map_err(LabError::system("wait for events"))?;
+        self.drain();
+        self.check()
+    }
+
+    /// Takes the events of the files, so that only new ones wake the next time.
+    fn drain(&self) {
+        let mut buffer = [MaybeUninit::uninit(); 4096];
+        let mut reader = inotify::Reader::new(&self.files, &mut buffer);
+        while reader.next().is_ok() {}
+    }
+}
+
+/// Waits until one of `fds` is readable or `until` is reached; it may return earlier.
+pub(crate) fn wait_readable<'f>(
+    fds: impl Iterator<Item = BorrowedFd<'f>>,
+    until: Option<Instant>,
+) -> io::Result<()> {
+    let mut fds: Vec<_> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+    let timeout = until.map(|until| timespec(until.saturating_duration_since(Instant::now())));
+    match poll(&mut fds, timeout.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn timespec(duration: Duration) -> Timespec {
+    let tv_sec = i64::try_from(duration.as_secs()).unwrap_or(i64::MAX);
+    Timespec { tv_sec, tv_nsec: duration.subsec_nanos().into() }
+}
+
+impl Signal {
+    fn watch(number: i32, name: &'static str) -> io::Result<Self> {
+        let (receiver, sender) = UnixStream::pair()?;
+        receiver.set_nonblocking(true)?;
+        Ok(Self { name, receiver, handler: low_level::pipe::register(number, sender)? })
+    }
+}
+
+impl Drop for Signal {
+    fn drop(&mut self) {
+        low_level::unregister(self.handler);
+    }
+}

@@ -1,0 +1,184 @@
+//! The directory in which the commands of a lab work, and that keeps their files and logs.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use weft_base::Random;
+
+use crate::LabError;
+use crate::file::Content;
+use crate::plan::Plan;
+
+/// Marks directories that a lab has made and may empty.
+const MARK: &str = ".weft-lab";
+/// Where the logs of the processes are.
+pub(crate) const LOGS: &str = "logs";
+
+/// The output directory of one run.
+#[derive(Debug, Clone)]
+pub(crate) struct Output(PathBuf);
+
+impl Output {
+    /// Makes `path` an empty directory with the input files of the lab in it. What an earlier lab
+    /// has left there is removed; anything else is left alone, and is an error.
+    pub(crate) fn make(path: &Path, plan: &Plan<'_>) -> Result<Self, LabError> {
+        clear(path)?;
+        let logs = path.join(LOGS);
+        fs::create_dir_all(&logs).map_err(LabError::disk("make the directory", &logs))?;
+        let mark = path.join(MARK);
+        fs::write(&mark, "").map_err(LabError::disk("write", &mark))?;
+        let path = path.canonicalize().map_err(LabError::disk("find", path))?;
+        for file in &plan.lab.files {
+            let name = file.name.value.as_str();
+            let result = match &file.content {
+                Content::Copy(from) => link(Path::new(&plan.expand(&from.value)), &path.join(name)),
+                Content::Random(size) => make_random(&path.join(name), *size, plan.file_seed(name)),
+            };
+            result?;
+        }
+        Ok(Self(path))
+    }
+
+    /// Its absolute path.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The log files of a process are called so, with `.stdout` and `.stderr` behind.
+    pub(crate) fn log(&self, process: &str) -> PathBuf {
+        self.0.join(LOGS).join(process)
+    }
+}
+
+fn clear(path: &Path) -> Result<(), LabError> {
+    let mut entries = match fs::read_dir(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(LabError::disk("read the directory", path))?,
+    };
+    if path.join(MARK).exists() {
+        return fs::remove_dir_all(path).map_err(LabError::disk("empty the directory", path));
+    }
+    match entries.next() {
+        None => Ok(()),
+        Some(_) => Err(LabError::Usage(format!(
+            "the output directory {} holds files that no lab has made: name another one with `--output`, or empty it",
+            path.display()
+        ))),
+    }
+}
+
+/// Makes the real file `from` visible as `to`.
+fn link(from: &Path, to: &Path) -> Result<(), LabError> {
+    let from = from.canonicalize().map_err(LabError::disk("read", from))?;
+    File::open(&from).map_err(LabError::disk("read", &from))?;
+    symlink(&from, to).map_err(LabError::disk("make the link", to))
+}
+
+/// The bytes of an input file that is made, in pieces.
+pub(crate) fn random_bytes(size: u64, mut random: Random) -> impl Iterator<Item = Vec<u8>> {
+    const PIECE: u64 = 64 * 1024;
+    (0..size.div_ceil(PIECE)).map(move |piece| {
+        let length = PIECE.min(size - piece * PIECE);
+        let mut bytes = vec![0; length as usize]; // At most a piece.
+        random.fill(&mut bytes);
+        bytes
+    })
+}
+
+fn make_random(path: &Path, size: u64, random: Random) -> Result<(), LabError> {
+    let write = || -> io::Result<()> {
+        let mut file = BufWriter::new(File::create(path)?);
+        random_bytes(size, random).try_for_each(|bytes| file.write_all(&bytes))?;
+        file.flush()
+    };
+    write().map_err(LabError::disk("write", path))
+}
+
+/// Compares files below `directory`. Says which differ, or which cannot be read; `None` if all are
+/// equal.
+pub(crate) fn difference(directory: &Path, files: &[PathBuf]) -> Option<String> {
+    let (first, others) = files.split_first()?;
+    others.iter().find_map(|other| {
+        let result = compare(&directory.join(first), &directory.join(other));
+        let (first, other) = (first.display(), other.display());
+        match result {
+            Ok(None) => None,
+            Ok(Some(offset)) => {
+                Some(format!("the files {first} and {other} differ from byte {offset} on"))
+            }
+            Err(error) => {
+                Some(format!("the files {first} and {other} cannot be compared: {error}"))
+            }
+        }
+    })
+}
+
+/// Where the files begin to differ; `None` if they are equal.
+fn compare(one: &Path, other: &Path) -> io::Result<Option<u64>> {
+    let open = |path: &Path| -> io::Result<_> {
+        let file = File::open(path).map_err(|error| {
+            io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+        })?;
+        Ok(BufReader::with_capacity(1 << 16, file).bytes())
+    };
+    let (mut one, mut other) = (open(one)?, open(other)?);
+    let mut offset = 0;
+    loop {
+        match (one.next().transpose()?, other.next().transpose()?) {
+            (None, None) => return Ok(None),
+            (a, b) if a == b => offset += 1,
+            _ => return Ok(Some(offset)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_files_are_equal_and_others_differ_at_a_byte() {
+        let directory = tempfile::tempdir().unwrap();
+        let write = |name: &str, bytes: &[u8]| {
+            fs::write(directory.path().join(name), bytes).unwrap();
+            PathBuf::from(name)
+        };
+        let big = vec![7; 200_000];
+        let (a, b) = (write("a", &big), write("b", &big));
+        let c = write("c", &big[..199_999]);
+        let compare = |files: &[&PathBuf]| {
+            let files: Vec<_> = files.iter().map(|file| (*file).clone()).collect();
+            difference(directory.path(), &files)
+        };
+        assert_eq!(compare(&[&a, &b]), None);
+        let told = compare(&[&a, &b, &c]).unwrap();
+        assert_eq!(told, "the files a and c differ from byte 199999 on");
+        assert!(compare(&[&a, &PathBuf::from("missing")]).unwrap().contains("missing"));
+    }
+
+    #[test]
+    fn random_files_follow_from_the_seed() {
+        let bytes =
+            |seed, size| random_bytes(size, Random::from_seed(seed)).collect::<Vec<_>>().concat();
+        assert_eq!(bytes(1, 100_000).len(), 100_000);
+        assert_eq!(bytes(1, 100_000), bytes(1, 100_000));
+        assert_ne!(bytes(1, 100), bytes(2, 100));
+        assert_eq!(bytes(1, 0).len(), 0);
+    }
+
+    #[test]
+    fn directories_of_others_are_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(clear(&directory.path().join("new")).is_ok());
+        assert!(clear(directory.path()).is_ok(), "it is empty");
+        fs::write(directory.path().join("thesis"), "").unwrap();
+        let error = clear(directory.path()).unwrap_err().to_string();
+        assert!(error.contains("--output"), "{error}");
+        assert!(directory.path().join("thesis").exists());
+        fs::write(directory.path().join(MARK), "").unwrap();
+        assert!(clear(directory.path()).is_ok());
+        assert!(!directory.path().join("thesis").exists());
+    }
+}

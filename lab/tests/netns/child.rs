@@ -1,0 +1,137 @@
+//! What this binary does when a lab starts it as `weft`.
+
+use std::fs;
+use std::net::{SocketAddr, UdpSocket};
+use std::path::Path;
+use std::process::exit;
+use std::time::Duration;
+
+use crate::support::ARGUMENTS;
+
+/// Not a test: the entry of the child processes. Does nothing in a test run.
+#[test]
+fn entry() {
+    let Ok(arguments) = std::env::var(ARGUMENTS) else { return };
+    let arguments: Vec<&str> = arguments.lines().collect();
+    match arguments.as_slice() {
+        ["echo", address] => echo(address),
+        ["ping", address, count] => ping(address, count.parse().unwrap()),
+        ["send", address, count, size] => {
+            send(address, count.parse().unwrap(), size.parse().unwrap())
+        }
+        ["receive", address, count] => receive(address, count.parse().unwrap()),
+        ["stack", config, run_dir] => stack(config, run_dir),
+        ["run-dir"] => println!("run-dir {}", std::env::var("WEFT_RUN_DIR").unwrap()),
+        ["fork-and-stay"] => fork_and_stay(),
+        ["lab", file, output, program] => lab(file, output, program),
+        _ => panic!("unknown arguments {arguments:?}"),
+    }
+    exit(0)
+}
+
+/// Sends every datagram back.
+fn echo(address: &str) {
+    let socket = UdpSocket::bind(address).unwrap();
+    println!("echo is ready");
+    let mut buffer = [0; 2000];
+    loop {
+        // Errors of earlier answers come here.
+        let Ok((length, from)) = socket.recv_from(&mut buffer) else { continue };
+        let _ = socket.send_to(&buffer[..length], from);
+    }
+}
+
+/// Counts the answers to `count` datagrams, one at a time.
+fn ping(address: &str, count: u64) {
+    let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+    let address: SocketAddr = address.parse().unwrap();
+    socket.connect(address).unwrap();
+    socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    let mut answers = 0;
+    for number in 0..count {
+        let _ = socket.send(&number.to_be_bytes());
+        let mut buffer = [0; 100];
+        while let Ok(length) = socket.recv(&mut buffer) {
+            if buffer[..length] == number.to_be_bytes() {
+                answers += 1;
+                break;
+            }
+        }
+    }
+    println!("answers {answers} of {count}");
+}
+
+/// Sends numbered datagrams, the last one again and again until somebody answers.
+fn send(address: &str, count: u64, size: usize) {
+    let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+    socket.connect(address).unwrap();
+    let mut datagram = vec![0; size];
+    for number in 0..count {
+        datagram[..8].copy_from_slice(&number.to_be_bytes());
+        socket.send(&datagram).unwrap();
+    }
+    datagram[..8].copy_from_slice(&u64::MAX.to_be_bytes());
+    socket.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+    let mut answer = [0; 8];
+    while socket.recv(&mut answer).is_err() {
+        let _ = socket.send(&datagram);
+    }
+}
+
+/// Prints which datagrams of [`send`] arrived, and after what time the last did.
+fn receive(address: &str, count: u64) {
+    let socket = UdpSocket::bind(address).unwrap();
+    println!("receiver is ready");
+    let mut buffer = [0; 2000];
+    let mut arrived = Vec::new();
+    let mut times: Option<(std::time::Instant, std::time::Instant)> = None;
+    loop {
+        let (_, from) = socket.recv_from(&mut buffer).unwrap();
+        let number = u64::from_be_bytes(buffer[..8].try_into().unwrap());
+        if number == u64::MAX {
+            socket.send_to(&[1; 8], from).unwrap();
+            break;
+        }
+        let now = std::time::Instant::now();
+        times = Some((times.map_or(now, |(first, _)| first), now));
+        arrived.push(number);
+    }
+    let took = times.map_or(Duration::ZERO, |(first, last)| last - first);
+    let lost: Vec<_> = (0..count).filter(|number| !arrived.contains(number)).collect();
+    println!("took {} ms", took.as_millis());
+    println!("lost {lost:?}");
+}
+
+/// A node's stack that does nothing: writes what it was given and waits for its end.
+fn stack(config: &str, run_dir: &str) {
+    let run_dir = Path::new(run_dir);
+    assert!(run_dir.join("key").exists(), "it was prepared");
+    println!("config {:?}", fs::read_to_string(config).unwrap());
+    println!("stack is ready");
+    wait_for_ever();
+}
+
+/// Leaves a grandchild behind that ignores the polite signal and has left the process group.
+fn fork_and_stay() {
+    let script = "trap '' TERM; while :; do sleep 1000; done";
+    std::process::Command::new("setsid").args(["sh", "-c", script]).spawn().unwrap();
+    println!("grandchild is there");
+    wait_for_ever();
+}
+
+fn wait_for_ever() -> ! {
+    loop {
+        std::thread::park();
+    }
+}
+
+/// Runs a lab.
+fn lab(file: &str, output: &str, program: &str) {
+    use weft_lab::{Lab, Log, Options, Variables, run};
+    let lab = Lab::parse(file, &fs::read_to_string(file).unwrap(), &Variables::new()).unwrap();
+    let options = Options { output: Some(output.into()), ..Options::default() };
+    let host = crate::support::TestHost(Path::new(program));
+    let outcome = run(&lab, &options, &host, &mut Log::new(std::io::stdout())).unwrap();
+    println!("error {:?}", outcome.error);
+    exit(if outcome.succeeded() { 0 } else { 1 });
+}
