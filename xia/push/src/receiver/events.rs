@@ -8,6 +8,9 @@ use weft_runtime::{DiskError, DiskReply, DiskRequest, Level};
 
 use crate::object::{ObjectId, SenderKey, Sha256Digest};
 
+/// Time between two progress reports of one object.
+pub(super) const PROGRESS_EVERY: Duration = Duration::from_millis(250);
+
 /// What the world tells a receiver.
 #[derive(Debug)]
 pub enum ReceiverInput {

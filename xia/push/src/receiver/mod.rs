@@ -13,6 +13,7 @@ mod bitmap;
 mod blocks;
 mod config;
 mod events;
+mod piped;
 mod ranges;
 mod reception;
 mod resume;
@@ -28,6 +29,7 @@ use weft_runtime::{Component, DiskError, DiskReply, DiskRequest, Level};
 
 pub use self::config::{Destination, FullDisk, Limits, ReceiverConfig};
 pub use self::events::{DropReason, ReceiveReport, ReceiverInput, ReceiverOutput};
+use self::piped::{Ending, Piped};
 use self::reception::{Outcome, Reception};
 use self::world::{Job, Shared, World};
 use crate::object::{ObjectId, ObjectKind, SenderKey};
@@ -62,6 +64,8 @@ pub struct Receiver {
     ended: BTreeMap<Key, Instant>,
     /// The file name stems of unfinished objects on disk.
     unfinished: BTreeSet<String>,
+    /// The stream on standard output, if that is the destination.
+    piped: Option<Piped>,
     /// Whose slice was last.
     last_worked: u64,
     received: u64,
@@ -84,6 +88,7 @@ impl Receiver {
             next_serial: 1,
             ended: BTreeMap::new(),
             unfinished: BTreeSet::new(),
+            piped: None,
             last_worked: 0,
             received: 0,
             failed: 0,
@@ -100,7 +105,8 @@ impl Receiver {
     /// tests and monitoring.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.shared.backlog + self.objects.values().map(Reception::memory).sum::<usize>()
+        let objects: usize = self.objects.values().map(Reception::memory).sum();
+        self.shared.backlog + objects + self.piped.as_ref().map_or(0, Piped::memory)
     }
 
     fn start(&mut self, now: Instant, out: &mut Vec<ReceiverOutput>) {
@@ -109,7 +115,13 @@ impl Receiver {
         }
         self.stage = Stage::Preparing;
         let path = self.shared.directory.clone();
+        let to_stdout = self.shared.config.destination == Destination::Stdout;
         let mut world = World { now, shared: &mut self.shared, out };
+        if to_stdout {
+            self.piped = Some(Piped::new(&mut world));
+            self.stage = Stage::Running;
+            return;
+        }
         world.ask(0, 0, Job::Directory, DiskRequest::MakeDirectory { path: path.clone() });
         world.ask(0, 0, Job::Directory, DiskRequest::List { path });
     }
@@ -166,6 +178,10 @@ impl Receiver {
             Ok(datagram) => datagram,
             Err(_) => return world.drop(DropReason::Malformed),
         };
+        if let Some(piped) = &mut self.piped {
+            piped.on_datagram(&mut world, &datagram, from);
+            return self.end_piped(now, out);
+        }
         let (object, kind) = match &datagram {
             Datagram::Symbol(Symbol { object, kind, .. })
             | Datagram::Announce(Announce { object, kind, .. }) => (*object, *kind),
@@ -213,7 +229,7 @@ impl Receiver {
             }
             self.ended.remove(&key);
         }
-        if self.shared.is_full() {
+        if self.shared.is_blocked(now) {
             return Err(DropReason::DiskFull);
         }
         let limits = &self.shared.config.limits;
@@ -286,7 +302,7 @@ impl Receiver {
 
     /// Gives the turns of which there is only one at a time: decoding, and taking a name.
     fn schedule(&mut self, now: Instant, out: &mut Vec<ReceiverOutput>) {
-        let may_decode = self.shared.retry_at().is_none_or(|retry_at| retry_at <= now)
+        let may_decode = !self.shared.is_blocked(now)
             && self.shared.backlog < self.shared.config.limits.backlog_bytes;
         if self.shared.decoding.is_none() && may_decode {
             let mut waiting = self.objects.values_mut().filter(|object| object.wants_to_decode());
@@ -312,6 +328,12 @@ impl Receiver {
         match purpose.job {
             Job::Directory => self.on_directory(result, out),
             Job::Unattended => self.finish_if_done(out),
+            Job::OpenOutput | Job::WriteOutput => {
+                if let Some(piped) = &mut self.piped {
+                    piped.on_disk(&mut World { now, shared: &mut self.shared, out }, result);
+                }
+                self.end_piped(now, out);
+            }
             job if self.objects.contains_key(&purpose.serial) => {
                 self.with(now, purpose.serial, out, |reception, world| {
                     reception.on_disk(world, purpose.epoch, job, result);
@@ -326,7 +348,29 @@ impl Receiver {
         }
     }
 
+    /// The end of the stream on standard output is the end of the receiver.
+    fn end_piped(&mut self, now: Instant, out: &mut Vec<ReceiverOutput>) {
+        let Some(piped) = &mut self.piped else { return };
+        match piped.take_ending() {
+            None => return self.finish_if_done(out),
+            Some(Ending::Received(report)) => {
+                self.received += 1;
+                out.push(ReceiverOutput::Received(*report));
+            }
+            Some(Ending::Failed(text)) => {
+                self.failed += 1;
+                let (sender, object) = piped.stream().unzip();
+                out.push(ReceiverOutput::Failed { sender, object, name: piped.name(), text });
+            }
+        }
+        self.stop(now, out);
+    }
+
     fn tick(&mut self, now: Instant, out: &mut Vec<ReceiverOutput>) {
+        if let Some(piped) = &mut self.piped {
+            piped.tick(&mut World { now, shared: &mut self.shared, out });
+            return self.end_piped(now, out);
+        }
         let idle = self.shared.config.idle;
         let due: Vec<u64> = self
             .objects
@@ -342,6 +386,10 @@ impl Receiver {
 
     /// One slice for one object, the next in turn.
     fn work(&mut self, now: Instant, out: &mut Vec<ReceiverOutput>) {
+        if let Some(piped) = &mut self.piped {
+            piped.work(&mut World { now, shared: &mut self.shared, out });
+            return self.end_piped(now, out);
+        }
         let working =
             |(serial, reception): (&u64, &Reception)| reception.has_work().then_some(*serial);
         let next = self
@@ -415,10 +463,13 @@ impl Component for Receiver {
         let objects = self.objects.values().filter_map(|reception| reception.deadline(idle)).min();
         let waits = self.objects.values().any(Reception::wants_to_decode);
         let retry = self.shared.retry_at().filter(|_| waits);
-        [objects, retry].into_iter().flatten().min()
+        let piped = self.piped.as_ref().and_then(|piped| piped.deadline(&self.shared));
+        let running = self.stage == Stage::Running;
+        [objects, retry, piped.filter(|_| running)].into_iter().flatten().min()
     }
 
     fn has_background_work(&self) -> bool {
         self.objects.values().any(Reception::has_work)
+            || self.piped.as_ref().is_some_and(Piped::has_work)
     }
 }

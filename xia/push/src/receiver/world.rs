@@ -16,6 +16,50 @@ use crate::object::SenderKey;
 
 /// How long to wait before a full disk is tried again.
 const RETRY: Duration = Duration::from_secs(1);
+/// How long writes must have succeeded until a disk that was full counts as having room.
+const ROOM_AFTER: Duration = Duration::from_secs(10);
+
+/// A disk that was full, and perhaps still is.
+///
+/// A write that succeeds proves little: it may have gone to space that was taken before. So after a
+/// failure nothing is written for a while, then one symbol, then two, then four, …; and the operator
+/// is not told of room before nothing failed for some time.
+struct Full {
+    failed_at: Instant,
+    retry_at: Instant,
+    /// Symbols that may be written until one of the writes is confirmed, and how many were.
+    granted: u32,
+    used: u32,
+    /// Whether a write has succeeded since.
+    wrote: bool,
+}
+
+impl Full {
+    fn new(now: Instant) -> Self {
+        Self { failed_at: now, retry_at: now + RETRY, granted: 0, used: 0, wrote: false }
+    }
+
+    fn is_blocked(&self, now: Instant) -> bool {
+        self.granted == 0 && now < self.retry_at
+    }
+
+    /// Whether one more symbol may be written.
+    fn take(&mut self, now: Instant) -> bool {
+        if self.granted == 0 && now >= self.retry_at {
+            (self.granted, self.used) = (1, 0);
+        }
+        let may = self.used < self.granted;
+        self.used += u32::from(may);
+        may
+    }
+
+    fn on_write(&mut self) {
+        self.wrote = true;
+        if self.used >= self.granted {
+            (self.granted, self.used) = (self.granted.saturating_mul(2), 0);
+        }
+    }
+}
 
 /// What a disk request was for.
 #[derive(Debug)]
@@ -56,6 +100,9 @@ pub(super) enum Job {
     Look,
     Compare(FileId),
     Rename,
+    // Standard output.
+    OpenOutput,
+    WriteOutput,
     /// Nobody waits for the answer.
     Unattended,
 }
@@ -76,8 +123,7 @@ pub(super) struct Shared {
     pub(super) decoding: Option<u64>,
     /// The object that is being put in its place: one at a time, so that no two take one name.
     pub(super) placing: Option<u64>,
-    /// Since when the disk is full, and when it may be tried again.
-    full: Option<(Instant, Instant)>,
+    full: Option<Full>,
 }
 
 /// One call of the receiver: the time, what is shared, and where outputs go.
@@ -110,26 +156,23 @@ impl Shared {
         Some(purpose)
     }
 
-    /// Why nothing can be written now, if so. Lets one symbol a second through to a full disk.
+    /// Why no symbol can be written now, if so. A disk that was full is given few symbols at first.
     pub(super) fn write_hindrance(&mut self, now: Instant) -> Option<DropReason> {
         if self.backlog >= self.config.limits.backlog_bytes {
             return Some(DropReason::Backlog);
         }
-        let (_, retry_at) = self.full.as_mut()?;
-        if now < *retry_at {
-            return Some(DropReason::DiskFull);
-        }
-        *retry_at = now + RETRY;
-        None
+        let full = self.full.as_mut()?;
+        (!full.take(now)).then_some(DropReason::DiskFull)
     }
 
-    pub(super) fn is_full(&self) -> bool {
-        self.full.is_some()
+    /// Whether the disk is full and it is not yet time to try again.
+    pub(super) fn is_blocked(&self, now: Instant) -> bool {
+        self.full.as_ref().is_some_and(|full| full.is_blocked(now))
     }
 
     /// When a full disk may be tried again; `None` if it is not full.
     pub(super) fn retry_at(&self) -> Option<Instant> {
-        self.full.map(|(_, retry_at)| retry_at)
+        self.full.as_ref().map(|full| full.retry_at)
     }
 }
 
@@ -162,24 +205,20 @@ impl World<'_> {
         if error.kind != DiskErrorKind::Full {
             return true;
         }
-        if let Some((_, retry_at)) = &mut self.shared.full {
-            *retry_at = self.now + RETRY;
-        } else {
-            self.shared.full = Some((self.now, self.now + RETRY));
+        let is_news = self.shared.full.is_none();
+        self.shared.full = Some(Full::new(self.now));
+        if is_news && self.shared.config.on_full == FullDisk::Wait {
             let line = format!("the disk is full: {}; make room and reception goes on", error.text);
-            if self.shared.config.on_full == FullDisk::Wait {
-                self.report(Level::Error, line);
-            }
+            self.report(Level::Error, line);
         }
         self.shared.config.on_full == FullDisk::Fail
     }
 
-    /// A write succeeded; if the disk was full it is no longer.
+    /// A write succeeded.
     pub(super) fn on_write(&mut self) {
-        // Writes that were on their way when the disk filled up may still succeed; they say nothing.
-        if let Some((since, _)) = self.shared.full
-            && self.now >= since + RETRY
-        {
+        let Some(full) = &mut self.shared.full else { return };
+        full.on_write();
+        if full.wrote && self.now >= full.failed_at + ROOM_AFTER {
             self.shared.full = None;
             self.report(Level::Info, "there is room on the disk again: reception goes on".into());
         }

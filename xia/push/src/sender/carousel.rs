@@ -101,7 +101,10 @@ mod tests {
         Carousel::new(description, length, limit, 5, 7)
     }
 
-    fn all(mut carousel: Carousel) -> Vec<(u32, u64, Option<(u32, u32)>)> {
+    /// Round, offset of the block, and first id and number of repair symbols.
+    type Row = (u32, u64, Option<(u32, u32)>);
+
+    fn all(mut carousel: Carousel) -> Vec<Row> {
         std::iter::from_fn(|| carousel.next())
             .map(|visit| (visit.round, visit.block.offset, visit.repair))
             .collect()

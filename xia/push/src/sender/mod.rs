@@ -231,6 +231,18 @@ impl Sender {
         })
     }
 
+    /// The object being pushed; `None` until it is known.
+    #[must_use]
+    pub fn object(&self) -> Option<ObjectId> {
+        self.summary.object
+    }
+
+    /// The round it is in; zero is the source round.
+    #[must_use]
+    pub fn round(&self) -> u32 {
+        self.summary.rounds
+    }
+
     /// Bytes of file content held in memory now, for tests and monitoring.
     #[must_use]
     pub fn memory(&self) -> usize {
@@ -307,7 +319,7 @@ impl Sender {
         if let Stage::Hashing { pass, .. } = &mut self.stage
             && !pass.read(bytes)
         {
-            self.fail_changed(out);
+            self.fail(self.changed(), out);
         }
     }
 
@@ -405,18 +417,14 @@ impl Sender {
         end: bool,
         out: &mut Vec<SenderOutput>,
     ) {
-        match &mut self.stage {
-            Stage::Sending(Feed::File(feed)) => {
-                if feed.on_data(bytes).is_err() {
-                    self.fail_changed(out);
-                }
-            }
-            Stage::Sending(Feed::Stream(feed)) => {
-                if !feed.on_data(now, &bytes, end) {
-                    self.fail("the stream is longer than the 2^48 bytes of an object".into(), out);
-                }
-            }
-            _ => {}
+        let problem = match &mut self.stage {
+            Stage::Sending(Feed::File(feed)) => feed.on_data(bytes).err().map(|_| self.changed()),
+            Stage::Sending(Feed::Stream(feed)) => (!feed.on_data(now, &bytes, end))
+                .then(|| "the stream is longer than the 2^48 bytes of an object".to_owned()),
+            _ => None,
+        };
+        if let Some(text) = problem {
+            self.fail(text, out);
         }
     }
 
@@ -454,15 +462,20 @@ impl Sender {
 
     /// One slice of background work.
     fn work(&mut self, out: &mut Vec<SenderOutput>) {
-        match &mut self.stage {
-            Stage::Hashing { pass, .. } => pass.work(),
-            Stage::Sending(Feed::File(feed)) => {
-                if feed.work().is_err() {
-                    self.fail_changed(out);
-                }
+        let changed = match &mut self.stage {
+            Stage::Hashing { pass, .. } => {
+                pass.work();
+                false
             }
-            Stage::Sending(Feed::Stream(feed)) => feed.work(),
-            _ => {}
+            Stage::Sending(Feed::File(feed)) => feed.work().is_err(),
+            Stage::Sending(Feed::Stream(feed)) => {
+                feed.work();
+                false
+            }
+            _ => false,
+        };
+        if changed {
+            self.fail(self.changed(), out);
         }
     }
 
@@ -603,9 +616,8 @@ impl Sender {
         out.push(SenderOutput::Done(self.summary.clone()));
     }
 
-    fn fail_changed(&mut self, out: &mut Vec<SenderOutput>) {
-        let name = &self.summary.name;
-        self.fail(format!("{name} changed while it was being sent: push it again"), out);
+    fn changed(&self) -> String {
+        format!("{} changed while it was being sent: push it again", self.summary.name)
     }
 
     fn fail(&mut self, text: String, out: &mut Vec<SenderOutput>) {

@@ -1,6 +1,7 @@
 //! A disk in memory that carries requests out in order, may be full, and can be pulled out.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use weft_base::{FileId, Random, Token};
@@ -8,16 +9,90 @@ use weft_runtime::{DiskError, DiskErrorKind, DiskReply, DiskRequest, OpenMode};
 
 pub(super) type Answer = (Token, Result<DiskReply, DiskError>);
 
+const PAGE: usize = 4096;
+
+/// A file with holes.
+#[derive(Default)]
+pub(super) struct Sparse {
+    pages: BTreeMap<u64, Box<[u8; PAGE]>>,
+    len: u64,
+}
+
+impl Sparse {
+    pub(super) fn new(content: &[u8]) -> Self {
+        let mut file = Self::default();
+        file.write(0, content);
+        file
+    }
+
+    /// All of a file that is not huge.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        self.read(0, usize::try_from(self.len).unwrap())
+    }
+
+    /// Whether this is its content.
+    pub(super) fn is(&self, content: &[u8]) -> bool {
+        self.len == content.len() as u64 && self.bytes() == content
+    }
+
+    fn read(&self, offset: u64, len: usize) -> Vec<u8> {
+        let end = self.len.min(offset + len as u64);
+        let mut bytes = vec![0; end.saturating_sub(offset) as usize];
+        for_pages(offset, bytes.len(), |page, inside, outside| {
+            if let Some(page) = self.pages.get(&page) {
+                bytes[outside].copy_from_slice(&page[inside]);
+            }
+        });
+        bytes
+    }
+
+    fn write(&mut self, offset: u64, bytes: &[u8]) {
+        self.len = self.len.max(offset + bytes.len() as u64);
+        for_pages(offset, bytes.len(), |page, inside, outside| {
+            let page = self.pages.entry(page).or_insert_with(|| Box::new([0; PAGE]));
+            page[inside].copy_from_slice(&bytes[outside]);
+        });
+    }
+
+    fn set_len(&mut self, len: u64) {
+        self.pages.retain(|page, _| page * (PAGE as u64) < len);
+        let tail = (len % PAGE as u64) as usize;
+        if let Some(page) = self.pages.get_mut(&(len / PAGE as u64)) {
+            page[tail..].fill(0);
+        }
+        self.len = len;
+    }
+
+    /// How many pages a write would take that are not there.
+    fn growth(&self, offset: u64, len: usize) -> u64 {
+        let mut pages = 0;
+        for_pages(offset, len, |page, _, _| pages += u64::from(!self.pages.contains_key(&page)));
+        pages * PAGE as u64
+    }
+}
+
+/// Calls with each page of `offset..offset + len`: its number, the bytes in it, the bytes of the whole.
+fn for_pages(offset: u64, len: usize, mut call: impl FnMut(u64, Range<usize>, Range<usize>)) {
+    let mut done = 0;
+    while done < len {
+        let at = offset + done as u64;
+        let start = (at % PAGE as u64) as usize;
+        let count = (PAGE - start).min(len - done);
+        call(at / PAGE as u64, start..start + count, done..done + count);
+        done += count;
+    }
+}
+
 /// Files by path, and what is open.
 #[derive(Default)]
 pub(super) struct Disk {
-    pub(super) files: BTreeMap<PathBuf, Vec<u8>>,
-    open: BTreeMap<FileId, PathBuf>,
-    next_file: u32,
-    queue: VecDeque<(Token, DiskRequest)>,
+    pub(super) files: BTreeMap<PathBuf, Sparse>,
+    pub(super) open: BTreeMap<FileId, PathBuf>,
+    pub(super) next_file: u32,
+    pub(super) queue: VecDeque<(Token, DiskRequest)>,
     /// Bytes that fit on it.
     pub(super) capacity: Option<u64>,
-    /// What standard input still has to give; `None` in the list is a pause.
+    /// What standard input still has to give, and whether more may come.
     pub(super) stdin: VecDeque<Vec<u8>>,
     pub(super) stdin_open: bool,
     pub(super) stdout: Vec<u8>,
@@ -26,7 +101,7 @@ pub(super) struct Disk {
 impl Disk {
     pub(super) fn with_file(path: &str, content: &[u8]) -> Self {
         let mut disk = Self::default();
-        disk.files.insert(path.into(), content.to_vec());
+        disk.files.insert(path.into(), Sparse::new(content));
         disk
     }
 
@@ -77,7 +152,7 @@ impl Disk {
     }
 
     pub(super) fn used(&self) -> u64 {
-        self.files.values().map(|file| file.len() as u64).sum()
+        self.files.values().map(|file| file.pages.len() as u64 * PAGE as u64).sum()
     }
 
     fn carry_out(&mut self, request: DiskRequest) -> Result<DiskReply, DiskError> {
@@ -86,7 +161,7 @@ impl Disk {
             DiskRequest::Read { file, offset, len } => self.read(file, offset, len),
             DiskRequest::Write { file, offset, bytes } => self.write(file, offset, &bytes),
             DiskRequest::SetLen { file, len } => {
-                self.content(file)?.resize(len as usize, 0);
+                self.content(file)?.set_len(len);
                 Ok(DiskReply::Done)
             }
             DiskRequest::Sync { file } => self.content(file).map(|_| DiskReply::Done),
@@ -126,17 +201,17 @@ impl Disk {
                 self.files.entry(path.clone()).or_default();
             }
             OpenMode::Replace => {
-                self.files.insert(path.clone(), Vec::new());
+                self.files.insert(path.clone(), Sparse::default());
             }
         }
-        let len = (!is_stream).then(|| self.files[&path].len() as u64);
+        let len = (!is_stream).then(|| self.files[&path].len);
         let file = FileId(self.next_file);
         self.next_file += 1;
         self.open.insert(file, path);
         Ok(DiskReply::Opened { file, len })
     }
 
-    fn content(&mut self, file: FileId) -> Result<&mut Vec<u8>, DiskError> {
+    fn content(&mut self, file: FileId) -> Result<&mut Sparse, DiskError> {
         let path = self.open.get(&file).ok_or_else(|| error(DiskErrorKind::Other, "not open"))?;
         self.files.get_mut(path).ok_or_else(|| error(DiskErrorKind::NotFound, "removed"))
     }
@@ -150,10 +225,7 @@ impl Disk {
             let end = self.stdin.is_empty() && !self.stdin_open;
             return Ok(DiskReply::Data { bytes, end });
         }
-        let content = self.content(file)?;
-        let start = content.len().min(offset as usize);
-        let end = content.len().min(start + len);
-        let bytes = content[start..end].to_vec();
+        let bytes = self.content(file)?.read(offset, len);
         Ok(DiskReply::Data { end: bytes.len() < len, bytes })
     }
 
@@ -164,13 +236,11 @@ impl Disk {
         }
         let (used, capacity) = (self.used(), self.capacity);
         let content = self.content(file)?;
-        let end = offset as usize + bytes.len();
-        let growth = end.saturating_sub(content.len()) as u64;
-        if capacity.is_some_and(|capacity| used + growth > capacity) {
+        let growth = content.growth(offset, bytes.len());
+        if capacity.is_some_and(|capacity| growth > 0 && used + growth > capacity) {
             return Err(error(DiskErrorKind::Full, "no space left on the fake disk"));
         }
-        content.resize(content.len().max(end), 0);
-        content[offset as usize..end].copy_from_slice(bytes);
+        content.write(offset, bytes);
         Ok(DiskReply::Done)
     }
 }

@@ -1,8 +1,11 @@
 //! Whole pushes over a bad network, in virtual time.
 
 mod disk;
+mod failures;
 mod files;
+mod hostile;
 mod network;
+mod streams;
 
 use std::path::Path;
 
@@ -43,9 +46,23 @@ fn lossy(loss: u64) -> Link {
     Link { loss, ..Link::default() }
 }
 
+/// A sender of standard input in small blocks.
+fn stream_sender() -> SenderConfig {
+    SenderConfig { path: "-".into(), stream_percent: 60, ..small_sender(Limit::UntilStopped) }
+}
+
+/// Standard input with something in it.
+fn stdin(chunks: &[&[u8]], is_open: bool) -> Disk {
+    let stdin = chunks.iter().map(|chunk| chunk.to_vec()).collect();
+    Disk { stdin, stdin_open: is_open, ..Disk::default() }
+}
+
 /// The file a receiver should have, and nothing else beside it.
 fn assert_only_file(network: &Network, receiver: usize, path: &str, content: &[u8]) {
     let files = &network.receivers[receiver].disk.files;
-    assert!(files.get(Path::new(path)).is_some_and(|file| file == content), "{path} differs");
+    assert!(
+        files.get(Path::new(path)).is_some_and(|file| file.bytes() == content),
+        "{path} differs"
+    );
     assert_eq!(files.len(), 1, "left over: {:?}", files.keys());
 }

@@ -55,13 +55,15 @@ pub(super) struct Network {
     pub(super) senders: Vec<SendingHost>,
     pub(super) receivers: Vec<ReceivingHost>,
     sequence: u64,
+    recorded: Option<Vec<(Instant, usize)>>,
 }
 
 impl Network {
     pub(super) fn new(seed: u64) -> Self {
         let now = Instant::ZERO + Duration::from_secs(1000);
         let random = Random::from_seed(seed);
-        Self { now, random, senders: Vec::new(), receivers: Vec::new(), sequence: 0 }
+        let (senders, receivers) = (Vec::new(), Vec::new());
+        Self { now, random, senders, receivers, sequence: 0, recorded: None }
     }
 
     pub(super) fn add_sender(&mut self, key: &str, config: SenderConfig, disk: Disk) -> usize {
@@ -131,6 +133,9 @@ impl Network {
 
     fn transmit(&mut self, sender: usize, packet: &Packet) {
         let from = self.senders[sender].key;
+        if let Some(recorded) = &mut self.recorded {
+            recorded.push((self.now, packet.len()));
+        }
         for receiver in 0..self.receivers.len() {
             self.deliver(receiver, packet, from);
         }
@@ -260,6 +265,20 @@ impl Network {
             self.step();
         }
         self.now = end;
+    }
+
+    /// Runs for a time; when which sender sent how many bytes.
+    pub(super) fn record_sending(&mut self, span: Duration) -> Vec<(Instant, usize)> {
+        self.recorded = Some(Vec::new());
+        self.run_for(span);
+        self.recorded.take().unwrap_or_default()
+    }
+
+    /// Somebody writes to a sender's standard input.
+    pub(super) fn write_stdin(&mut self, sender: usize, bytes: &[u8]) {
+        let host = &mut self.senders[sender];
+        host.disk.stdin.push_back(bytes.to_vec());
+        host.disk_at = Some(self.now + DISK_TIME);
     }
 
     /// Runs until every receiver has received `count` objects.

@@ -24,7 +24,7 @@ use self::decoding::Decode;
 use self::finishing::Placing;
 use super::blocks::{Blocks, Partial, Phase, Standing};
 use super::config::Limits;
-use super::events::{DropReason, ReceiveReport, ReceiverOutput};
+use super::events::{DropReason, PROGRESS_EVERY, ReceiveReport, ReceiverOutput};
 use super::resume::Saved;
 use super::store::Store;
 use super::world::{Job, World};
@@ -34,8 +34,6 @@ use crate::wire::{Announce, Datagram, Symbol};
 
 /// Datagrams kept while an object's files are being opened.
 const MAX_WAITING: usize = 256;
-/// Time between two progress reports.
-const PROGRESS_EVERY: Duration = Duration::from_millis(250);
 /// How often content may fail to verify before an object is given up.
 const MAX_MISMATCHES: u32 = 3;
 
@@ -483,7 +481,7 @@ impl Reception {
             Job::SetLength | Job::Sync | Job::Look | Job::Compare(_) | Job::Rename => {
                 self.on_placing(world, job, result);
             }
-            Job::Directory | Job::Unattended => {}
+            Job::Directory | Job::OpenOutput | Job::WriteOutput | Job::Unattended => {}
         }
     }
 

@@ -40,7 +40,7 @@ impl Reception {
     }
 
     fn save(&mut self, world: &mut World<'_>) {
-        if self.saving || self.symbol_size.is_none() || world.shared.is_full() {
+        if self.saving || self.symbol_size.is_none() || world.shared.is_blocked(world.now) {
             return;
         }
         self.saving = true;
@@ -103,7 +103,7 @@ impl Reception {
                 self.flush(world);
                 let nothing = self.blocks.is_empty() && self.description.is_none();
                 self.stage = Stage::Parking;
-                if nothing || self.symbol_size.is_none() || world.shared.is_full() {
+                if nothing || self.symbol_size.is_none() || world.shared.is_blocked(world.now) {
                     self.discard_if_empty(world);
                     self.end(world, Outcome::Forgotten);
                 } else {
