@@ -24,21 +24,27 @@ impl Output {
     /// Makes `path` an empty directory with the input files of the lab in it. What an earlier lab
     /// has left there is removed; anything else is left alone, and is an error.
     pub(crate) fn make(path: &Path, plan: &Plan<'_>) -> Result<Self, LabError> {
+        let output = Self::make_empty(path)?;
+        for file in &plan.lab.files {
+            let name = file.name.value.as_str();
+            let to = output.0.join(name);
+            let result = match &file.content {
+                Content::Copy(from) => link(Path::new(&plan.expand(&from.value)), &to),
+                Content::Random(size) => make_random(&to, *size, plan.file_seed(name)),
+            };
+            result?;
+        }
+        Ok(output)
+    }
+
+    /// The same without the input files.
+    pub(crate) fn make_empty(path: &Path) -> Result<Self, LabError> {
         clear(path)?;
         let logs = path.join(LOGS);
         fs::create_dir_all(&logs).map_err(LabError::disk("make the directory", &logs))?;
         let mark = path.join(MARK);
         fs::write(&mark, "").map_err(LabError::disk("write", &mark))?;
-        let path = path.canonicalize().map_err(LabError::disk("find", path))?;
-        for file in &plan.lab.files {
-            let name = file.name.value.as_str();
-            let result = match &file.content {
-                Content::Copy(from) => link(Path::new(&plan.expand(&from.value)), &path.join(name)),
-                Content::Random(size) => make_random(&path.join(name), *size, plan.file_seed(name)),
-            };
-            result?;
-        }
-        Ok(Self(path))
+        Ok(Self(path.canonicalize().map_err(LabError::disk("find", path))?))
     }
 
     /// Its absolute path.

@@ -8,7 +8,7 @@ use crate::file::Lab;
 use crate::host::Host;
 use crate::outcome::{Observer, Outcome};
 use crate::plan::Plan;
-use crate::{LabError, netns};
+use crate::{LabError, netns, sim};
 
 /// In what a lab is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -35,6 +35,8 @@ pub struct Options {
     /// Where the commands work and leave their files; `None` for `lab-out/LAB`. A directory that an
     /// earlier lab has made is emptied.
     pub output: Option<PathBuf>,
+    /// Where to write a capture of all packets; `None` for none.
+    pub capture: Option<PathBuf>,
 }
 
 impl Options {
@@ -60,6 +62,6 @@ pub fn run(
     let scenario = plan.scenario(options.scenario.as_deref()).map_err(LabError::Usage)?;
     match options.engine {
         EngineKind::Netns => netns::run(&plan, scenario, options, observer),
-        EngineKind::Sim => Err(LabError::Usage("the simulator is not there yet".into())),
+        EngineKind::Sim => sim::run(&plan, scenario, options, observer),
     }
 }

@@ -17,7 +17,7 @@ use std::fmt::Write;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::LabError;
@@ -30,10 +30,10 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) const LONGEST_ANSWER: u64 = 64 << 20;
 
 /// One packet's visit to one node.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct Visit {
     /// On which node.
-    #[serde(skip)]
+    #[serde(skip_deserializing)]
     pub node: String,
     /// Which packet.
     pub packet: String,

@@ -27,6 +27,8 @@ pub(crate) struct EthernetPort {
     socket: OwnedFd,
     interface: Bound,
     info: PortInfo,
+    /// Takes frames for other hosts, too.
+    promiscuous: bool,
     statistics: PortStatistics,
 }
 
@@ -48,7 +50,12 @@ impl EthernetPort {
             .map_err(OpenError::system(spec, "bind"))?;
         let statistics = PortStatistics::default();
         let interface = Bound { name: name.clone(), index };
-        Ok(Self { socket, interface, info, statistics })
+        let promiscuous = options.promiscuous;
+        if promiscuous {
+            packet_socket::take_all(socket.as_fd(), index)
+                .map_err(OpenError::system(spec, "setsockopt"))?;
+        }
+        Ok(Self { socket, interface, info, promiscuous, statistics })
     }
 }
 
@@ -93,7 +100,9 @@ fn look_up(socket: &OwnedFd, spec: &PortSpec, name: &str) -> Result<(i32, PortIn
 }
 
 fn configure(socket: &OwnedFd, options: &Options) -> io::Result<()> {
-    packet_socket::ignore_outgoing(socket.as_fd())?;
+    if !options.outgoing {
+        packet_socket::ignore_outgoing(socket.as_fd())?;
+    }
     if options.qdisc_bypass {
         packet_socket::bypass_qdisc(socket.as_fd())?;
     }
@@ -119,10 +128,10 @@ impl Port for EthernetPort {
     }
 
     fn receive(&mut self, batch: &mut Vec<Packet>, max: usize) -> Result<(), Lost> {
-        let Self { socket, statistics, .. } = self;
+        let Self { socket, statistics, promiscuous, .. } = self;
         let result = mmsg::receive(socket.as_fd(), max, |mut received| {
             let Source::Link { mac, kind } = received.source else { return };
-            if kind == libc::PACKET_OTHERHOST {
+            if kind == libc::PACKET_OTHERHOST && !*promiscuous {
                 return statistics.drops.add(PortDrop::OtherHost, 1);
             }
             if received.truncated {

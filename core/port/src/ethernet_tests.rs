@@ -238,3 +238,27 @@ fn without_privileges_the_error_names_the_capability_and_the_doctor() {
     let error = error.join().unwrap();
     assert!(error.contains("CAP_NET_RAW") && error.contains("weft doctor"), "{error}");
 }
+
+#[test]
+fn promiscuous_ports_take_all_and_outgoing_ones_what_leaves_too() {
+    if !privileged("promiscuous_ports_take_all_and_outgoing_ones_what_leaves_too") {
+        return;
+    }
+    const ALL: u16 = libc::ETH_P_ALL as u16;
+    let cable = Cable::new();
+    let (mut a, mut b) = cable.ports(XIP);
+    let bridge = Options { promiscuous: true, ..Options::default() };
+    let mut bridge = open(&cable.right, "east", ALL, &bridge).unwrap();
+    let capture = Options { promiscuous: true, outgoing: true, ..Options::default() };
+    let mut capture = open(&cable.right, "east", ALL, &capture).unwrap();
+    let foreign = [0x02, 0, 0, 0, 0, 0x77];
+    send_all([frame(foreign, a.info.mac, XIP, b"for another")], &mut a);
+    send_all([between(&b, &a, b"leaving")], &mut b);
+    assert_eq!(&receive_some(&mut bridge, 1)[0].bytes()[14..], b"for another");
+    let seen = receive_some(&mut capture, 2);
+    assert_eq!(&seen[0].bytes()[14..], b"for another");
+    assert_eq!(&seen[1].bytes()[14..], b"leaving");
+    let mut more = Vec::new();
+    bridge.receive(&mut more, 64).unwrap();
+    assert!(more.is_empty(), "what this host sends does not come back");
+}

@@ -47,11 +47,15 @@ pub struct Options {
     /// Send past the queueing discipline of Ethernet interfaces. Faster, but rate limits and other
     /// kernel shaping do not see these packets.
     pub qdisc_bypass: bool,
+    /// Ethernet ports take frames that are addressed to other hosts, too, as a bridge does.
+    pub promiscuous: bool,
+    /// Ethernet ports take what this host sends on the interface, too, as a capture does.
+    pub outgoing: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { receive_buffer: 4 << 20, qdisc_bypass: false }
+        Self { receive_buffer: 4 << 20, qdisc_bypass: false, promiscuous: false, outgoing: false }
     }
 }
 

@@ -17,7 +17,7 @@ use weft_config::{Block, Document, Errors, Located, Name, gather};
 pub(crate) use command::CommandLine;
 pub use input::Variables;
 pub(crate) use input::{Alias, Content, InputFile};
-pub(crate) use link::{Link, Properties, Route};
+pub(crate) use link::{End, Link, Properties, Route};
 pub(crate) use names::Meaning;
 pub(crate) use node::{Node, NodeKind};
 pub(crate) use steps::{Action, Scenario, Step};

@@ -19,11 +19,6 @@ enum Part {
 }
 
 impl Template {
-    /// A word without names.
-    pub(crate) fn fixed(text: impl Into<String>) -> Self {
-        Self(vec![Part::Text(text.into())])
-    }
-
     /// Cuts `text`, which stands at the place of `word`, into its parts.
     pub(crate) fn parse(text: &str, word: &Located<String>, names: &Names) -> Result<Self, Error> {
         let mut parts = Vec::new();

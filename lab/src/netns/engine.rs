@@ -10,13 +10,17 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use weft_runtime::BILLION;
 
-use super::links;
+use super::links::{self, Kind};
+use super::manage;
+use super::namespace::Namespace;
 use super::network::Network;
 use super::process::{Running, Start};
 use super::watch::Watch;
 use crate::LabError;
+use crate::capture::Capture;
 use crate::engine::{Ended, Engine, Waited};
 use crate::file::NodeKind;
+use crate::joiner::config::Config;
 use crate::outcome::ProcessOutcome;
 use crate::output::{self, LOGS, Output};
 use crate::plan::{PROGRAM, Plan};
@@ -24,6 +28,12 @@ use crate::trace::LONGEST_ANSWER;
 
 /// By this variable commands find the stack of their node.
 pub(crate) const RUN_DIR_VARIABLE: &str = "WEFT_RUN_DIR";
+
+/// The process that joins user-space links. No name in a file has a point.
+const JOINER: &str = "lab.links";
+/// Where it finds what to do, in the lab's directory.
+const LINKS_DIRECTORY: &str = ".links";
+const JOINER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A lab in network namespaces, with its processes.
 pub(crate) struct Netns<'p> {
@@ -36,6 +46,9 @@ pub(crate) struct Netns<'p> {
     /// The present loss of links, apart from cuts.
     loss: BTreeMap<usize, u32>,
     cut: BTreeMap<usize, bool>,
+    capture: Option<Capture>,
+    /// What the process works by that joins user-space links, and the file that tells it so.
+    joined: Option<(Config, PathBuf)>,
     /// Last, so that no signal disturbs the end.
     watch: Watch,
 }
@@ -62,13 +75,69 @@ impl<'p> Netns<'p> {
             begin: Instant::now(),
             loss: loss.collect(),
             cut: BTreeMap::new(),
+            capture: None,
+            joined: None,
             network,
+        }
+    }
+
+    /// Begins to write all packets into a file.
+    pub(crate) fn start_capture(&mut self, path: &Path) -> Result<(), LabError> {
+        let targets = manage::targets(self.network.state(), &[])?;
+        self.capture = Some(Capture::start(path, &targets)?);
+        Ok(())
+    }
+
+    /// Ends the capture, if there is one.
+    pub(crate) fn finish_capture(&mut self) -> Result<(), LabError> {
+        self.capture.take().map_or(Ok(()), |capture| capture.finish().map(drop))
+    }
+
+    /// Starts the process that joins user-space links, if there are any.
+    pub(crate) fn join_links(&mut self) -> Result<(), LabError> {
+        let links: Vec<_> = self.network.user_space_links().collect();
+        if links.is_empty() {
+            return Ok(());
+        }
+        let directory = self.network.directory().path().join(LINKS_DIRECTORY);
+        fs::create_dir_all(&directory).map_err(LabError::disk("make the directory", &directory))?;
+        let path = directory.join("links.json");
+        let joined = |link: &usize| links::joined(self.plan, *link);
+        let config = Config { generation: 0, links: links.iter().map(joined).collect() };
+        config.write(&path)?;
+        let mut words = vec![self.plan.host.program().into()];
+        words.extend(self.plan.host.link_arguments());
+        words.push(path.clone().into());
+        let namespace = self.network.link_namespace();
+        self.spawn(JOINER, "", &namespace, words)?;
+        self.expect_joined(&config)?;
+        self.joined = Some((config, path));
+        Ok(())
+    }
+
+    /// Waits until the joining process works by this configuration.
+    fn expect_joined(&mut self, config: &Config) -> Result<(), LabError> {
+        match self.wait_output(JOINER, &config.report(), JOINER_TIMEOUT)? {
+            Waited::Found => Ok(()),
+            Waited::Ended(ended) => Err(LabError::System {
+                action: "join the user-space links".to_owned(),
+                reason: format!("their process {ended}: {}", self.last_words(JOINER)),
+            }),
+            Waited::TimedOut => Err(LabError::System {
+                action: "join the user-space links".to_owned(),
+                reason: "their process does not answer".to_owned(),
+            }),
         }
     }
 
     /// Lets time begin anew.
     pub(crate) fn begin(&mut self) {
         self.begin = Instant::now();
+    }
+
+    /// The name by which others find the lab.
+    pub(crate) fn name(&self) -> String {
+        self.network.state().full_name()
     }
 
     /// Where files and logs are.
@@ -123,19 +192,34 @@ impl<'p> Netns<'p> {
         words
     }
 
-    fn spawn(&mut self, process: &str, node: usize, words: Vec<OsString>) -> Result<(), LabError> {
-        let name = self.plan.node_name(node);
+    fn spawn_on(
+        &mut self,
+        process: &str,
+        node: usize,
+        words: Vec<OsString>,
+    ) -> Result<(), LabError> {
+        let namespace = self.network.namespace(node).clone();
+        self.spawn(process, self.plan.node_name(node), &namespace, words)
+    }
+
+    fn spawn(
+        &mut self,
+        process: &str,
+        node: &str,
+        namespace: &Namespace,
+        words: Vec<OsString>,
+    ) -> Result<(), LabError> {
         let start = Start {
-            namespace: self.network.namespace(node),
+            namespace,
             words,
             directory: self.output.path(),
-            environment: vec![(RUN_DIR_VARIABLE, self.network.directory().node(name).into())],
+            environment: vec![(RUN_DIR_VARIABLE, self.network.directory().node(node).into())],
             log: self.output.log(process),
         };
         let running = Running::start(start)?;
         let pid = running.id();
-        self.processes.insert(process.to_owned(), Started { node: name.to_owned(), running });
-        self.network.note_process(process, name, pid)
+        self.processes.insert(process.to_owned(), Started { node: node.to_owned(), running });
+        self.network.note_process(process, node, pid)
     }
 
     /// Writes the configuration of a weft node and what else it needs; its command.
@@ -157,7 +241,22 @@ impl<'p> Netns<'p> {
         let cut = self.cut.get(&link).copied().unwrap_or_default();
         let loss = self.loss.get(&link).copied().unwrap_or_default();
         let loss = if cut { BILLION } else { loss };
-        links::set_loss(self.plan, link, loss, self.network.ends(link))
+        match self.network.link_kind(link) {
+            Kind::Kernel => links::set_loss(self.plan, link, loss, self.network.ends(link)),
+            Kind::UserSpace => self.set_joined_loss(link, loss),
+        }
+    }
+
+    fn set_joined_loss(&mut self, link: usize, loss: u32) -> Result<(), LabError> {
+        let place = self.network.user_space_links().position(|other| other == link);
+        let (Some(place), Some((mut config, path))) = (place, self.joined.take()) else {
+            return Ok(());
+        };
+        config.links[place].loss = loss;
+        config.generation += 1;
+        let result = config.write(&path).and_then(|()| self.expect_joined(&config));
+        self.joined = Some((config, path));
+        result
     }
 }
 
@@ -168,7 +267,7 @@ impl Engine for Netns<'_> {
 
     fn start(&mut self, process: &str, node: usize, words: &[String]) -> Result<(), LabError> {
         self.watch.check()?;
-        self.spawn(process, node, self.resolve(words))
+        self.spawn_on(process, node, self.resolve(words))
     }
 
     fn start_node(&mut self, node: usize) -> Result<(), LabError> {
@@ -180,7 +279,7 @@ impl Engine for Netns<'_> {
             NodeKind::Command { run, .. } => self.resolve(&self.plan.words(run)),
             NodeKind::Linux => return Ok(()),
         };
-        self.spawn(self.plan.node_name(node), node, words)
+        self.spawn_on(self.plan.node_name(node), node, words)
     }
 
     fn wait_output(

@@ -16,6 +16,7 @@ use super::ip::{Batch, tc};
 use super::namespace::Namespace;
 use crate::LabError;
 use crate::file::{Action, Properties, Scenario};
+use crate::joiner::config::JoinedLink;
 use crate::plan::Plan;
 
 /// How much a token bucket may send at once, as time at its rate; and at least this many bytes.
@@ -93,6 +94,12 @@ pub(crate) fn far_end(link: usize, side: usize) -> String {
 /// What the randomness of the way out of an end of a link follows from.
 pub(crate) fn direction(plan: &Plan<'_>, link: usize, side: usize) -> Random {
     Random::from_seed(plan.lab.seed).fork("link").fork(&plan.end_name(link, side))
+}
+
+/// What the process that joins user-space links has to know of one.
+pub(crate) fn joined(plan: &Plan<'_>, link: usize) -> JoinedLink {
+    let end = |side| (far_end(link, side), direction(plan, link, side).number());
+    JoinedLink::new([end(0), end(1)], &plan.lab.links[link].properties.model)
 }
 
 /// Adds the commands that make the interfaces of a link.

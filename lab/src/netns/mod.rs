@@ -5,6 +5,7 @@
 mod engine;
 mod ip;
 mod links;
+mod manage;
 mod namespace;
 mod network;
 mod process;
@@ -25,7 +26,10 @@ use crate::run::Options;
 use crate::scenario;
 use engine::Netns;
 use network::Network;
-use watch::Watch;
+
+pub use manage::{LabStatus, NodeStatus, ProcessStatus};
+pub(crate) use manage::{Target, ask_nodes, capture_targets, down, exec, status};
+pub(crate) use watch::{Watch, wait_readable};
 
 /// Builds the lab, starts its nodes, runs the scenario and takes the lab down.
 pub(crate) fn run(
@@ -38,6 +42,7 @@ pub(crate) fn run(
     engine.begin();
     let (steps, result) = scenario::run(plan, scenario, &mut engine, observer);
     let time = engine.now();
+    let result = result.and(engine.finish_capture());
     let processes = engine.outcomes();
     let output = engine.output().to_owned();
     observer.see(time, Progress::TakingDown);
@@ -54,6 +59,17 @@ pub(crate) fn run(
         trace_hash: None,
         output,
     })
+}
+
+/// Builds the lab, starts its nodes, and leaves it there. Returns the name by which it is found.
+pub(crate) fn up(
+    plan: &Plan<'_>,
+    options: &Options,
+    observer: &mut dyn Observer,
+) -> Result<String, LabError> {
+    let engine = build(plan, None, options, observer)?;
+    let name = engine.name();
+    engine.stay().map(|()| name)
 }
 
 /// Builds the lab and starts its nodes.
@@ -76,6 +92,10 @@ fn build<'p>(
     let network = network?;
     let name = network.state().full_name();
     let mut engine = Netns::new(plan, network, output, watch);
+    if let Some(path) = &options.capture {
+        engine.start_capture(path)?;
+    }
+    engine.join_links()?;
     scenario::start_nodes(plan, &mut engine)?;
     observer.see(Duration::ZERO, Progress::Up { name: &name });
     Ok(engine)

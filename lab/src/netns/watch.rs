@@ -25,7 +25,7 @@ const SIGNALS: [(i32, &str); 3] = [(SIGINT, "SIGINT"), (SIGTERM, "SIGTERM"), (SI
 pub(crate) struct Watch {
     signals: Vec<Signal>,
     /// Readable when a file in the directory was written to.
-    files: OwnedFd,
+    files: Option<OwnedFd>,
 }
 
 struct Signal {
@@ -37,14 +37,21 @@ struct Signal {
 impl Watch {
     /// Watches for signals and for writes to files in `directory`.
     pub(crate) fn new(directory: &Path) -> Result<Self, LabError> {
-        let make = || -> io::Result<Self> {
+        let files = || -> io::Result<OwnedFd> {
             let files =
                 inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
             inotify::add_watch(&files, directory, inotify::WatchFlags::MODIFY)?;
-            let signals = SIGNALS.iter().map(|(number, name)| Signal::watch(*number, name));
-            Ok(Self { signals: signals.collect::<io::Result<_>>()?, files })
+            Ok(files)
         };
-        make().map_err(LabError::disk("watch", directory))
+        let files = files().map_err(LabError::disk("watch", directory))?;
+        Ok(Self { files: Some(files), ..Self::signals()? })
+    }
+
+    /// Watches for signals alone.
+    pub(crate) fn signals() -> Result<Self, LabError> {
+        let signals = SIGNALS.iter().map(|(number, name)| Signal::watch(*number, name));
+        let signals = signals.collect::<io::Result<_>>();
+        Ok(Self { signals: signals.map_err(LabError::system("watch for signals"))?, files: None })
     }
 
     /// Fails if the user has ended the lab.
@@ -66,7 +73,7 @@ impl Watch {
     ) -> Result<(), LabError> {
         self.check()?;
         let signals = self.signals.iter().map(|signal| signal.receiver.as_fd());
-        let all = signals.chain([self.files.as_fd()]).chain(others.iter().copied());
+        let all = signals.chain(self.files.as_ref().map(AsFd::as_fd)).chain(others.iter().copied());
         wait_readable(all, until).map_err(LabError::system("wait for events"))?;
         self.drain();
         self.check()
@@ -74,8 +81,9 @@ impl Watch {
 
     /// Takes the events of the files, so that only new ones wake the next time.
     fn drain(&self) {
+        let Some(files) = &self.files else { return };
         let mut buffer = [MaybeUninit::uninit(); 4096];
-        let mut reader = inotify::Reader::new(&self.files, &mut buffer);
+        let mut reader = inotify::Reader::new(files, &mut buffer);
         while reader.next().is_ok() {}
     }
 }

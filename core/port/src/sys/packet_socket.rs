@@ -54,6 +54,28 @@ pub(crate) fn ignore_outgoing(socket: BorrowedFd<'_>) -> io::Result<()> {
     set(socket, libc::PACKET_IGNORE_OUTGOING, 1)
 }
 
+/// Lets the interface with `index` hand up frames for other hosts as long as the socket is open.
+pub(crate) fn take_all(socket: BorrowedFd<'_>, index: i32) -> io::Result<()> {
+    let request = libc::packet_mreq {
+        mr_ifindex: index,
+        mr_type: libc::PACKET_MR_PROMISC as u16,
+        mr_alen: 0,
+        mr_address: [0; 8],
+    };
+    let len = size_of::<libc::packet_mreq>() as libc::socklen_t;
+    // SAFETY: the kernel reads `len` bytes of the request.
+    super::check(unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_ADD_MEMBERSHIP,
+            (&raw const request).cast(),
+            len,
+        )
+    })?;
+    Ok(())
+}
+
 /// Sends past the kernel's queueing discipline: faster, but nothing is shaped any more.
 pub(crate) fn bypass_qdisc(socket: BorrowedFd<'_>) -> io::Result<()> {
     set(socket, libc::PACKET_QDISC_BYPASS, 1)

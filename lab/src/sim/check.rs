@@ -1,0 +1,38 @@
+//! What the simulator cannot do, told before anything is built.
+
+use weft_config::{Errors, gather};
+
+use crate::file::{Action, CommandLine, NodeKind, Scenario};
+use crate::plan::{PROGRAM, Plan};
+
+/// Checks that nodes and commands are the host program's own.
+pub(super) fn check(plan: &Plan<'_>, scenario: &Scenario) -> Result<(), Errors> {
+    let nodes = plan.lab.nodes.iter().map(|node| match &node.kind {
+        NodeKind::Weft(_) | NodeKind::Linux => Ok(()),
+        NodeKind::Command { .. } => Err(node
+            .name
+            .error(format!(
+                "node `{}` runs a program of its own, which the simulator cannot run: use the \
+                 engine netns, or make it a `weft` or `linux` node",
+                node.name.value
+            ))
+            .into()),
+    });
+    let steps = scenario.steps.iter().map(|step| match &step.action {
+        Action::Run { command, .. } | Action::Exec { command, .. } => check_command(plan, command),
+        _ => Ok(()),
+    });
+    gather(nodes.chain(steps)).map(drop)
+}
+
+fn check_command(plan: &Plan<'_>, command: &CommandLine) -> Result<(), Errors> {
+    let words = plan.words(command);
+    let program = words.first().map_or("", String::as_str);
+    if program == PROGRAM {
+        return Ok(());
+    }
+    let sentence = format!(
+        "the simulator runs only `{PROGRAM}` commands, not `{program}`: use the engine netns"
+    );
+    Err(command.text.error(sentence).into())
+}
