@@ -4,6 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
+use crate::bench::BenchArgs;
+use crate::doctor::DoctorArgs;
+use crate::demo::DemoArgs;
+use crate::lab::LabCommand;
 use crate::xia::XiaCommand;
 
 /// One router and host stack for several Internet architectures.
@@ -19,6 +23,19 @@ pub(crate) enum Command {
     /// Run a node in the foreground
     #[command(after_help = "Examples:\n  weft run node.conf\n  weft run --check node.conf")]
     Run(RunArgs),
+    /// Measure weft beside a peer
+    #[command(after_help = "Examples:\n  weft bench --list\n  \
+        weft bench xip-engine --quick --json result.json --plot result.svg")]
+    Bench(BenchArgs),
+    /// Say what this machine can and cannot do for weft, and how to mend it
+    #[command(after_help = "Examples:\n  weft doctor\n  weft doctor --json")]
+    Doctor(DoctorArgs),
+    /// Push a file to four receivers across IP-only networks, in a lab on this machine
+    #[command(after_help = "Examples:\n  weft demo\n  weft demo --file film.mp4\n  weft demo --sim")]
+    Demo(DemoArgs),
+    /// Networks of nodes on this machine or in the simulator
+    #[command(subcommand)]
+    Lab(LabCommand),
     /// Commands of XIA: addresses, keys, applications, live changes
     #[command(subcommand)]
     Xia(XiaCommand),
@@ -31,6 +48,9 @@ pub(crate) struct RunArgs {
     /// The node's run directory [default: /run/weft/NAME, or $XDG_RUNTIME_DIR/weft/NAME]
     #[arg(long, env = "WEFT_RUN_DIR")]
     pub(crate) run_dir: Option<PathBuf>,
+    /// The key whose hash is the node's HID, unless the node file names one
+    #[arg(long, value_name = "KEY")]
+    pub(crate) identity: Option<PathBuf>,
     /// Check the node file and do nothing
     #[arg(long)]
     pub(crate) check: bool,

@@ -5,6 +5,10 @@
 //! commands, one each. Everything else is in the crates below.
 
 mod args;
+mod demo;
+mod doctor;
+mod lab;
+mod bench;
 mod node;
 mod output;
 mod registry;
@@ -27,8 +31,12 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => error.exit(),
     };
     let done = match args.command {
+        Command::Bench(args) => bench::run(&args),
+        Command::Doctor(doctor) => doctor::run(&doctor),
         Command::Run(run) => node::run(&run),
-        Command::Xia(command) => xia::run(command),
+        Command::Demo(args) => demo::run(&args),
+        Command::Lab(command) => lab::run(&command),
+        Command::Xia(command) => xia::run(&command),
     };
     match done {
         Ok(status) => ExitCode::from(status),

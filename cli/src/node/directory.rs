@@ -6,13 +6,19 @@ use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
+use rustix::net::sockopt::socket_peercred;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+use rustix::process::Pid;
+
 use crate::args::NodeArgs;
 
 /// The socket for XIA applications in a node's run directory.
-pub(super) const XIA_SOCKET: &str = "xia.sock";
+pub(crate) const XIA_SOCKET: &str = "xia.sock";
 
 /// The folder that holds the run directories of this user's nodes.
-fn base() -> PathBuf {
+pub(crate) fn base() -> PathBuf {
     if rustix::process::geteuid().is_root() {
         return PathBuf::from("/run/weft");
     }
@@ -27,14 +33,52 @@ pub(super) fn of_node(name: &str) -> PathBuf {
     base().join(name)
 }
 
-/// Makes a run directory, if it is not there.
-pub(super) fn create(directory: &Path) -> Result<(), String> {
+/// Makes a run directory, if it is not there, for a node called `name`.
+///
+/// # Errors
+/// It cannot be made or written, or a node runs in it.
+pub(super) fn claim(directory: &Path, name: &str) -> Result<(), String> {
+    let shown = directory.display();
     fs::DirBuilder::new().recursive(true).mode(0o755).create(directory).map_err(|error| {
+        format!("cannot make the run directory {shown}: {error}; choose another with --run-dir")
+    })?;
+    access(directory, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| {
+        format!("cannot write to the run directory {shown}: {errno}; choose another with --run-dir")
+    })?;
+    if let Some(holder) = holder(&directory.join(XIA_SOCKET)) {
+        return Err(in_use(directory, name, holder));
+    }
+    Ok(())
+}
+
+/// The sentence for a run directory in which a node runs, of which the process is known or not.
+fn in_use(directory: &Path, name: &str, holder: Option<Pid>) -> String {
+    let shown = directory.display();
+    let process = holder.map_or(String::new(), |pid| format!(" (process {pid})"));
+    if directory == of_node(name) {
         format!(
-            "cannot make the run directory {}: {error}; choose another with --run-dir",
-            directory.display()
+            "a node called {name} runs already{process}: end it, or give this one another name in \
+             its node file or another run directory than {shown} with --run-dir"
         )
-    })
+    } else {
+        format!(
+            "another node runs in {shown} already{process}: end it, or choose another run \
+             directory with --run-dir"
+        )
+    }
+}
+
+/// Who listens at a node's socket: nobody, or somebody whose process may be known.
+fn holder(socket: &Path) -> Option<Option<Pid>> {
+    let address = SocketAddrUnix::new(socket).ok()?;
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let probe = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).ok()?;
+    match connect(&probe, &address) {
+        Ok(()) => Some(socket_peercred(&probe).ok().map(|peer| peer.pid)),
+        // It listens, and has no room for another connection now.
+        Err(Errno::AGAIN) => Some(None),
+        Err(_) => None,
+    }
 }
 
 /// The socket of the node that a command is for.
@@ -81,11 +125,17 @@ fn running_below(base: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(running)
 }
 
+/// The names of this user's running nodes, sorted.
+pub(crate) fn running() -> Result<Vec<String>, String> {
+    let name = |directory: PathBuf| Some(directory.file_name()?.to_string_lossy().into_owned());
+    Ok(running_below(&base())?.into_iter().filter_map(name).collect())
+}
+
 /// Whether somebody listens at a socket. A stream connection to a packet socket is refused with
 /// another error than a connection to nobody.
 fn is_live(socket: &Path) -> bool {
     match UnixStream::connect(socket) {
         Ok(_) => true,
-        Err(error) => error.raw_os_error() == Some(rustix::io::Errno::PROTOTYPE.raw_os_error()),
+        Err(error) => error.raw_os_error() == Some(Errno::PROTOTYPE.raw_os_error()),
     }
 }

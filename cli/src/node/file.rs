@@ -15,6 +15,7 @@ use std::path::Path;
 
 use weft_base::{Instant, Random};
 use weft_config::{Document, Errors, Located, Name};
+use weft_keys::KeyHash;
 use weft_keys::file::load_private;
 use weft_xip::forward::Limits;
 use weft_xip::node::{Node, Scope, Settings, config};
@@ -38,13 +39,13 @@ impl From<Errors> for NodeFileError {
 }
 
 /// A node file whose syntax is right.
-pub(super) struct NodeFile {
+pub(crate) struct NodeFile {
     document: Document,
     pub(super) name: String,
 }
 
 /// Reads the text of a node file.
-pub(super) fn parse(source: &str, text: &str) -> Result<NodeFile, NodeFileError> {
+pub(crate) fn parse(source: &str, text: &str) -> Result<NodeFile, NodeFileError> {
     let document = Document::parse(source, text)?;
     let mut block = document.versioned(VERSION).map_err(Errors::from)?;
     let name: Name = block.required("node").map_err(Errors::from)?;
@@ -55,7 +56,14 @@ pub(super) fn parse(source: &str, text: &str) -> Result<NodeFile, NodeFileError>
 
 impl NodeFile {
     /// The node that the file describes, with its sockets in `directory`.
-    pub(super) fn node(&self, directory: &Path, random: Random) -> Result<Node, NodeFileError> {
+    ///
+    /// `identity` is the key hash to use unless the file names a key.
+    pub(crate) fn node(
+        &self,
+        directory: &Path,
+        identity: Option<KeyHash>,
+        random: Random,
+    ) -> Result<Node, NodeFileError> {
         let settings = Settings {
             name: self.name.clone(),
             socket: directory.join(XIA_SOCKET),
@@ -67,13 +75,17 @@ impl NodeFile {
         Ok(self.document.read(VERSION, |block| {
             block.required::<Name>("node")?;
             block.required_one("xia")?.read_block(|block| {
-                let identity = block.leaf::<Located<String>>("identity")?;
+                let key = block.leaf::<Located<String>>("identity")?;
                 let mut node = config::read_node(block, settings, &principals(), random)?;
-                if let Some(path) = identity {
-                    let hash = load_identity(Path::new(&path.value))
-                        .map_err(|sentence| path.location.error(sentence))?;
-                    set_identity(&mut node, hash)
-                        .map_err(|sentence| path.location.error(sentence))?;
+                match (key, identity) {
+                    (Some(path), _) => {
+                        load_identity(Path::new(&path.value))
+                            .and_then(|hash| set_identity(&mut node, hash))
+                            .map_err(|sentence| path.location.error(sentence))?;
+                    }
+                    // Without the principal hid there is nothing that an identity could be for.
+                    (None, Some(hash)) => drop(set_identity(&mut node, hash)),
+                    (None, None) => {}
                 }
                 Ok(node)
             })
@@ -91,17 +103,17 @@ pub fn read_node_file(
     directory: &Path,
     random: Random,
 ) -> Result<Node, NodeFileError> {
-    parse(source, text)?.node(directory, random)
+    parse(source, text)?.node(directory, None, random)
 }
 
-fn load_identity(path: &Path) -> Result<[u8; 20], String> {
+pub(super) fn load_identity(path: &Path) -> Result<KeyHash, String> {
     let key = load_private(path).map_err(|error| error.to_string())?;
-    Ok(*key.public_key().hash().as_bytes())
+    Ok(key.public_key().hash())
 }
 
 /// Makes the key hash a local HID of the node.
-fn set_identity(node: &mut Node, hash: [u8; 20]) -> Result<(), String> {
-    let xid = Xid::new(XidType::HID, hash).to_string();
+fn set_identity(node: &mut Node, hash: KeyHash) -> Result<(), String> {
+    let xid = Xid::new(XidType::HID, *hash.as_bytes()).to_string();
     let mut out = Vec::new();
     node.change_principal(Instant::ZERO, "hid", &["local", &xid], false, &mut out)
         .map_err(|error| format!("the identity needs the principal hid: {error}"))

@@ -1,13 +1,15 @@
 //! Nodes: their files, where they run, and `weft run`.
 
 mod directory;
-mod file;
+pub(crate) mod file;
+mod privileges;
 
 use weft_base::Random;
 use weft_runtime::{Level, real};
 
-pub(crate) use directory::find_socket;
+pub(crate) use directory::{XIA_SOCKET, base as base_directory, find_socket, running as running_nodes};
 pub use file::{NodeFileError, read_node_file};
+pub(crate) use privileges::open_packet_socket;
 
 use crate::args::RunArgs;
 use crate::output::Outcome;
@@ -23,12 +25,14 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         Some(directory) => directory.clone(),
         None => directory::of_node(&file.name),
     };
-    let node = file.node(&directory, random).map_err(|error| error.to_string())?;
+    let identity = args.identity.as_deref().map(file::load_identity).transpose()?;
+    let node = file.node(&directory, identity, random).map_err(|error| error.to_string())?;
     if args.check {
         println!("{source}: no mistakes found");
         return Ok(0);
     }
-    directory::create(&directory)?;
+    privileges::check(&file.name, &node.interfaces().collect::<Vec<_>>())?;
+    directory::claim(&directory, &file.name)?;
     let level = if args.verbose { Level::Debug } else { Level::Info };
     let options = real::Options { level, ..real::Options::default() };
     Ok(real::run(Box::new(node), options))

@@ -1,15 +1,13 @@
-//! Applications: their command lines, turned into processes for the real driver.
+//! Small applications: their command lines, and the processes that these ask for.
 
+use std::path::Path;
 use std::time::Duration;
 
-use weft_runtime::{Level, Process, real};
 use weft_xia_tools::{Cat, CatOptions, Ping, PingOptions, parse_address};
 use weft_xip::channel::BindRequest;
 use weft_xip::{Address, Xid, XidType};
 
 use crate::args::NodeArgs;
-use crate::node::find_socket;
-use crate::output::Outcome;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct PingArgs {
@@ -35,21 +33,23 @@ pub(crate) struct PingArgs {
     #[arg(short, long)]
     quiet: bool,
     #[command(flatten)]
-    node: NodeArgs,
+    pub(super) node: NodeArgs,
 }
 
-pub(crate) fn ping(args: &PingArgs) -> Outcome {
-    let options = PingOptions {
-        to: args.to,
-        count: args.count,
-        interval: args.interval,
-        timeout: args.timeout,
-        size: usize::from(args.size),
-        hop_limit: args.hop_limit,
-        quiet: args.quiet,
-    };
-    let socket = find_socket(&args.node)?;
-    run(Ping::new(&socket, options))
+impl PingArgs {
+    /// The process that these arguments ask for, on the node whose socket is at `socket`.
+    pub(super) fn process(&self, socket: &Path) -> Ping {
+        let options = PingOptions {
+            to: self.to,
+            count: self.count,
+            interval: self.interval,
+            timeout: self.timeout,
+            size: usize::from(self.size),
+            hop_limit: self.hop_limit,
+            quiet: self.quiet,
+        };
+        Ping::new(socket, options)
+    }
 }
 
 #[derive(Debug, clap::Args)]
@@ -70,25 +70,21 @@ pub(crate) struct CatArgs {
     #[arg(short, long)]
     count: Option<u64>,
     #[command(flatten)]
-    node: NodeArgs,
+    pub(super) node: NodeArgs,
 }
 
-pub(crate) fn cat(args: &CatArgs) -> Outcome {
-    let options = CatOptions {
-        bind: args.bind.unwrap_or(BindRequest::Any(XidType::XDP)),
-        to: args.to,
-        size: usize::from(args.size),
-        linger: args.linger,
-        count: args.count,
-    };
-    let socket = find_socket(&args.node)?;
-    run(Cat::new(&socket, options))
-}
-
-/// Runs an application on the real driver.
-pub(super) fn run(process: impl Process + 'static) -> Outcome {
-    let options = real::Options { level: Level::Info, ..real::Options::default() };
-    Ok(real::run(Box::new(process), options))
+impl CatArgs {
+    /// The process that these arguments ask for, on the node whose socket is at `socket`.
+    pub(super) fn process(&self, socket: &Path) -> Cat {
+        let options = CatOptions {
+            bind: self.bind.unwrap_or(BindRequest::Any(XidType::XDP)),
+            to: self.to,
+            size: usize::from(self.size),
+            linger: self.linger,
+            count: self.count,
+        };
+        Cat::new(socket, options)
+    }
 }
 
 /// Reads seconds with a fraction, such as `0.2`.

@@ -1,13 +1,13 @@
 //! Commands to a running node: one question, one answer.
 
+use std::path::Path;
+
 use serde_json::Value;
 use weft_xia_tools::Ask;
 use weft_xia_tools::ask::Format;
 
-use super::apps::run;
 use crate::args::NodeArgs;
-use crate::node::find_socket;
-use crate::output::{Outcome, json_lines, plain_lines};
+use crate::output::{json_lines, plain_lines};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct AskArgs {
@@ -15,19 +15,19 @@ pub(crate) struct AskArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    node: NodeArgs,
+    pub(super) node: NodeArgs,
 }
 
 impl AskArgs {
-    /// Gives `command` to the node and prints the answer, for people by `plain`.
-    fn ask(&self, command: &str, plain: Format) -> Outcome {
-        let format = if self.json { json_lines } else { plain };
-        run(Ask::new(&find_socket(&self.node)?, command, format))
+    /// The process that gives `command` to the node and prints the answer, for people by `plain`.
+    fn ask(&self, socket: &Path, command: &str, plain: Format) -> Ask {
+        Ask::new(socket, command, if self.json { json_lines } else { plain })
     }
-}
 
-pub(crate) fn addr(args: &AskArgs) -> Outcome {
-    args.ask("show node", address_lines)
+    /// `weft xia addr`.
+    pub(super) fn addresses(&self, socket: &Path) -> Ask {
+        self.ask(socket, "show node", address_lines)
+    }
 }
 
 /// The scope, then every XID that is this node.
@@ -50,11 +50,13 @@ pub(crate) struct ShowArgs {
     #[arg(default_value = "node")]
     what: String,
     #[command(flatten)]
-    ask: AskArgs,
+    pub(super) ask: AskArgs,
 }
 
-pub(crate) fn show(args: &ShowArgs) -> Outcome {
-    args.ask.ask(&format!("show {}", args.what), plain_lines)
+impl ShowArgs {
+    pub(super) fn process(&self, socket: &Path) -> Ask {
+        self.ask.ask(socket, &format!("show {}", self.what), plain_lines)
+    }
 }
 
 #[derive(Debug, clap::Args)]
@@ -65,11 +67,52 @@ pub(crate) struct PrincipalArgs {
     /// The principal's name, such as zf
     name: String,
     #[command(flatten)]
-    ask: AskArgs,
+    pub(super) ask: AskArgs,
 }
 
-pub(crate) fn principal(args: &PrincipalArgs) -> Outcome {
-    args.ask.ask(&format!("principal {} {}", args.verb, args.name), nothing)
+impl PrincipalArgs {
+    pub(super) fn process(&self, socket: &Path) -> Ask {
+        self.ask.ask(socket, &format!("principal {} {}", self.verb, self.name), nothing)
+    }
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct TraceArgs {
+    /// Record what happens to one packet in this many, the same packets on every node; 0: to none.
+    /// Without a number, show what was recorded
+    one_in: Option<u64>,
+    #[command(flatten)]
+    pub(super) ask: AskArgs,
+}
+
+impl TraceArgs {
+    pub(super) fn process(&self, socket: &Path) -> Ask {
+        match self.one_in {
+            None => self.ask.ask(socket, "show trace", trace_lines),
+            Some(one_in) => self.ask.ask(socket, &format!("trace {one_in}"), nothing),
+        }
+    }
+}
+
+/// One packet after the other, a line for each step.
+fn trace_lines(visits: &Value) -> Vec<String> {
+    let mut lines = Vec::new();
+    for visit in visits.as_array().into_iter().flatten() {
+        let field = |name: &str| visit[name].as_str().unwrap_or("?").to_owned();
+        lines.push(format!("packet {} from {}", field("packet"), field("from")));
+        let steps = visit["steps"].as_array().into_iter().flatten();
+        lines.extend(steps.map(|step| {
+            let fields = step.as_object().into_iter().flatten().filter(|(name, _)| *name != "step");
+            let texts = fields.filter_map(|(_, value)| match value {
+                Value::Null => None,
+                Value::String(text) => Some(text.clone()),
+                other => Some(other.to_string()),
+            });
+            let name = step["step"].as_str().unwrap_or("?");
+            format!("  {name:<12} {}", texts.collect::<Vec<_>>().join(" "))
+        }));
+    }
+    lines
 }
 
 #[derive(Debug, clap::Args)]
@@ -80,11 +123,14 @@ pub(crate) struct ChangeArgs {
     #[arg(required = true, num_args = 1..)]
     words: Vec<String>,
     #[command(flatten)]
-    ask: AskArgs,
+    pub(super) ask: AskArgs,
 }
 
-pub(crate) fn change(verb: &str, args: &ChangeArgs) -> Outcome {
-    args.ask.ask(&format!("{verb} {} {}", args.principal, args.words.join(" ")), nothing)
+impl ChangeArgs {
+    pub(super) fn process(&self, socket: &Path, verb: &str) -> Ask {
+        let words = self.words.join(" ");
+        self.ask.ask(socket, &format!("{verb} {} {words}", self.principal), nothing)
+    }
 }
 
 /// A change that went well says nothing.

@@ -2,15 +2,32 @@
 
 mod apps;
 mod ask;
+mod id;
 mod push;
 
-use clap::Subcommand;
+use std::path::Path;
 
+use clap::Subcommand;
+use weft_base::Random;
+use weft_runtime::{Process, real};
+
+use crate::args::NodeArgs;
+use crate::node::{find_socket, seed};
 use crate::output::Outcome;
 
 /// Commands of XIA.
 #[derive(Debug, Subcommand)]
 pub(crate) enum XiaCommand {
+    /// Keys, and the names of hosts and domains that are their hashes
+    #[command(subcommand)]
+    Id(id::IdCommand),
+    #[command(flatten)]
+    OnNode(NodeCommand),
+}
+
+/// Commands of XIA that talk to a node.
+#[derive(Debug, Subcommand)]
+pub(crate) enum NodeCommand {
     /// Ask whether a node is there and how far away it is
     #[command(after_help = "Examples:\n  weft xia ping hid-<40 hex digits>\n  \
         weft xia ping --count 3 --interval 0.2 ad-<40 hex digits>-1:hid-<40 hex digits>-0")]
@@ -28,10 +45,14 @@ pub(crate) enum XiaCommand {
         weft xia receive - --bind xdp-<40 hex digits> | tar x")]
     Receive(push::ReceiveArgs),
     /// Show the addresses of this node
+    #[command(after_help = "Example:\n  weft xia addr --node r1")]
     Addr(ask::AskArgs),
     /// Show a node's state
     #[command(after_help = "Examples:\n  weft xia show\n  weft xia show counters --json")]
     Show(ask::ShowArgs),
+    /// Record the life of packets on a node, or show what was recorded
+    #[command(after_help = "Examples:\n  weft xia trace 1     # record every packet\n  weft xia trace")]
+    Trace(ask::TraceArgs),
     /// Add or remove a principal while packets flow
     #[command(
         after_help = "Examples:\n  weft xia principal add zf\n  weft xia principal remove zf"
@@ -47,17 +68,68 @@ pub(crate) enum XiaCommand {
     Delete(ask::ChangeArgs),
 }
 
+impl XiaCommand {
+    /// The process that does it, on the node whose socket is at `socket`: for the simulator.
+    pub(crate) fn process(
+        &self,
+        socket: &Path,
+        random: Random,
+    ) -> Result<Box<dyn Process>, String> {
+        match self {
+            Self::Id(_) => Err("`weft xia id` is not for nodes: run it outside".to_owned()),
+            Self::OnNode(command) => command.process(socket, random),
+        }
+    }
+}
+
+impl NodeCommand {
+    /// The process that does it, on the node whose socket is at `socket`.
+    fn process(
+        &self,
+        socket: &Path,
+        random: Random,
+    ) -> Result<Box<dyn Process>, String> {
+        Ok(match self {
+            Self::Ping(args) => Box::new(args.process(socket)),
+            Self::Cat(args) => Box::new(args.process(socket)),
+            Self::Push(args) => Box::new(args.process(socket, random)?),
+            Self::Receive(args) => Box::new(args.process(socket)),
+            Self::Addr(args) => Box::new(args.addresses(socket)),
+            Self::Show(args) => Box::new(args.process(socket)),
+            Self::Trace(args) => Box::new(args.process(socket)),
+            Self::Principal(args) => Box::new(args.process(socket)),
+            Self::Set(args) => Box::new(args.process(socket, "set")),
+            Self::Delete(args) => Box::new(args.process(socket, "delete")),
+        })
+    }
+
+    /// Which node it is for.
+    fn node(&self) -> &NodeArgs {
+        match self {
+            Self::Ping(args) => &args.node,
+            Self::Cat(args) => &args.node,
+            Self::Push(args) => &args.node,
+            Self::Receive(args) => &args.node,
+            Self::Addr(args) => &args.node,
+            Self::Show(args) => &args.ask.node,
+            Self::Trace(args) => &args.ask.node,
+            Self::Principal(args) => &args.ask.node,
+            Self::Set(args) | Self::Delete(args) => &args.ask.node,
+        }
+    }
+
+    /// Runs it with the real driver.
+    fn run(&self) -> Outcome {
+        let random = Random::from_seed(seed()?);
+        let process = self.process(&find_socket(self.node())?, random)?;
+        Ok(real::run(process, real::Options::default()))
+    }
+}
+
 /// Runs a command of XIA.
-pub(crate) fn run(command: XiaCommand) -> Outcome {
+pub(crate) fn run(command: &XiaCommand) -> Outcome {
     match command {
-        XiaCommand::Ping(args) => apps::ping(&args),
-        XiaCommand::Cat(args) => apps::cat(&args),
-        XiaCommand::Push(args) => push::push(&args),
-        XiaCommand::Receive(args) => push::receive(&args),
-        XiaCommand::Addr(args) => ask::addr(&args),
-        XiaCommand::Show(args) => ask::show(&args),
-        XiaCommand::Principal(args) => ask::principal(&args),
-        XiaCommand::Set(args) => ask::change("set", &args),
-        XiaCommand::Delete(args) => ask::change("delete", &args),
+        XiaCommand::Id(command) => id::run(command),
+        XiaCommand::OnNode(command) => command.run(),
     }
 }

@@ -1,6 +1,6 @@
 //! `weft xia push` and `weft xia receive`: their command lines.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use weft_base::Random;
@@ -11,10 +11,8 @@ use weft_xia_tools::{Push, PushOptions, Receive, ReceiveOptions, parse_address};
 use weft_xip::Address;
 use weft_xip::channel::BindRequest;
 
-use super::apps::{parse_bind, parse_seconds, run};
+use super::apps::{parse_bind, parse_seconds};
 use crate::args::NodeArgs;
-use crate::node::{find_socket, seed};
-use crate::output::Outcome;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct PushArgs {
@@ -51,7 +49,7 @@ pub(crate) struct PushArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    node: NodeArgs,
+    pub(super) node: NodeArgs,
 }
 
 /// A rate; zero means none.
@@ -84,14 +82,9 @@ impl PushArgs {
     }
 
     /// The process that these arguments ask for, on the node whose socket is at `socket`.
-    pub(crate) fn process(&self, socket: &std::path::Path, random: Random) -> Result<Push, String> {
+    pub(super) fn process(&self, socket: &Path, random: Random) -> Result<Push, String> {
         Push::new(socket, self.options(), random).map_err(|error| error.to_string())
     }
-}
-
-pub(crate) fn push(args: &PushArgs) -> Outcome {
-    let random = Random::from_seed(seed()?);
-    run(args.process(&find_socket(&args.node)?, random)?)
 }
 
 #[derive(Debug, clap::Args)]
@@ -114,12 +107,12 @@ pub(crate) struct ReceiveArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    node: NodeArgs,
+    pub(super) node: NodeArgs,
 }
 
 impl ReceiveArgs {
     /// The process that these arguments ask for, on the node whose socket is at `socket`.
-    pub(crate) fn process(&self, socket: &std::path::Path) -> Receive {
+    pub(super) fn process(&self, socket: &Path) -> Receive {
         let destination = match self.directory.as_os_str() == "-" {
             true => Destination::Stdout,
             false => Destination::Directory(self.directory.clone()),
@@ -132,10 +125,6 @@ impl ReceiveArgs {
         };
         Receive::new(socket, ReceiveOptions { bind: self.bind, receiver, json: self.json })
     }
-}
-
-pub(crate) fn receive(args: &ReceiveArgs) -> Outcome {
-    run(args.process(&find_socket(&args.node)?))
 }
 
 fn parse_rate(text: &str) -> Result<RateArg, String> {

@@ -1,0 +1,144 @@
+//! How everything is measured: experiments, weft and peer in turn, run after run.
+
+use std::time::{Duration, Instant};
+
+use super::report::{Goal, Row};
+use super::samples::Samples;
+
+/// A benchmark: what it is called, what it needs, and how it is set up.
+pub(crate) trait Bench: Sync {
+    /// Its name on the command line.
+    fn name(&self) -> &'static str;
+
+    /// One line that says what is measured beside what.
+    fn summary(&self) -> &'static str;
+
+    /// Programs of others that it runs as peers or tools.
+    fn needs(&self) -> &'static [Program] {
+        &[]
+    }
+
+    /// About how long it takes on an idle machine, preparation included.
+    fn duration(&self, plan: &Plan) -> Duration;
+
+    /// Sets up everything that lasts for all runs.
+    fn prepare(&self, plan: &Plan) -> Result<Box<dyn Session>, String>;
+}
+
+/// A program that has to be installed.
+pub(crate) struct Program {
+    /// What it is called.
+    pub(crate) name: &'static str,
+    /// The package of Debian and Ubuntu that brings it.
+    pub(crate) package: &'static str,
+}
+
+/// How much is measured.
+pub(crate) struct Plan {
+    /// Less of everything.
+    pub(crate) quick: bool,
+    /// How often every experiment is run.
+    pub(crate) runs: usize,
+    /// When no further run must begin that would last longer.
+    pub(crate) until: Option<Instant>,
+}
+
+/// A benchmark that was set up.
+pub(crate) trait Session {
+    /// What is measured.
+    fn experiments(&self) -> Vec<Experiment>;
+
+    /// Runs weft's side of an experiment; one value for each of its figures. The number of the
+    /// run lets both sides work on the same input, and on another one in the next run.
+    fn weft(&mut self, experiment: usize, run: usize) -> Result<Vec<f64>, String>;
+
+    /// Runs the peer's side, as [`Session::weft`].
+    fn peer(&mut self, experiment: usize, run: usize) -> Result<Vec<f64>, String>;
+
+    /// What the rows, one for each figure in order, are held against.
+    fn goals(&self, rows: &[Row]) -> Vec<Goal>;
+}
+
+/// Something that is done once by weft and once by the peer, and yields figures.
+pub(crate) struct Experiment {
+    /// What weft is compared with.
+    pub(crate) peer_name: String,
+    /// What is read off; one or more.
+    pub(crate) figures: Vec<Figure>,
+    /// The most runs that make sense; `None` if every run tells something new.
+    pub(crate) most_runs: Option<usize>,
+}
+
+/// A quantity that an experiment yields.
+#[derive(Clone, Debug)]
+pub(crate) struct Figure {
+    /// What was measured, unique in the benchmark.
+    pub(crate) case: String,
+    /// The unit of its values.
+    pub(crate) unit: &'static str,
+    /// The part of the drawing that it belongs to.
+    pub(crate) panel: &'static str,
+}
+
+/// The values of one figure so far.
+#[derive(Default)]
+struct Series {
+    weft: Vec<f64>,
+    peer: Vec<f64>,
+}
+
+/// Runs all experiments of a session, `plan.runs` times or until its time is over.
+pub(crate) fn measure(session: &mut dyn Session, plan: &Plan) -> Result<Vec<Row>, String> {
+    let experiments = session.experiments();
+    let mut series: Vec<Vec<Series>> = experiments.iter().map(empty_series).collect();
+    let mut longest = Duration::ZERO;
+    for run in 0..plan.runs {
+        let begin = Instant::now();
+        if run > 0 && plan.until.is_some_and(|until| begin + longest > until) {
+            eprintln!("the time is over after {run} of {} runs", plan.runs);
+            break;
+        }
+        for (index, experiment) in experiments.iter().enumerate() {
+            if experiment.most_runs.is_none_or(|most| run < most) {
+                contest(session, index, run, &mut series[index])?;
+            }
+        }
+        longest = longest.max(begin.elapsed());
+    }
+    Ok(experiments.iter().zip(series).flat_map(|(experiment, all)| rows(experiment, all)).collect())
+}
+
+fn empty_series(experiment: &Experiment) -> Vec<Series> {
+    experiment.figures.iter().map(|_| Series::default()).collect()
+}
+
+/// Runs both sides of an experiment; who begins changes from run to run, because the second finds
+/// caches warmed by the first.
+fn contest(
+    session: &mut dyn Session,
+    index: usize,
+    run: usize,
+    series: &mut [Series],
+) -> Result<(), String> {
+    let (weft, peer) = if run.is_multiple_of(2) {
+        let weft = session.weft(index, run)?;
+        (weft, session.peer(index, run)?)
+    } else {
+        let peer = session.peer(index, run)?;
+        (session.weft(index, run)?, peer)
+    };
+    for ((series, weft), peer) in series.iter_mut().zip(weft).zip(peer) {
+        series.weft.push(weft);
+        series.peer.push(peer);
+    }
+    Ok(())
+}
+
+fn rows(experiment: &Experiment, series: Vec<Series>) -> impl Iterator<Item = Row> {
+    experiment.figures.iter().zip(series).map(|(figure, series)| Row {
+        figure: figure.clone(),
+        peer_name: experiment.peer_name.clone(),
+        weft: Samples::new(series.weft),
+        peer: Samples::new(series.peer),
+    })
+}

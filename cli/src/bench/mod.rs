@@ -1,0 +1,149 @@
+//! `weft bench`: what weft costs, measured beside a peer in the same run.
+//!
+//! A benchmark is a [`Bench`] in a file or folder of its own and a line in [`BENCHES`]. It prepares a
+//! [`Session`](measure::Session), whose experiments [`measure::measure`] runs in turn: weft, peer,
+//! the next experiment, and all of them again, so that a machine which becomes slower in between
+//! becomes so for both. The [`Report`](report::Report) is printed as a table, and written as JSON
+//! (`--json`) and as a drawing (`--plot`).
+
+mod machine;
+mod measure;
+mod plot;
+mod report;
+mod samples;
+#[cfg(test)]
+mod tests;
+mod xip_engine;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::output::Outcome;
+use measure::{Bench, Plan, Program};
+use report::Report;
+
+/// All benchmarks.
+const BENCHES: &[&dyn Bench] = &[&xip_engine::XipEngine];
+
+/// How long `--quick` may take, with something left for the report.
+const QUICK_TIME: Duration = Duration::from_secs(55);
+/// Runs of the whole set, as in the evaluation of Linux XIA (Machado et al., §6.3.1).
+const FULL_RUNS: usize = 20;
+const QUICK_RUNS: usize = 5;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct BenchArgs {
+    /// The benchmark
+    #[arg(required_unless_present = "list")]
+    name: Option<String>,
+    /// List the benchmarks
+    #[arg(long, conflicts_with = "name")]
+    list: bool,
+    /// Measure less, and end within a minute
+    #[arg(long)]
+    quick: bool,
+    /// How often everything is measured [default: 20, with --quick 5]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    runs: Option<u16>,
+    /// Write the result to FILE as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Draw the result to FILE, an SVG picture
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+    /// Measure even though this binary was built without optimisation
+    #[arg(long)]
+    debug_build: bool,
+}
+
+/// `weft bench`: measures, prints, and writes the files that were asked for.
+pub(crate) fn run(args: &BenchArgs) -> Outcome {
+    if args.list {
+        BENCHES.iter().for_each(|bench| println!("{:<12} {}", bench.name(), bench.summary()));
+        return Ok(0);
+    }
+    let bench = find(args.name.as_deref().unwrap_or_default())?;
+    if cfg!(debug_assertions) && !args.debug_build {
+        return Err("this weft was built without optimisation, its figures would mean nothing; \
+                    build it with `make build`, or add --debug-build to measure nevertheless"
+            .to_owned());
+    }
+    check_programs(bench.needs())?;
+    // Files that cannot be written shall not be found out after half an hour of measuring.
+    [&args.json, &args.plot].into_iter().flatten().try_for_each(|path| write(path, ""))?;
+    let plan = plan(args);
+    announce(bench, &plan);
+    let report = conduct(bench, &plan)?;
+    report.table().iter().for_each(|line| println!("{line}"));
+    if let Some(path) = &args.json {
+        write(path, &format!("{:#}\n", report.json()))?;
+    }
+    if let Some(path) = &args.plot {
+        write(path, &plot::draw(&report))?;
+    }
+    Ok(0)
+}
+
+fn find(name: &str) -> Result<&'static dyn Bench, String> {
+    BENCHES.iter().copied().find(|bench| bench.name() == name).ok_or_else(|| {
+        let names: Vec<_> = BENCHES.iter().map(|bench| bench.name()).collect();
+        format!("there is no benchmark `{name}`; there are: {}", names.join(", "))
+    })
+}
+
+fn plan(args: &BenchArgs) -> Plan {
+    let default = if args.quick { QUICK_RUNS } else { FULL_RUNS };
+    Plan {
+        quick: args.quick,
+        runs: args.runs.map_or(default, usize::from),
+        until: args.quick.then(|| Instant::now() + QUICK_TIME),
+    }
+}
+
+/// Says beforehand what will happen and how long it takes.
+fn announce(bench: &dyn Bench, plan: &Plan) {
+    let duration = bench.duration(plan);
+    let limit = if plan.quick { ", at most a minute" } else { "" };
+    eprintln!(
+        "{}: {} runs, about {} on an idle machine{limit}",
+        bench.name(),
+        plan.runs,
+        text_of(duration)
+    );
+}
+
+fn text_of(duration: Duration) -> String {
+    match duration.as_secs() {
+        seconds @ 0..120 => format!("{} s", seconds.max(1)),
+        seconds => format!("{} min", seconds.div_ceil(60)),
+    }
+}
+
+/// Measures and gathers what is to be reported.
+fn conduct(bench: &dyn Bench, plan: &Plan) -> Result<Report, String> {
+    // Described first: a benchmark may confine itself to a part of the machine.
+    let machine = machine::describe();
+    let mut session = bench.prepare(plan)?;
+    let rows = measure::measure(&mut *session, plan)?;
+    let goals = session.goals(&rows);
+    Ok(Report { bench: bench.name(), machine, rows, goals })
+}
+
+/// Checks that the programs of others are there.
+fn check_programs(programs: &[Program]) -> Result<(), String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    for Program { name, package } in programs {
+        if !std::env::split_paths(&path).any(|folder| folder.join(name).is_file()) {
+            return Err(format!(
+                "the peer `{name}` is not installed; install the package {package}, \
+                 for example with `apt-get install {package}`"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn write(path: &Path, content: &str) -> Result<(), String> {
+    std::fs::write(path, content)
+        .map_err(|error| format!("cannot write {}: {error}", path.display()))
+}

@@ -1,0 +1,157 @@
+//! The router that is measured: principals, ports and a full table of domains.
+
+use std::collections::HashMap;
+use std::fs;
+
+use foldhash::fast::FixedState;
+use weft_base::{Instant, PortId, Random};
+use weft_port::PortInfo;
+use weft_xia_ad::Ad;
+use weft_xia_hid::Hid;
+use weft_xia_xdp::Xdp;
+use weft_xia_zf::{DEFAULT_LINK_BITS, ZFilter, link_identifier};
+use weft_xip::forward::{Egress, Forwarder, Framing, Limits};
+use weft_xip::principal::{Input, Principal, SocketId};
+use weft_xip::words::WordError;
+use weft_xip::{Xid, XidType};
+
+/// Neighbours, each behind a port of its own, as in Machado et al., "Linux XIA", §6.3.1.
+pub(super) const NEIGHBOURS: usize = 4;
+/// The port that packets come in on.
+pub(super) const IN: PortId = PortId(NEIGHBOURS as u32 + 1);
+const MTU: usize = 1500;
+
+/// A look-up table and nothing around it.
+pub(super) type BareTable = HashMap<Xid, u32, FixedState>;
+
+/// Everything that has a name.
+pub(super) struct Names {
+    /// Domains that are redirected to a neighbour, the most frequent destination first.
+    pub(super) domains: Vec<Xid>,
+    /// For each domain its neighbour.
+    pub(super) gateways: Vec<Xid>,
+    /// A domain that is redirected to the first of `domains`.
+    pub(super) alias: Xid,
+    /// The router's own domain.
+    pub(super) local_domain: Xid,
+    /// The router itself.
+    pub(super) local_host: Xid,
+    /// A socket on the router.
+    pub(super) socket: Xid,
+    /// The hosts that it can send to.
+    pub(super) neighbours: [Xid; NEIGHBOURS],
+    /// For each neighbour the identifier of the link to it.
+    pub(super) links: [Xid; NEIGHBOURS],
+}
+
+/// The router, the names it knows, and the same names in a bare table.
+pub(super) struct World {
+    pub(super) forwarder: Forwarder,
+    pub(super) names: Names,
+    pub(super) bare: BareTable,
+    /// Bytes of memory for each domain, in the principal's table and in the bare one.
+    pub(super) bytes_per_entry: (f64, f64),
+}
+
+impl Names {
+    fn new(domains: usize, random: &mut Random) -> Self {
+        let mut name = |kind| {
+            let mut id = [0; 20];
+            random.fill(&mut id);
+            Xid::new(kind, id)
+        };
+        let neighbours = std::array::from_fn(|_| name(XidType::HID));
+        let domains: Vec<_> = (0..domains).map(|_| name(XidType::AD)).collect();
+        Self {
+            alias: name(XidType::AD),
+            local_domain: name(XidType::AD),
+            local_host: name(XidType::HID),
+            socket: name(XidType::XDP),
+            links: std::array::from_fn(|n| link_identifier(&format!("port{n}"), DEFAULT_LINK_BITS)),
+            gateways: domains
+                .iter()
+                .map(|_| neighbours[random.below(NEIGHBOURS as u64) as usize])
+                .collect(),
+            neighbours,
+            domains,
+        }
+    }
+}
+
+impl World {
+    /// Fills all tables, with this many domains and with names that follow from `random`.
+    pub(super) fn with_domains(count: usize, random: &mut Random) -> Result<Self, WordError> {
+        let names = Names::new(count, random);
+        let (ad, of_ad) = weighed(|| domains(&names));
+        let (bare, of_bare) = weighed(|| bare_table(&names));
+        let forwarder = forwarder(ad?, &names)?;
+        let per_entry = |bytes: f64| bytes / count as f64;
+        Ok(Self { forwarder, names, bare, bytes_per_entry: (per_entry(of_ad), per_entry(of_bare)) })
+    }
+}
+
+/// The principal AD with all routes.
+fn domains(names: &Names) -> Result<Ad, WordError> {
+    let mut ad = Ad::new();
+    for (domain, gateway) in names.domains.iter().zip(&names.gateways) {
+        set(&mut ad, &format!("route {domain} via {gateway}"))?;
+    }
+    set(&mut ad, &format!("local {}", names.local_domain))?;
+    set(&mut ad, &format!("route {} via {}", names.alias, names.domains[0]))?;
+    Ok(ad)
+}
+
+/// All that the principals know, as keys.
+fn bare_table(names: &Names) -> BareTable {
+    let others = [names.alias, names.local_domain, names.local_host, names.socket];
+    let all = names.domains.iter().copied().chain(others).chain(names.neighbours);
+    all.zip(0..).collect()
+}
+
+/// A router with one neighbour behind each port.
+fn forwarder(ad: Ad, names: &Names) -> Result<Forwarder, WordError> {
+    let mut forwarder = Forwarder::new(Limits::default());
+    let (mut hid, mut zf, mut xdp) = (Hid::new(Random::from_seed(1)), ZFilter::new(), Xdp::new());
+    set(&mut hid, &format!("local {}", names.local_host))?;
+    for (number, neighbour) in (1u8..).zip(names.neighbours) {
+        let (port, mac) = (PortId(number.into()), [2, 0, 0, 0, 0, number]);
+        let info = PortInfo { mac, mtu: MTU, local: None };
+        let name = format!("port{number}");
+        hid.handle(Instant::ZERO, Input::InterfaceUp { name, port, info }, &mut Vec::new());
+        let link = format!("02:00:00:00:01:{number:02x}");
+        set(&mut hid, &format!("neighbour {neighbour} link {link} interface port{number}"))?;
+        forwarder.add_port(port, Egress { framing: Framing::Ethernet { mac }, mtu: MTU });
+    }
+    for (link, neighbour) in names.links.iter().zip(names.neighbours) {
+        set(&mut zf, &format!("route {link} via {neighbour}"))?;
+    }
+    xdp.bind(names.socket, SocketId(1)).map_err(|error| WordError::new(error.to_string()))?;
+    let principals: [Box<dyn Principal>; 4] =
+        [Box::new(ad), Box::new(hid), Box::new(zf), Box::new(xdp)];
+    for principal in principals {
+        forwarder.add_principal(principal);
+    }
+    Ok(forwarder)
+}
+
+/// Carries out one statement of a principal's configuration.
+fn set(principal: &mut dyn Principal, statement: &str) -> Result<(), WordError> {
+    let words: Vec<_> = statement.split(' ').collect();
+    principal.set(Instant::ZERO, &words, &mut Vec::new())
+}
+
+/// What `make` makes, and by how many bytes it lets the process grow.
+fn weighed<T>(make: impl FnOnce() -> T) -> (T, f64) {
+    let before = resident_bytes();
+    let made = make();
+    (made, resident_bytes() - before)
+}
+
+/// The process's memory that is in use; zero where the kernel does not tell.
+fn resident_bytes() -> f64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes =
+        line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<f64>().ok());
+    kilobytes.unwrap_or(0.0) * 1024.0
+}

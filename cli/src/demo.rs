@@ -1,0 +1,111 @@
+//! `weft demo`: one file to four receivers, across IP-only networks and with loss.
+//!
+//! Reference: Machado et al., "Linux XIA", §6.1 and Figure 4. Runs the scenarios of
+//! `examples/push.lab`, which is part of this program, and prints what each receiver got.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use weft_lab::{EngineKind, Log, Options, Outcome as LabOutcome, Variables};
+
+use crate::lab::{WeftHost, parse};
+use crate::output::Outcome;
+
+const LAB: &[u8] = include_bytes!("../../examples/push.lab");
+const SCENARIOS: [(&str, &str); 2] = [
+    ("three-node", "address of three nodes: tunnel, multicast tree, sockets"),
+    ("single-filter", "address of one zFilter: the rest is redirects in the network"),
+];
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct DemoArgs {
+    /// The file to push [default: this program]
+    #[arg(long)]
+    file: Option<PathBuf>,
+    /// Datagrams per second in bits, such as 200Mbit/s
+    #[arg(long)]
+    rate: Option<String>,
+    /// Run in the simulator instead of network namespaces
+    #[arg(long)]
+    sim: bool,
+}
+
+/// Runs the demo; the status is 0 only if every receiver has the exact file both times.
+pub(crate) fn run(args: &DemoArgs) -> Outcome {
+    let host = WeftHost::new()?;
+    for (scenario, title) in SCENARIOS {
+        let lab = parse("push.lab", LAB, variables(args)?, None)?;
+        let options = Options {
+            engine: if args.sim { EngineKind::Sim } else { EngineKind::Netns },
+            scenario: Some(scenario.to_owned()),
+            output: Some(Path::new("lab-out").join(format!("push-{scenario}"))),
+        };
+        let outcome = weft_lab::run(&lab, &options, &host, &mut Log::new(std::io::stderr()))
+            .map_err(|error| error.to_string())?;
+        println!("\n{title}");
+        print_table(&outcome);
+        if let Some(error) = &outcome.error {
+            println!("failed: {error}");
+            return Ok(1);
+        }
+    }
+    Ok(0)
+}
+
+fn variables(args: &DemoArgs) -> Result<Variables, String> {
+    let mut variables = Variables::new();
+    if let Some(file) = &args.file {
+        let path = file.canonicalize().map_err(|error| {
+            format!("the file {} cannot be pushed: {error}", file.display())
+        })?;
+        variables.insert("FILE".to_owned(), path.display().to_string());
+    }
+    if let Some(rate) = &args.rate {
+        variables.insert("RATE".to_owned(), rate.clone());
+    }
+    Ok(variables)
+}
+
+/// One line for each receiver: what it got, what that took.
+fn print_table(outcome: &LabOutcome) {
+    println!(
+        "{:<10} {:>12} {:>9} {:>9} {:>9} {:>9} {:>9}  SHA-256",
+        "receiver", "bytes", "received", "used", "needed", "seconds", "Mbit/s"
+    );
+    let sent = sent_digest(outcome);
+    for process in outcome.processes.iter().filter(|process| process.name.starts_with("receiver")) {
+        match report(&outcome.output.join(&process.stdout), "received") {
+            Some(report) => print_row(&process.node, &report, sent.as_deref()),
+            None => println!("{:<10} received nothing", process.node),
+        }
+    }
+}
+
+fn print_row(node: &str, report: &Value, sent: Option<&str>) {
+    let number = |name: &str| report[name].as_u64().unwrap_or(0);
+    let seconds = report["seconds"].as_f64().unwrap_or(0.0);
+    let rate = number("bytes") as f64 * 8.0 / seconds.max(1e-9) / 1e6;
+    let sha256 = report["sha256"].as_str();
+    let verdict = if sent.is_some() && sha256 == sent { "equal" } else { "NOT EQUAL" };
+    println!(
+        "{node:<10} {:>12} {:>9} {:>9} {:>9} {seconds:>9.3} {rate:>9.1}  {verdict}",
+        number("bytes"),
+        number("symbols_received"),
+        number("symbols_used"),
+        number("symbols_needed"),
+    );
+}
+
+/// The digest that the sender states.
+fn sent_digest(outcome: &LabOutcome) -> Option<String> {
+    let sender = outcome.processes.iter().find(|process| process.name == "sender")?;
+    let report = report(&outcome.output.join(&sender.stdout), "sent")?;
+    report["sha256"].as_str().map(str::to_owned)
+}
+
+/// The JSON line with the member `member` that a process has printed.
+fn report(path: &Path, member: &str) -> Option<Value> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let values = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    values.into_iter().find(|value| value.get(member).is_some())
+}

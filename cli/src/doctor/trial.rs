@@ -1,0 +1,282 @@
+//! Finding out by doing: what a lab needs, tried in namespaces that end with the trying process.
+//!
+//! The parent starts this program once more, with `doctor --trial PLACE`. That child enters namespaces
+//! of its own, does everything once and prints what came of it as JSON: a name for each attempt, and
+//! `null` or the reason for which it failed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::process::{Command, Stdio};
+
+use serde_json::{Map, Value};
+use weft_port::{PortSpec, namespace};
+
+use crate::node::open_packet_socket;
+
+/// Which namespaces are tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Place {
+    /// Those that root makes.
+    Root,
+    /// Those inside a user namespace.
+    User,
+}
+
+/// Something to try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Attempt {
+    /// Entering the namespaces; without it nothing else is tried.
+    Enter,
+    /// A namespace with a name, as `ip netns` keeps it.
+    Name,
+    PacketSocket,
+    Tun,
+    Tap,
+    Veth,
+    Bridge,
+    Forwarding,
+    Tbf,
+    Netem,
+    Clsact,
+}
+
+impl Attempt {
+    /// All but entering, in the order in which they are made.
+    pub(super) const INSIDE: [Self; 10] = [
+        Self::Name,
+        Self::PacketSocket,
+        Self::Tun,
+        Self::Tap,
+        Self::Veth,
+        Self::Bridge,
+        Self::Forwarding,
+        Self::Tbf,
+        Self::Netem,
+        Self::Clsact,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Enter => "enter",
+            Self::Name => "name",
+            Self::PacketSocket => "packet-socket",
+            Self::Tun => "tun",
+            Self::Tap => "tap",
+            Self::Veth => "veth",
+            Self::Bridge => "bridge",
+            Self::Forwarding => "forwarding",
+            Self::Tbf => "tbf",
+            Self::Netem => "netem",
+            Self::Clsact => "clsact",
+        }
+    }
+
+    /// Makes the attempt, inside.
+    fn make(self) -> Result<(), String> {
+        match self {
+            Self::Enter => Ok(()),
+            Self::Name => iproute2("ip netns add weft-doctor"),
+            Self::PacketSocket => open_packet_socket().map_err(|error| error.to_string()),
+            Self::Tun => open(&PortSpec::Tun { name: "weft-tun".to_owned() }),
+            Self::Tap => open(&PortSpec::Tap { name: "weft-tap".to_owned() }),
+            Self::Veth => iproute2("ip link add name weft-a type veth peer name weft-b"),
+            Self::Bridge => iproute2("ip link add name weft-bridge type bridge"),
+            Self::Forwarding => enable_forwarding(),
+            Self::Tbf => {
+                iproute2("tc qdisc add dev lo root tbf rate 1gbit burst 16k latency 1ms")
+            }
+            Self::Netem => iproute2("tc qdisc replace dev lo root netem delay 1ms"),
+            Self::Clsact => iproute2("tc qdisc add dev lo clsact"),
+        }
+    }
+}
+
+/// Makes the attempts in this process, which must be used for nothing else, and gives what came of
+/// them as JSON.
+pub(super) fn attempt_all(place: Place) -> Value {
+    let entered = match place {
+        Place::Root => namespace::enter(),
+        Place::User => namespace::enter_as_root(),
+    };
+    let mut results = vec![(Attempt::Enter, entered.map_err(|error| error.to_string()))];
+    if results[0].1.is_ok() {
+        results.extend(Attempt::INSIDE.map(|attempt| (attempt, attempt.make())));
+    }
+    let fields = results.into_iter().map(|(attempt, result)| {
+        (attempt.name().to_owned(), result.err().map_or(Value::Null, Value::String))
+    });
+    Value::Object(fields.collect::<Map<_, _>>())
+}
+
+fn open(spec: &PortSpec) -> Result<(), String> {
+    let options = weft_port::Options::default();
+    weft_port::open(spec, &options).map(drop).map_err(|error| error.to_string())
+}
+
+fn enable_forwarding() -> Result<(), String> {
+    let path = "/proc/sys/net/ipv4/ip_forward";
+    fs::write(path, "1").map_err(|error| format!("{path} cannot be written: {error}"))
+}
+
+/// Runs `ip` or `tc`, by the path by which a lab runs them.
+fn iproute2(command: &str) -> Result<(), String> {
+    let mut words = command.split_ascii_whitespace();
+    let program = words.next().unwrap_or_default();
+    let output = Command::new(program).args(words).stdin(Stdio::null()).output();
+    match output {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(reason(&String::from_utf8_lossy(&output.stderr))),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Err(format!("`{program}` is missing, so that this cannot be tried"))
+        }
+        Err(error) => Err(format!("`{program}` cannot be run: {error}")),
+    }
+}
+
+/// What iproute2 says, without the words that are the same for every failure.
+fn reason(said: &str) -> String {
+    let line = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("no reason given");
+    let line = line.trim().strip_prefix("Error: ").unwrap_or(line.trim());
+    let line = line.strip_prefix("RTNETLINK answers: ").unwrap_or(line);
+    line.trim_end_matches('.').to_owned()
+}
+
+/// What came of the attempts in one place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Trial(BTreeMap<String, Option<String>>);
+
+impl Trial {
+    /// Has a child process make the attempts.
+    fn run(place: Place) -> Self {
+        let result = ask_child(place).and_then(|text| Self::parse(&text));
+        result.unwrap_or_else(|error| {
+            let reason = format!("the process that was to try it failed: {error}");
+            Self(BTreeMap::from([(Attempt::Enter.name().to_owned(), Some(reason))]))
+        })
+    }
+
+    /// Reads what [`attempt_all`] gave.
+    fn parse(text: &str) -> Result<Self, String> {
+        let fields: BTreeMap<String, Option<String>> =
+            serde_json::from_str(text).map_err(|error| format!("it printed no result ({error})"))?;
+        match fields.contains_key(Attempt::Enter.name()) {
+            true => Ok(Self(fields)),
+            false => Err("it printed another result".to_owned()),
+        }
+    }
+
+    /// Whether an attempt succeeded, or why not.
+    pub(super) fn result(&self, attempt: Attempt) -> Result<(), &str> {
+        match self.0.get(attempt.name()) {
+            Some(None) => Ok(()),
+            Some(Some(reason)) => Err(reason),
+            None => Err("not tried: there is no namespace to try it in"),
+        }
+    }
+}
+
+fn ask_child(place: Place) -> Result<String, String> {
+    let place = match place {
+        Place::Root => "root",
+        Place::User => "user",
+    };
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let output = Command::new(program)
+        .args(["doctor", "--trial", place])
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .output()
+        .map_err(|error| error.to_string())?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => Err(reason(&String::from_utf8_lossy(&output.stderr))),
+    }
+}
+
+/// What came of the attempts in both places.
+#[derive(Debug)]
+pub(super) struct Trials {
+    pub(super) root: Trial,
+    pub(super) user: Trial,
+}
+
+impl Trials {
+    /// Makes all attempts; takes a moment.
+    pub(super) fn run() -> Self {
+        Self { root: Trial::run(Place::Root), user: Trial::run(Place::User) }
+    }
+
+    /// Where a lab of this user runs, and what came of the attempts there: in a user namespace only
+    /// if it must.
+    pub(super) fn of_labs(&self) -> (Place, &Trial) {
+        let needs_user = self.root.result(Attempt::Enter).is_err();
+        if needs_user && self.user.result(Attempt::Enter).is_ok() {
+            (Place::User, &self.user)
+        } else {
+            (Place::Root, &self.root)
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// The trial of a machine on which everything works but `failed`.
+    pub(crate) fn all_but(failed: &[(Attempt, &str)]) -> Trial {
+        let mut fields: BTreeMap<_, _> = [Attempt::Enter]
+            .into_iter()
+            .chain(Attempt::INSIDE)
+            .map(|attempt| (attempt.name().to_owned(), None))
+            .collect();
+        for (attempt, reason) in failed {
+            fields.insert(attempt.name().to_owned(), Some((*reason).to_owned()));
+        }
+        Trial(fields)
+    }
+
+    /// The trial of a machine that gives no namespaces.
+    pub(crate) fn refused(reason: &str) -> Trial {
+        Trial(BTreeMap::from([("enter".to_owned(), Some(reason.to_owned()))]))
+    }
+
+    #[test]
+    fn results_are_read_as_they_were_printed() {
+        let trial = Trial::parse(r#"{"enter": null, "veth": "Unknown device type"}"#).unwrap();
+        assert_eq!(trial.result(Attempt::Enter), Ok(()));
+        assert_eq!(trial.result(Attempt::Veth), Err("Unknown device type"));
+        assert!(trial.result(Attempt::Tun).unwrap_err().contains("not tried"));
+    }
+
+    #[test]
+    fn other_output_is_no_result() {
+        for text in ["", "{}", "null", "[]", "{\"enter\": 1}", "thread main panicked"] {
+            assert!(Trial::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn messages_of_iproute2_lose_what_they_all_have() {
+        assert_eq!(reason("Error: Unknown device type.\n"), "Unknown device type");
+        assert_eq!(reason("RTNETLINK answers: File exists\n"), "File exists");
+        assert_eq!(reason("\nError: RTNETLINK answers: No such\nmore"), "No such");
+        assert_eq!(reason(""), "no reason given");
+    }
+
+    #[test]
+    fn labs_run_in_a_user_namespace_only_if_they_must() {
+        let place = |root, user| Trials { root, user }.of_labs().0;
+        assert_eq!(place(all_but(&[]), all_but(&[])), Place::Root);
+        assert_eq!(place(refused("no"), all_but(&[])), Place::User);
+        assert_eq!(place(refused("no"), refused("no")), Place::Root);
+    }
+
+    #[test]
+    fn names_of_attempts_are_different() {
+        let names: std::collections::BTreeSet<_> =
+            Attempt::INSIDE.iter().map(|attempt| attempt.name()).collect();
+        assert_eq!(names.len(), Attempt::INSIDE.len());
+        assert!(!names.contains(Attempt::Enter.name()));
+    }
+}

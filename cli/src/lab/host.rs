@@ -1,0 +1,167 @@
+//! What weft gives to the lab: its stacks and commands as processes, and a meaning to names.
+//!
+//! Aliases of a lab file:
+//!
+//! ```text
+//! alias NAME xdp "some text";            an XDP identifier: the first 160 bits of SHA-256 of the text
+//! alias NAME ad "some text";             an AD identifier, likewise
+//! alias NAME u4id 10.0.3.2:13781;        the U4ID of a UDP/IPv4 address
+//! alias NAME zf r1-c1 r1-c2;             the zFilter that holds the links of these names
+//! ```
+//!
+//! `@NODE` is the node's HID: the hash of a key that follows from the lab's seed and the node's name.
+
+use std::ffi::OsString;
+use std::net::SocketAddrV4;
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+
+use clap::Parser;
+use sha2::{Digest, Sha256};
+use weft_base::Random;
+use weft_keys::PrivateKey;
+use weft_keys::file::create_private;
+use weft_lab::{Host, SimNode};
+use weft_runtime::Process;
+use weft_xia_u4id::to_xid;
+use weft_xia_zf::{DEFAULT_LINK_BITS, link_identifier, union};
+use weft_xip::xid::ID_LEN;
+use weft_xip::{Xid, XidType};
+
+use crate::args::{Args, Command};
+use crate::node::{XIA_SOCKET, file};
+
+/// The key file in a node's run directory.
+const KEY_FILE: &str = "host.key";
+
+/// The weft program as host of labs.
+pub(crate) struct WeftHost {
+    program: PathBuf,
+}
+
+impl WeftHost {
+    /// The host whose program is the one that runs now.
+    pub(crate) fn new() -> Result<Self, String> {
+        let program = std::env::current_exe()
+            .map_err(|error| format!("the path of this program cannot be found out: {error}"))?;
+        Ok(Self { program })
+    }
+}
+
+/// The key of a node whose identity is `random`.
+fn key(mut random: Random) -> PrivateKey {
+    let mut seed = [0; 32];
+    random.fill(&mut seed);
+    PrivateKey::from_seed(seed)
+}
+
+/// The identifier that a text stands for.
+fn text_identifier(kind: XidType, words: &[String]) -> String {
+    let digest = Sha256::digest(words.join(" "));
+    let mut id = [0; ID_LEN];
+    id.copy_from_slice(&digest[..ID_LEN]);
+    Xid::new(kind, id).to_string()
+}
+
+/// The U4ID of `ADDRESS:PORT`.
+fn tunnel_identifier(words: &[String]) -> Result<String, String> {
+    let [word] = words else {
+        return Err("a u4id is made of one address and port, such as 10.0.3.2:13781".to_owned());
+    };
+    let address: SocketAddrV4 = word.parse().map_err(|_| {
+        format!("`{word}` is no IPv4 address and port, such as 10.0.3.2:13781")
+    })?;
+    Ok(to_xid(address).to_string())
+}
+
+impl Host for WeftHost {
+    fn program(&self) -> &Path {
+        &self.program
+    }
+
+    fn alias(&self, kind: &str, words: &[String]) -> Result<String, String> {
+        match kind {
+            "xdp" => Ok(text_identifier(XidType::XDP, words)),
+            "ad" => Ok(text_identifier(XidType::AD, words)),
+            "u4id" => tunnel_identifier(words),
+            "zf" => {
+                let links: Vec<_> =
+                    words.iter().map(|name| link_identifier(name, DEFAULT_LINK_BITS)).collect();
+                Ok(union(&links).to_string())
+            }
+            _ => Err(format!("`{kind}` is no kind of alias; there are ad, u4id, xdp and zf")),
+        }
+    }
+
+    fn identifier(&self, _node: &str, identity: Random) -> Result<String, String> {
+        let hash = key(identity).public_key().hash();
+        Ok(Xid::new(XidType::HID, *hash.as_bytes()).to_string())
+    }
+
+    fn check(&self, node: &str, config: &str) -> Result<(), String> {
+        let file = file::parse(node, config).map_err(|error| error.to_string())?;
+        let checked = file.node(Path::new("/"), None, Random::from_seed(0));
+        checked.map(drop).map_err(|error| error.to_string())
+    }
+
+    fn prepare(&self, _node: &str, run_dir: &Path, identity: Random) -> Result<(), String> {
+        create_private(&run_dir.join(KEY_FILE), &key(identity)).map_err(|error| error.to_string())
+    }
+
+    fn node_arguments(&self, config: &Path, run_dir: &Path) -> Vec<OsString> {
+        vec![
+            "run".into(),
+            config.into(),
+            "--run-dir".into(),
+            run_dir.into(),
+            "--identity".into(),
+            run_dir.join(KEY_FILE).into(),
+        ]
+    }
+
+    fn ready(&self) -> &str {
+        "is ready"
+    }
+
+    fn link_arguments(&self) -> Vec<OsString> {
+        vec!["lab".into(), "links".into()]
+    }
+
+    fn trace_arguments(&self, one_in: NonZeroU64) -> Vec<String> {
+        vec!["xia".into(), "trace".into(), one_in.to_string()]
+    }
+
+    fn visits_arguments(&self) -> Vec<String> {
+        ["xia", "trace", "--json"].map(str::to_owned).to_vec()
+    }
+
+    fn node_process(
+        &self,
+        node: &SimNode<'_>,
+        config: &str,
+        identity: Random,
+        random: Random,
+    ) -> Result<Box<dyn Process>, String> {
+        let file = file::parse(node.name, config).map_err(|error| error.to_string())?;
+        let hash = key(identity).public_key().hash();
+        let made = file.node(node.run_dir, Some(hash), random).map_err(|error| error.to_string())?;
+        Ok(Box::new(made))
+    }
+
+    fn command_process(
+        &self,
+        node: &SimNode<'_>,
+        words: &[String],
+        random: Random,
+    ) -> Result<Box<dyn Process>, String> {
+        let line = std::iter::once("weft").chain(words.iter().map(String::as_str));
+        let args = Args::try_parse_from(line).map_err(|error| error.to_string())?;
+        match args.command {
+            Command::Xia(command) => command.process(&node.run_dir.join(XIA_SOCKET), random),
+            _ => Err(format!(
+                "`weft {}` cannot run in the simulator; the commands of `weft xia` can",
+                words.first().map_or("", String::as_str)
+            )),
+        }
+    }
+}
