@@ -6,16 +6,8 @@ use weft_xip::{Xid, XidType};
 
 use super::*;
 
-/// Vectors are Ethernet frames in hexadecimal digits with `#` comments.
-fn vector(text: &str) -> Vec<u8> {
-    let digits: String = text
-        .lines()
-        .map(|line| line.split('#').next().unwrap_or(""))
-        .flat_map(|line| line.chars().filter(|c| !c.is_whitespace()))
-        .collect();
-    let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
-    (0..digits.len()).step_by(2).map(byte).collect()
-}
+#[path = "../../../../../tests/vectors/read.rs"]
+mod read;
 
 const ANNOUNCEMENT: &str = include_str!("../../../../../tests/vectors/xia/nwp-announcement.hex");
 const NEIGHBOUR_LIST: &str =
@@ -41,7 +33,7 @@ fn parse(bytes: &[u8]) -> Result<NwpRepr, NwpError> {
 
 #[test]
 fn an_announcement_of_linux_xia_is_read_and_written() {
-    let frame = vector(ANNOUNCEMENT);
+    let frame = read::hex(ANNOUNCEMENT);
     let expected = NwpRepr::Announcement {
         hardware_address: mac("1a:1e:1e:7e:c8:29"),
         hids: vec![hid("3b479ba966e9553c11d453002f87076edbcfe3a8")],
@@ -53,7 +45,7 @@ fn an_announcement_of_linux_xia_is_read_and_written() {
 
 #[test]
 fn a_neighbour_list_of_linux_xia_is_read_and_written() {
-    let frame = vector(NEIGHBOUR_LIST);
+    let frame = read::hex(NEIGHBOUR_LIST);
     let entry = |id, addresses: &[&str]| NeighbourRepr {
         hid: hid(id),
         addresses: addresses.iter().map(|text| mac(text)).collect(),
@@ -71,6 +63,32 @@ fn a_neighbour_list_of_linux_xia_is_read_and_written() {
     let message = &frame[ETHERNET_HEADER_LEN..];
     assert_eq!(parse(message), Ok(expected.clone()));
     assert_eq!(emit(&expected), message);
+}
+
+/// Neighbour discovery between virtual hosts in 2012, and between two hosts years later.
+const CAPTURES: [&[u8]; 2] = [
+    include_bytes!("../../../../../tests/vectors/xia/xia-nwp-2012.pcap"),
+    include_bytes!("../../../../../tests/vectors/xia/xia-two-hosts.pcap"),
+];
+
+#[test]
+fn every_captured_message_is_read_and_written_to_the_same_bytes() {
+    let (mut announced, mut lists) = (0, 0);
+    for capture in CAPTURES {
+        for frame in read::pcap(capture).iter().filter(|frame| frame.ethertype() == 0xc0df) {
+            let message = parse(frame.payload()).unwrap();
+            let written = emit(&message);
+            assert_eq!(written, frame.payload()[..written.len()], "frame {}", frame.number);
+            match message {
+                NwpRepr::Announcement { hardware_address, .. } => {
+                    assert_eq!(hardware_address.0, frame.bytes[6..12], "frame {}", frame.number);
+                    announced += 1;
+                }
+                NwpRepr::NeighbourList { .. } => lists += 1,
+            }
+        }
+    }
+    assert_eq!((announced, lists), (80, 73));
 }
 
 #[test]
