@@ -1,5 +1,10 @@
 //! XIA across crates: whole nodes and applications in simulated networks.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
+mod driven;
+mod hosts;
 mod network;
 mod ping;
+#[path = "../vectors/read.rs"]
+mod read;
+mod router;
