@@ -210,6 +210,13 @@ impl Forwarder {
         }
     }
 
+    /// Routes packets as [`Forwarder::route`] does each of them, and empties the list.
+    pub fn route_batch(&mut self, now: Instant, packets: &mut Vec<Packet>, out: &mut Vec<Verdict>) {
+        for packet in packets.drain(..) {
+            self.route(now, packet, out);
+        }
+    }
+
     /// Takes the packet on from its last node, until it leaves, is delivered or is dropped. Ends,
     /// because each node passed lies in a higher row than the one before.
     fn walk(&mut self, mut packet: Packet, trip: &mut Trip, out: &mut Vec<Verdict>) {
