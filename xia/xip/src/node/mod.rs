@@ -140,6 +140,11 @@ impl Node {
         Ok(())
     }
 
+    /// The names of the interfaces.
+    pub fn interfaces(&self) -> impl Iterator<Item = &str> {
+        self.interfaces.iter().map(|interface| interface.name.as_str())
+    }
+
     fn start(&mut self, now: Instant, out: &mut Vec<Action>) {
         self.started = true;
         out.push(Action::Listen { token: LISTENER, path: self.settings.socket.clone() });
