@@ -69,3 +69,62 @@ pub(crate) struct NodeArgs {
     #[arg(long, env = "WEFT_RUN_DIR", conflicts_with = "node")]
     pub(crate) run_dir: Option<PathBuf>,
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    /// Visits every command that users see, with the words that lead to it.
+    fn visit(command: &clap::Command, path: &str, see: &mut impl FnMut(&clap::Command, &str)) {
+        see(command, path);
+        for child in command.get_subcommands().filter(|child| !child.is_hide_set()) {
+            visit(child, &format!("{path} {}", child.get_name()), see);
+        }
+    }
+
+    fn visit_all(mut see: impl FnMut(&clap::Command, &str)) {
+        visit(&Args::command(), "weft", &mut see);
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_one_line_of_description() {
+        visit_all(|command, path| {
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            assert!(!about.is_empty() && !about.contains('\n'), "{path}: {about:?}");
+        });
+    }
+
+    #[test]
+    fn every_option_is_described() {
+        visit_all(|command, path| {
+            for argument in command.get_arguments().filter(|argument| !argument.is_hide_set()) {
+                assert!(argument.get_help().is_some(), "{path}: {}", argument.get_id());
+            }
+        });
+    }
+
+    #[test]
+    fn every_command_shows_how_it_is_used() {
+        visit_all(|command, path| {
+            if command.has_subcommands() {
+                return;
+            }
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let (_, examples) = help
+                .split_once("Example:\n")
+                .or_else(|| help.split_once("Examples:\n"))
+                .unwrap_or_else(|| panic!("{path} has no examples: {help:?}"));
+            for line in examples.lines() {
+                let is_of_it = line.starts_with("  ") && line.contains(path);
+                assert!(is_of_it, "{path}: this is no example of it: {line:?}");
+            }
+        });
+    }
+}

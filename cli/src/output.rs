@@ -1,9 +1,22 @@
 //! What commands share: their outcome, and JSON as text for people.
 
+use std::io::{self, ErrorKind, Write};
+
 use serde_json::Value;
 
 /// The outcome of a command: its exit status, or a sentence for standard error.
 pub(crate) type Outcome = Result<u8, String>;
+
+/// Prints lines; says nothing if nobody reads them any more.
+pub(crate) fn print_lines<T: AsRef<str>>(lines: impl IntoIterator<Item = T>) -> Result<(), String> {
+    let mut out = io::stdout().lock();
+    match lines.into_iter().try_for_each(|line| writeln!(out, "{}", line.as_ref())) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(format!("cannot write to standard output: {error}"))
+        }
+        _ => Ok(()),
+    }
+}
 
 /// The lines of `value` as indented JSON, for `--json`.
 pub(crate) fn json_lines(value: &Value) -> Vec<String> {

@@ -43,16 +43,15 @@ const GRANT: &str = "run `sudo weft …`, or once `setcap cap_net_raw,cap_net_ad
                      \"$(command -v weft)\"` as root";
 
 pub(super) fn checks(trials: &Trials) -> Vec<Check> {
-    let is_root = rustix::process::geteuid().is_root();
     let uid_map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     // A process may always ask for its own; whatever goes wrong, it can rely on nothing.
     let effective = capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective);
     vec![
-        user(is_root, is_initial(&uid_map)),
+        user(trials.is_root, is_initial(&uid_map)),
         capability(NET_RAW, effective.contains(CapabilitySet::NET_RAW)),
         capability(NET_ADMIN, effective.contains(CapabilitySet::NET_ADMIN)),
         packet_sockets(open_packet_socket()),
-        user_namespaces(trials.user.result(Attempt::Enter), can_do_without(trials), setting),
+        user_namespaces(trials.in_user_namespace.result(Attempt::Enter), trials.is_root, setting),
     ]
 }
 
@@ -95,22 +94,16 @@ pub(super) fn setting(path: &str) -> Option<String> {
     Some(text.trim().to_owned())
 }
 
-/// Whether this user makes namespaces anyway.
-fn can_do_without(trials: &Trials) -> bool {
-    trials.root.result(Attempt::Enter).is_ok()
-}
-
 /// `entered` is what came of entering a user namespace.
 fn user_namespaces(
     entered: Result<(), &str>,
-    can_do_without: bool,
+    is_root: bool,
     setting: impl Fn(&str) -> Option<String>,
 ) -> Check {
     match entered {
         Ok(()) => USER_NAMESPACES.ok("allowed"),
-        Err(reason) if can_do_without => {
-            USER_NAMESPACES.degraded(reason, namespaces_remedy(setting))
-        }
+        // Root makes namespaces without.
+        Err(reason) if is_root => USER_NAMESPACES.degraded(reason, namespaces_remedy(setting)),
         Err(reason) => USER_NAMESPACES.missing(reason, namespaces_remedy(setting)),
     }
 }
@@ -126,7 +119,10 @@ pub(super) fn namespaces_remedy(setting: impl Fn(&str) -> Option<String>) -> Str
     let in_the_way = SWITCHES.iter().find(|(path, bad, _)| setting(path).as_deref() == Some(bad));
     match in_the_way {
         Some((path, _, good)) => {
-            format!("run `sysctl -w {}={good}` as root, or run labs as root", path.replace('/', "."))
+            format!(
+                "run `sysctl -w {}={good}` as root, or run labs as root",
+                path.replace('/', ".")
+            )
         }
         None => "run labs as root; in a container, allow it to make namespaces (CAP_SYS_ADMIN)"
             .to_owned(),
@@ -183,10 +179,9 @@ mod tests {
     }
 
     #[test]
-    fn who_makes_namespaces_as_root_can_do_without_user_namespaces() {
-        let state = |entered, can_do_without| {
-            user_namespaces(entered, can_do_without, |_| None).state
-        };
+    fn root_can_do_without_user_namespaces() {
+        let state =
+            |entered, can_do_without| user_namespaces(entered, can_do_without, |_| None).state;
         assert_eq!(state(Ok(()), false), State::Ok);
         assert_eq!(state(Err("refused"), true), State::Degraded);
         assert_eq!(state(Err("refused"), false), State::Missing);

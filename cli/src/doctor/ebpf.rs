@@ -37,7 +37,10 @@ fn btf(is_there: bool) -> Check {
     if is_there {
         BTF.ok(KERNEL_TYPES)
     } else {
-        BTF.degraded("the kernel does not tell its types", "use a kernel with CONFIG_DEBUG_INFO_BTF")
+        BTF.degraded(
+            "the kernel does not tell its types",
+            "use a kernel with CONFIG_DEBUG_INFO_BTF",
+        )
     }
 }
 

@@ -47,9 +47,7 @@ fn kernel(release: &str) -> Check {
     let remedy = format!("boot Linux {major}.{minor} or newer");
     match version(release) {
         Some(version) if version >= OLDEST => KERNEL.ok(format!("Linux {release}")),
-        Some(_) => {
-            KERNEL.missing(format!("Linux {release}, older than {major}.{minor}"), remedy)
-        }
+        Some(_) => KERNEL.missing(format!("Linux {release}, older than {major}.{minor}"), remedy),
         None => KERNEL.degraded(format!("Linux `{release}`, whose version is not clear"), remedy),
     }
 }

@@ -16,7 +16,7 @@ mod sockets;
 mod tools;
 mod trial;
 
-use crate::output::Outcome;
+use crate::output::{Outcome, json_lines, print_lines};
 use check::Section;
 use trial::Trials;
 
@@ -30,21 +30,19 @@ pub(crate) struct DoctorArgs {
     verbose: bool,
     /// Try what a lab needs in namespaces that end with this process; print what came of it
     #[arg(long, hide = true, conflicts_with_all = ["json", "verbose"])]
-    trial: Option<trial::Place>,
+    trial: bool,
 }
 
 /// Examines the machine. The exit status is 0 if everything is there that `weft demo` requires.
 pub(crate) fn run(args: &DoctorArgs) -> Outcome {
-    if let Some(place) = args.trial {
-        println!("{}", trial::attempt_all(place));
-        return Ok(0);
+    if args.trial {
+        return print_lines([trial::attempt_all().to_string()]).map(|()| 0);
     }
     let sections = examine();
-    if args.json {
-        println!("{:#}", report::json(&sections));
-    } else {
-        report::text(&sections, args.verbose).iter().for_each(|line| println!("{line}"));
-    }
+    print_lines(match args.json {
+        true => json_lines(&report::json(&sections)),
+        false => report::text(&sections, args.verbose),
+    })?;
     Ok(if report::is_ready(&sections) { 0 } else { 1 })
 }
 
@@ -57,7 +55,7 @@ fn examine() -> Vec<Section> {
         Section { title: "network", checks: network::checks(&trials) },
         Section { title: "ebpf", checks: ebpf::checks() },
         Section { title: "socket buffers", checks: sockets::checks() },
-        Section { title: "tools", checks: tools::checks() },
+        Section { title: "tools", checks: tools::checks(trials.is_root) },
         Section { title: "nodes", checks: nodes::checks() },
     ]
 }

@@ -4,7 +4,7 @@
 
 use super::capabilities::{namespaces_remedy, setting};
 use super::check::{Check, Subject};
-use super::trial::{Attempt, Place, Trial, Trials};
+use super::trial::{Attempt, NO_DEVICE, Place, Trial, Trials};
 
 const NAMESPACES: Subject = Subject {
     name: "namespaces",
@@ -113,6 +113,9 @@ const FEATURES: [Feature; 10] = [
     },
 ];
 
+const CONTAINER: &str = "in a container, allow it to make namespaces (CAP_SYS_ADMIN); container \
+                         managers do so with `--privileged`";
+
 const TUN_REMEDY: &str = "run `modprobe tun` as root, or use a kernel with CONFIG_TUN; in a \
                           container, pass the device on (`--device /dev/net/tun`)";
 
@@ -127,19 +130,24 @@ pub(super) fn checks(trials: &Trials) -> Vec<Check> {
 
 fn namespaces(place: Place, trial: &Trial) -> Check {
     match (trial.result(Attempt::Enter), place) {
-        (Ok(()), Place::Root) => NAMESPACES.ok("can be made"),
-        (Ok(()), Place::User) => NAMESPACES.ok("can be made inside a user namespace"),
-        (Err(reason), _) => NAMESPACES.missing(reason, namespaces_remedy(setting)),
+        (Ok(()), Place::Here) => NAMESPACES.ok("can be made"),
+        (Ok(()), Place::UserNamespace) => NAMESPACES.ok("can be made inside a user namespace"),
+        (Err(reason), Place::Here) => NAMESPACES.missing(reason, CONTAINER),
+        (Err(reason), Place::UserNamespace) => {
+            NAMESPACES.missing(reason, namespaces_remedy(setting))
+        }
     }
 }
 
 fn judge(feature: &Feature, trial: &Trial) -> Check {
     let Feature { attempt, subject, instead, remedy } = feature;
     let Err(reason) = trial.result(*attempt) else { return subject.ok("works") };
-    let remedy = if reason.starts_with("`ip` is missing") || reason.starts_with("`tc` is missing") {
-        "install iproute2 (see tools)"
-    } else {
-        remedy
+    let remedy = match reason {
+        NO_DEVICE => "run `chmod 666 /dev/net/tun` as root",
+        _ if reason.ends_with("is missing, so that this cannot be tried") => {
+            "install iproute2 (see tools)"
+        }
+        _ => remedy,
     };
     match instead {
         Some(instead) => subject.degraded(format!("{reason}; {instead}"), remedy),
@@ -153,8 +161,9 @@ mod tests {
     use super::super::trial::tests::{all_but, refused};
     use super::*;
 
-    fn checks_of(root: Trial, user: Trial) -> Vec<Check> {
-        checks(&Trials { root, user })
+    fn checks_of(here: Trial) -> Vec<Check> {
+        let in_user_namespace = refused("not asked for");
+        checks(&Trials { here, in_user_namespace, is_root: true })
     }
 
     fn named(checks: &[Check], name: &str) -> Check {
@@ -163,7 +172,7 @@ mod tests {
 
     #[test]
     fn where_everything_works_all_is_well() {
-        let checks = checks_of(all_but(&[]), all_but(&[]));
+        let checks = checks_of(all_but(&[]));
         assert_eq!(checks.len(), 1 + FEATURES.len());
         assert!(checks.iter().all(|check| check.state == State::Ok), "{checks:?}");
     }
@@ -171,7 +180,7 @@ mod tests {
     #[test]
     fn what_user_space_does_instead_is_degraded_and_the_rest_is_missing() {
         let failed = [(Attempt::Tbf, "Unknown qdisc"), (Attempt::Veth, "Unknown device type")];
-        let checks = checks_of(all_but(&failed), all_but(&[]));
+        let checks = checks_of(all_but(&failed));
         let (tbf, veth) = (named(&checks, "tbf"), named(&checks, "veth"));
         assert_eq!((tbf.state, tbf.subject.required), (State::Degraded, false));
         assert!(tbf.found.starts_with("Unknown qdisc; links with a rate"), "{tbf:?}");
@@ -182,14 +191,16 @@ mod tests {
 
     #[test]
     fn without_root_the_user_namespace_counts() {
-        let checks = checks_of(refused("not permitted"), all_but(&[(Attempt::Tun, "no")]));
+        let in_user_namespace = all_but(&[(Attempt::Tun, NO_DEVICE)]);
+        let here = refused("not permitted");
+        let checks = checks(&Trials { here, in_user_namespace, is_root: false });
         assert_eq!(checks[0].found, "can be made inside a user namespace");
-        assert_eq!(named(&checks, "tun").state, State::Missing);
+        assert_eq!(named(&checks, "tun").remedy, "run `chmod 666 /dev/net/tun` as root");
     }
 
     #[test]
     fn without_namespaces_nothing_else_is_said() {
-        let checks = checks_of(refused("not permitted"), refused("nor here"));
+        let checks = checks_of(refused("not permitted"));
         assert_eq!(checks.len(), 1);
         assert_eq!((checks[0].state, checks[0].subject.required), (State::Missing, true));
         assert_eq!(checks[0].found, "not permitted");
@@ -198,7 +209,7 @@ mod tests {
     #[test]
     fn without_iproute2_that_is_what_is_to_be_installed() {
         let reason = "`tc` is missing, so that this cannot be tried";
-        let checks = checks_of(all_but(&[(Attempt::Clsact, reason)]), all_but(&[]));
+        let checks = checks_of(all_but(&[(Attempt::Clsact, reason)]));
         assert_eq!(named(&checks, "clsact").remedy, "install iproute2 (see tools)");
     }
 

@@ -14,22 +14,30 @@ struct Tool {
     packages: [&'static str; 2],
 }
 
-const TOOLS: [Tool; 7] = [
-    tool("ip", "labs: namespaces, interfaces, routes", true, ["iproute2", "iproute"]),
-    tool("tc", "labs: the rate of links", false, ["iproute2", "iproute-tc"]),
-    tool("tshark", "reading captures; `make test`", false, ["tshark", "wireshark-cli"]),
-    tool("tcpdump", "looking at interfaces; `make test`", false, ["tcpdump", "tcpdump"]),
-    tool(
-        "clang",
-        "building weft with its loss program for labs",
-        false,
-        ["clang libbpf-dev linux-libc-dev", "clang libbpf-devel kernel-headers"],
-    ),
-    tool("openssl", "`make test`: a second opinion on keys", false, ["openssl", "openssl"]),
-    tool("ethtool", "looking at interfaces; `make test`", false, ["ethtool", "ethtool"]),
-];
+fn tools(is_root: bool) -> [Tool; 8] {
+    [
+        tool("ip", "labs: namespaces, interfaces, routes", true, ["iproute2", "iproute"]),
+        tool("tc", "labs: the rate of links", false, ["iproute2", "iproute-tc"]),
+        tool(
+            "unshare",
+            "labs and `weft demo` without root",
+            !is_root,
+            ["util-linux", "util-linux"],
+        ),
+        tool("tshark", "reading captures; `make test`", false, ["tshark", "wireshark-cli"]),
+        tool("tcpdump", "looking at interfaces; `make test`", false, ["tcpdump", "tcpdump"]),
+        tool(
+            "clang",
+            "building weft with its loss program for labs",
+            false,
+            ["clang libbpf-dev linux-libc-dev", "clang libbpf-devel kernel-headers"],
+        ),
+        tool("openssl", "`make test`: a second opinion on keys", false, ["openssl", "openssl"]),
+        tool("ethtool", "looking at interfaces; `make test`", false, ["ethtool", "ethtool"]),
+    ]
+}
 
-const fn tool(
+fn tool(
     name: &'static str,
     purpose: &'static str,
     required: bool,
@@ -41,10 +49,10 @@ const fn tool(
 /// Where distributions keep programs for root, which are not always in the path of others.
 const FOR_ROOT: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
-pub(super) fn checks() -> Vec<Check> {
+pub(super) fn checks(is_root: bool) -> Vec<Check> {
     let path = env::var_os("PATH").unwrap_or_default();
     let manager = Manager::of_this_system(&path);
-    TOOLS
+    tools(is_root)
         .iter()
         .map(|tool| {
             let name = tool.subject.name;
@@ -116,7 +124,7 @@ mod tests {
     use super::*;
 
     fn check(in_path: Option<&str>, elsewhere: Option<&str>, manager: Manager) -> Check {
-        judge(&TOOLS[1], in_path.map(PathBuf::from), || elsewhere.map(PathBuf::from), manager)
+        judge(&tools(true)[1], in_path.map(PathBuf::from), || elsewhere.map(PathBuf::from), manager)
     }
 
     #[test]
@@ -135,6 +143,14 @@ mod tests {
         assert!(found.remedy.contains("export PATH"));
         let found = check(Some("/bin/tc"), Some("/usr/sbin/tc"), Manager::Apt);
         assert_eq!((found.state, found.found.as_str()), (State::Ok, "/bin/tc"));
+    }
+
+    #[test]
+    fn unshare_is_required_without_root() {
+        let is_required = |is_root| {
+            tools(is_root).iter().any(|it| it.subject.name == "unshare" && it.subject.required)
+        };
+        assert_eq!((is_required(false), is_required(true)), (true, false));
     }
 
     #[test]

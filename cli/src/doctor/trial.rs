@@ -1,8 +1,9 @@
 //! Finding out by doing: what a lab needs, tried in namespaces that end with the trying process.
 //!
-//! The parent starts this program once more, with `doctor --trial PLACE`. That child enters namespaces
-//! of its own, does everything once and prints what came of it as JSON: a name for each attempt, and
-//! `null` or the reason for which it failed.
+//! The parent starts this program once more, with `doctor --trial`. That child enters namespaces of
+//! its own, does everything once and prints what came of it as JSON: a name for each attempt, and
+//! `null` or the reason for which it failed. A second child does the same as root of a user namespace,
+//! into which unshare(1) takes it, as it takes labs without root.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,18 +11,21 @@ use std::io::ErrorKind;
 use std::process::{Command, Stdio};
 
 use serde_json::{Map, Value};
-use weft_port::{PortSpec, namespace};
+use weft_port::{OpenError, PortSpec, namespace};
 
 use crate::node::open_packet_socket;
 
-/// Which namespaces are tried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+/// Where namespaces are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// Those that root makes.
-    Root,
-    /// Those inside a user namespace.
-    User,
+    /// In the user namespace of this process, as root does it.
+    Here,
+    /// In a user namespace of its own.
+    UserNamespace,
 }
+
+/// The reason for which TUN and TAP fail where everything is allowed but the device.
+pub(super) const NO_DEVICE: &str = "/dev/net/tun is not open to this user";
 
 /// Something to try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -83,9 +87,7 @@ impl Attempt {
             Self::Veth => iproute2("ip link add name weft-a type veth peer name weft-b"),
             Self::Bridge => iproute2("ip link add name weft-bridge type bridge"),
             Self::Forwarding => enable_forwarding(),
-            Self::Tbf => {
-                iproute2("tc qdisc add dev lo root tbf rate 1gbit burst 16k latency 1ms")
-            }
+            Self::Tbf => iproute2("tc qdisc add dev lo root tbf rate 1gbit burst 16k latency 1ms"),
             Self::Netem => iproute2("tc qdisc replace dev lo root netem delay 1ms"),
             Self::Clsact => iproute2("tc qdisc add dev lo clsact"),
         }
@@ -94,12 +96,9 @@ impl Attempt {
 
 /// Makes the attempts in this process, which must be used for nothing else, and gives what came of
 /// them as JSON.
-pub(super) fn attempt_all(place: Place) -> Value {
-    let entered = match place {
-        Place::Root => namespace::enter(),
-        Place::User => namespace::enter_as_root(),
-    };
-    let mut results = vec![(Attempt::Enter, entered.map_err(|error| error.to_string()))];
+pub(super) fn attempt_all() -> Value {
+    let entered = namespace::enter().map_err(|error| error.to_string());
+    let mut results = vec![(Attempt::Enter, entered)];
     if results[0].1.is_ok() {
         results.extend(Attempt::INSIDE.map(|attempt| (attempt, attempt.make())));
     }
@@ -110,8 +109,11 @@ pub(super) fn attempt_all(place: Place) -> Value {
 }
 
 fn open(spec: &PortSpec) -> Result<(), String> {
-    let options = weft_port::Options::default();
-    weft_port::open(spec, &options).map(drop).map_err(|error| error.to_string())
+    match weft_port::open(spec, &weft_port::Options::default()) {
+        Ok(_) => Ok(()),
+        Err(OpenError::NoPrivilege { .. }) => Err(NO_DEVICE.to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 fn enable_forwarding() -> Result<(), String> {
@@ -127,11 +129,14 @@ fn iproute2(command: &str) -> Result<(), String> {
     match output {
         Ok(output) if output.status.success() => Ok(()),
         Ok(output) => Err(reason(&String::from_utf8_lossy(&output.stderr))),
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            Err(format!("`{program}` is missing, so that this cannot be tried"))
-        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(missing(program)),
         Err(error) => Err(format!("`{program}` cannot be run: {error}")),
     }
+}
+
+/// The reason for an attempt that was not made for lack of a program.
+fn missing(program: &str) -> String {
+    format!("`{program}` is missing, so that this cannot be tried")
 }
 
 /// What iproute2 says, without the words that are the same for every failure.
@@ -151,18 +156,17 @@ impl Trial {
     fn run(place: Place) -> Self {
         let result = ask_child(place).and_then(|text| Self::parse(&text));
         result.unwrap_or_else(|error| {
-            let reason = format!("the process that was to try it failed: {error}");
-            Self(BTreeMap::from([(Attempt::Enter.name().to_owned(), Some(reason))]))
+            Self(BTreeMap::from([(Attempt::Enter.name().to_owned(), Some(error))]))
         })
     }
 
     /// Reads what [`attempt_all`] gave.
     fn parse(text: &str) -> Result<Self, String> {
-        let fields: BTreeMap<String, Option<String>> =
-            serde_json::from_str(text).map_err(|error| format!("it printed no result ({error})"))?;
+        let fields: BTreeMap<String, Option<String>> = serde_json::from_str(text)
+            .map_err(|error| format!("the trial printed no result ({error})"))?;
         match fields.contains_key(Attempt::Enter.name()) {
             true => Ok(Self(fields)),
-            false => Err("it printed another result".to_owned()),
+            false => Err("the trial printed another result".to_owned()),
         }
     }
 
@@ -177,17 +181,20 @@ impl Trial {
 }
 
 fn ask_child(place: Place) -> Result<String, String> {
-    let place = match place {
-        Place::Root => "root",
-        Place::User => "user",
-    };
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let output = Command::new(program)
-        .args(["doctor", "--trial", place])
-        .stdin(Stdio::null())
-        .stderr(Stdio::piped())
-        .output()
-        .map_err(|error| error.to_string())?;
+    let mut command = match place {
+        Place::Here => Command::new(program),
+        Place::UserNamespace => {
+            let mut command = Command::new("unshare");
+            command.args(["--user", "--map-root-user", "--"]).arg(program);
+            command
+        }
+    };
+    let output = command.args(["doctor", "--trial"]).stdin(Stdio::null()).output();
+    let output = output.map_err(|error| match (error.kind(), place) {
+        (ErrorKind::NotFound, Place::UserNamespace) => missing("unshare"),
+        _ => error.to_string(),
+    })?;
     match output.status.success() {
         true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
         false => Err(reason(&String::from_utf8_lossy(&output.stderr))),
@@ -197,24 +204,27 @@ fn ask_child(place: Place) -> Result<String, String> {
 /// What came of the attempts in both places.
 #[derive(Debug)]
 pub(super) struct Trials {
-    pub(super) root: Trial,
-    pub(super) user: Trial,
+    pub(super) here: Trial,
+    pub(super) in_user_namespace: Trial,
+    /// Whether this user is root, whose labs need no user namespace.
+    pub(super) is_root: bool,
 }
 
 impl Trials {
     /// Makes all attempts; takes a moment.
     pub(super) fn run() -> Self {
-        Self { root: Trial::run(Place::Root), user: Trial::run(Place::User) }
+        Self {
+            here: Trial::run(Place::Here),
+            in_user_namespace: Trial::run(Place::UserNamespace),
+            is_root: rustix::process::geteuid().is_root(),
+        }
     }
 
-    /// Where a lab of this user runs, and what came of the attempts there: in a user namespace only
-    /// if it must.
+    /// Where labs of this user run, and what came of the attempts there.
     pub(super) fn of_labs(&self) -> (Place, &Trial) {
-        let needs_user = self.root.result(Attempt::Enter).is_err();
-        if needs_user && self.user.result(Attempt::Enter).is_ok() {
-            (Place::User, &self.user)
-        } else {
-            (Place::Root, &self.root)
+        match self.is_root {
+            true => (Place::Here, &self.here),
+            false => (Place::UserNamespace, &self.in_user_namespace),
         }
     }
 }
@@ -265,11 +275,11 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn labs_run_in_a_user_namespace_only_if_they_must() {
-        let place = |root, user| Trials { root, user }.of_labs().0;
-        assert_eq!(place(all_but(&[]), all_but(&[])), Place::Root);
-        assert_eq!(place(refused("no"), all_but(&[])), Place::User);
-        assert_eq!(place(refused("no"), refused("no")), Place::Root);
+    fn labs_run_in_a_user_namespace_without_root() {
+        let place = |is_root| {
+            Trials { here: all_but(&[]), in_user_namespace: all_but(&[]), is_root }.of_labs().0
+        };
+        assert_eq!((place(true), place(false)), (Place::Here, Place::UserNamespace));
     }
 
     #[test]

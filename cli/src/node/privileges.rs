@@ -52,7 +52,8 @@ mod tests {
     fn without_the_capability_the_sentence_names_it_and_the_way_out() {
         let refused = || Err(io::ErrorKind::PermissionDenied.into());
         let text = judge("r1", &["eth0"], refused()).unwrap_err();
-        for part in ["node r1", "the interface eth0:", "CAP_NET_RAW", "sudo weft run", "weft doctor"]
+        for part in
+            ["node r1", "the interface eth0:", "CAP_NET_RAW", "sudo weft run", "weft doctor"]
         {
             assert!(text.contains(part), "{part}: {text}");
         }

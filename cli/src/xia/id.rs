@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use weft_keys::{FileError, KeyError, PrivateKey, PublicKey, file};
 use weft_xip::{Xid, XidType};
 
-use crate::output::Outcome;
+use crate::output::{Outcome, json_lines, print_lines};
 
 /// Commands for the keys behind names.
 #[derive(Debug, Subcommand)]
@@ -94,7 +94,9 @@ fn parse_key_hash(text: &str) -> Result<Xid, String> {
     let xid: Xid = text.parse().map_err(|error| format!("{error}"))?;
     match xid.kind {
         XidType::HID | XidType::AD => Ok(xid),
-        _ => Err("the identifier of this principal is no hash of a key; give a hid or an ad".into()),
+        _ => {
+            Err("the identifier of this principal is no hash of a key; give a hid or an ad".into())
+        }
     }
 }
 
@@ -122,9 +124,9 @@ fn new(args: &NewArgs) -> Outcome {
             "private_key": args.path.display().to_string(),
             "public_key": public_path.display().to_string(),
         });
-        println!("{value:#}");
+        print_lines(json_lines(&value))?;
     } else {
-        println!("{xid}");
+        print_lines([xid.to_string()])?;
     }
     Ok(0)
 }
@@ -155,9 +157,9 @@ fn create(path: &Path, public_path: &Path, key: &PrivateKey) -> Result<(), Strin
 fn show(args: &ShowArgs) -> Outcome {
     let key = load(&args.path)?;
     if args.json {
-        println!("{:#}", shown_json(&key));
+        print_lines(json_lines(&shown_json(&key)))?;
     } else {
-        print!("{}", shown_text(&key));
+        print_lines(shown_text(&key).lines())?;
     }
     Ok(0)
 }
@@ -201,9 +203,9 @@ fn verify(args: &VerifyArgs) -> Outcome {
         let value = json!({
             "verified": is_own, "xid": args.xid.to_string(), "key": own.to_string(),
         });
-        println!("{value:#}");
+        print_lines(json_lines(&value))?;
     } else {
-        println!("{}", verdict(args.xid, own, &args.path));
+        print_lines([verdict(args.xid, own, &args.path)])?;
     }
     Ok(if is_own { 0 } else { 1 })
 }

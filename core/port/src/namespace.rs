@@ -1,15 +1,12 @@
 //! Namespaces of one's own: a network without interfaces, in which everything is allowed.
 //!
-//! As root a new network namespace is one system call. Without root it takes a user namespace in
-//! which this user is root, which some systems forbid. Both end with their last process.
+//! It ends with the last process or thread inside, and everything that was made there with it.
 //!
-//! Reference: network_namespaces(7), mount_namespaces(7), user_namespaces(7).
+//! Reference: network_namespaces(7), mount_namespaces(7).
 
-use std::fs;
 use std::io;
 
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
-use rustix::process::{getegid, geteuid};
 
 use crate::sys;
 
@@ -19,14 +16,6 @@ pub enum NamespaceError {
     /// The kernel makes no namespaces for this process.
     #[error("the kernel refuses new namespaces: {0}")]
     Unshare(io::Error),
-    /// The user namespace is there, but its user may not be root in it.
-    #[error("the kernel lets nobody be root in the new user namespace (writing {file}): {source}")]
-    Map {
-        /// The file below /proc/self.
-        file: &'static str,
-        /// Why it cannot be written.
-        source: io::Error,
-    },
     /// The namespaces are there, but nothing can be mounted in them.
     #[error("the kernel refuses to mount in the new namespaces: {0}")]
     Mount(io::Error),
@@ -36,29 +25,10 @@ pub enum NamespaceError {
 /// `/run` of its own, so that what is made there (`ip netns add` does) ends with the thread, too.
 ///
 /// # Errors
-/// [`NamespaceError::Unshare`] without CAP_SYS_ADMIN; [`NamespaceError::Mount`].
+/// [`NamespaceError`], without CAP_SYS_ADMIN in the user namespace of the process.
 pub fn enter() -> Result<(), NamespaceError> {
-    sys::namespace::unshare(false).map_err(NamespaceError::Unshare)?;
+    sys::namespace::unshare().map_err(NamespaceError::Unshare)?;
     empty_run()
-}
-
-/// As [`enter`], inside a user namespace of its own, in which this user is root. The process must
-/// have only one thread.
-///
-/// # Errors
-/// [`NamespaceError`]; the kernel's settings decide what is allowed.
-pub fn enter_as_root() -> Result<(), NamespaceError> {
-    let (user, group) = (geteuid().as_raw(), getegid().as_raw());
-    sys::namespace::unshare(true).map_err(NamespaceError::Unshare)?;
-    map("setgroups", "deny")?;
-    map("uid_map", &format!("0 {user} 1"))?;
-    map("gid_map", &format!("0 {group} 1"))?;
-    empty_run()
-}
-
-fn map(file: &'static str, text: &str) -> Result<(), NamespaceError> {
-    let written = fs::write(format!("/proc/self/{file}"), text);
-    written.map_err(|source| NamespaceError::Map { file, source })
 }
 
 /// Mounts an empty file system at `/run` that only this mount namespace sees.
@@ -73,6 +43,7 @@ fn empty_run() -> Result<(), NamespaceError> {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::fs;
 
     use super::*;
 
