@@ -206,11 +206,18 @@ fn messages_beyond_the_limit_are_dropped_and_the_others_arrive_though_the_sender
 
 #[test]
 fn a_peer_that_dies_with_unread_messages_is_closed_after_its_last_message() {
-    // The server sends a greeting that the client never reads: the kernel reports a reset.
+    // The server sends a greeting that the client never reads: the kernel reports a reset, while
+    // the server has a part of the messages still to read.
+    let (gone, wait_until_gone) = mpsc::channel();
     let mut received = 0;
     let server = Server::start(move |turn| match &turn.event {
         Event::Accepted { channel, .. } => turn.out.push(numbered(*channel, 0)),
-        Event::Messages { messages, .. } => received += messages.len(),
+        Event::Messages { messages, .. } => {
+            if received == 0 {
+                wait_until_gone.recv().unwrap();
+            }
+            received += messages.len();
+        }
         Event::Closed { .. } => turn.exit(received as u8),
         other => panic!("{other:?}"),
     });
@@ -221,6 +228,7 @@ fn a_peer_that_dies_with_unread_messages_is_closed_after_its_last_message() {
     let mut greeted = [PollFd::new(&socket, PollFlags::IN)];
     poll(&mut greeted, None).unwrap();
     drop(socket);
+    gone.send(()).unwrap();
     assert_eq!(server.finish(), 70);
 }
 

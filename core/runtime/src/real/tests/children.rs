@@ -84,7 +84,11 @@ fn wordy(turn: &mut Turn<'_>) {
             let line = "all said".to_owned();
             turn.out.push(Action::Report { level: Level::Error, line });
         }
-        Event::Stop => turn.exit(0),
+        Event::Stop => {
+            let line = "leaving".to_owned();
+            turn.out.push(Action::Report { level: Level::Error, line });
+            turn.exit(0);
+        }
         _ => {}
     }
 }
@@ -243,6 +247,8 @@ fn output_that_nobody_reads_yet_does_not_block_the_loop_and_is_not_lost() {
     // This comes from a timer after all is printed, while the pipe is full.
     await_line(&mut actor.stderr, "error: all said");
     actor.signal(Signal::TERM);
+    // Now the process has exited, and only the driver waits for a reader.
+    await_line(&mut actor.stderr, "error: leaving");
     let (status, stdout, _) = actor.finish();
     assert_eq!(status, 0);
     let lines: Vec<&str> = stdout.lines().filter(|line| line.starts_with("line ")).collect();

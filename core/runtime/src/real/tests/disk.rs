@@ -159,6 +159,24 @@ fn a_full_device_is_an_error_of_its_own_kind() {
     assert_eq!(kind(&answers[1]), DiskErrorKind::Full);
 }
 
+#[test]
+fn devices_that_never_block_are_read_at_once() {
+    let read = |file| DiskRequest::Read { file: FileId(file), offset: 0, len: 3 };
+    let answers = carry_out(vec![
+        open(Path::new("/dev/zero"), OpenMode::Read),
+        read(1),
+        open(Path::new("/dev/null"), OpenMode::Read),
+        read(2),
+        DiskRequest::SetLen { file: FileId(2), len: 1 },
+        DiskRequest::Write { file: FileId(2), offset: 0, bytes: vec![1] },
+    ]);
+    assert_eq!(answers[0], Ok(DiskReply::Opened { file: FileId(1), len: None }));
+    assert_eq!((&answers[1], &answers[3]), (&data(&[0; 3], false), &data(b"", true)));
+    for answer in &answers[4..] {
+        assert_eq!(kind(answer), DiskErrorKind::Other);
+    }
+}
+
 /// A file system of 64 KiB in memory, unmounted when dropped.
 struct SmallDisk(tempfile::TempDir);
 
