@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use weft_lab::{EngineKind, Log, Options, Outcome as LabOutcome, Variables};
 
-use crate::lab::{WeftHost, parse};
+use crate::lab::{WeftHost, become_root, parse};
 use crate::output::Outcome;
 
 const LAB: &[u8] = include_bytes!("../../examples/push.lab");
@@ -32,13 +32,16 @@ pub(crate) struct DemoArgs {
 
 /// Runs the demo; the status is 0 only if every receiver has the exact file both times.
 pub(crate) fn run(args: &DemoArgs) -> Outcome {
+    let engine = if args.sim { EngineKind::Sim } else { EngineKind::Netns };
+    become_root(engine)?;
     let host = WeftHost::new()?;
     for (scenario, title) in SCENARIOS {
         let lab = parse("push.lab", LAB, variables(args)?, None)?;
         let options = Options {
-            engine: if args.sim { EngineKind::Sim } else { EngineKind::Netns },
+            engine,
             scenario: Some(scenario.to_owned()),
             output: Some(Path::new("lab-out").join(format!("push-{scenario}"))),
+            capture: None,
         };
         let outcome = weft_lab::run(&lab, &options, &host, &mut Log::new(std::io::stderr()))
             .map_err(|error| error.to_string())?;
