@@ -57,7 +57,7 @@ pub enum LabError {
         reason: String,
     },
     /// The user ended it.
-    #[error("ended by {0}; everything was cleaned up")]
+    #[error("ended by {0}")]
     Interrupted(&'static str),
 }
 

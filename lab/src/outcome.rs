@@ -12,6 +12,8 @@ use serde::Serialize;
 pub enum Progress<'a> {
     /// A lab was removed whose process had died without doing it.
     RemovedStale(&'a str),
+    /// Something is odd, but does not keep the lab from working.
+    Warning(&'a str),
     /// The network is being built.
     Building {
         /// How many nodes it has.
@@ -63,6 +65,7 @@ impl<W: Write> Observer for Log<W> {
         // Progress that nobody can read is not worth failing for.
         let _ = match progress {
             Progress::RemovedStale(name) => writeln!(out, "removed what was left of lab {name}"),
+            Progress::Warning(text) => writeln!(out, "warning: {text}"),
             Progress::Building { nodes, links } => {
                 writeln!(out, "building {nodes} nodes and {links} links")
             }

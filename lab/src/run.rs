@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use weft_config::Keyword;
+use weft_config::{Errors, Keyword};
 
 use crate::file::Lab;
 use crate::host::Host;
@@ -44,6 +44,14 @@ impl Options {
     pub(crate) fn output_of(&self, lab: &Lab) -> PathBuf {
         self.output.clone().unwrap_or_else(|| Path::new("lab-out").join(lab.name()))
     }
+}
+
+/// Checks what only the host program can judge: aliases and the configurations of nodes.
+///
+/// # Errors
+/// Every mistake that was found, with its place.
+pub fn check(lab: &Lab, host: &dyn Host) -> Result<(), Errors> {
+    Plan::new(lab, host).map(drop)
 }
 
 /// Builds a lab, runs one of its scenarios, and takes the lab down, whatever happens.

@@ -226,12 +226,15 @@ impl<'p> Netns<'p> {
     fn prepare_stack(&self, node: usize, config: &str) -> Result<Vec<OsString>, LabError> {
         let name = self.plan.node_name(node);
         let run_dir = self.network.directory().node(name);
-        fs::create_dir_all(&run_dir).map_err(LabError::disk("make the directory", &run_dir))?;
-        let path = self.network.directory().path().join(format!("{name}.conf"));
-        fs::write(&path, config).map_err(LabError::disk("write", &path))?;
         let host = self.plan.host;
-        host.prepare(name, &run_dir, self.plan.identity(node))
-            .map_err(LabError::system(format!("prepare node {name}")))?;
+        let path = self.network.directory().path().join(format!("{name}.conf"));
+        // A node that is started again keeps what it had.
+        if !run_dir.exists() {
+            fs::create_dir(&run_dir).map_err(LabError::disk("make the directory", &run_dir))?;
+            fs::write(&path, config).map_err(LabError::disk("write", &path))?;
+            host.prepare(name, &run_dir, self.plan.identity(node))
+                .map_err(LabError::system(format!("prepare node {name}")))?;
+        }
         let mut words = vec![host.program().into()];
         words.extend(host.node_arguments(&path, &run_dir));
         Ok(words)

@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use weft_base::Random;
 use weft_ebpf::{Direction, LossError, LossLink, LossProbability};
 use weft_runtime::BILLION;
+use weft_wire::MacAddr;
 
 use super::ip::{Batch, tc};
 use super::namespace::Namespace;
@@ -112,37 +113,28 @@ pub(crate) fn add_interfaces(
     far: &Namespace,
 ) {
     let it = &plan.lab.links[link];
-    let mtu = it.properties.mtu.to_string();
-    let mut pair = |one: (&str, &Namespace), other: (&str, &Namespace)| {
-        batch.add(&[
-            "link",
-            "add",
-            "name",
-            one.0,
-            "mtu",
-            &mtu,
-            "netns",
-            one.1.name(),
-            "type",
-            "veth",
-            "peer",
-            "name",
-            other.0,
-            "mtu",
-            &mtu,
-            "netns",
-            other.1.name(),
-        ]);
+    let mtu = it.properties.mtu;
+    let end = |side: usize| {
+        let (name, namespace) = (it.ends[side].interface.as_str(), nodes[side].name());
+        format!("name {name} mtu {mtu} address {} netns {namespace}", mac(link, side))
     };
-    let near = |side: usize| (it.ends[side].interface.as_str(), nodes[side]);
     match kind {
-        Kind::Kernel => pair(near(0), near(1)),
+        Kind::Kernel => batch.add(&["link add", &end(0), "type veth peer", &end(1)]),
         Kind::UserSpace => {
             for side in [0, 1] {
-                pair(near(side), (far_end(link, side).as_str(), far));
+                let far = format!("name {} mtu {mtu} netns {}", far_end(link, side), far.name());
+                batch.add(&["link add", &end(side), "type veth peer", &far]);
             }
         }
     }
+}
+
+/// The Ethernet address of an end of a link: locally administered, the same in every run, and the
+/// same that the simulator gives.
+fn mac(link: usize, side: usize) -> MacAddr {
+    let number = 2 * link as u64 + side as u64 + 1;
+    let [_, _, _, a, b, c, d, e] = number.to_be_bytes();
+    MacAddr([0x02, a, b, c, d, e])
 }
 
 /// Limits the rate of a kernel link, both ways.

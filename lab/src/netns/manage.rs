@@ -88,6 +88,7 @@ fn node_status(state: &State, node: &NodeState) -> NodeStatus {
 
 /// The lab called `name`, with or without its id; the only one without a name.
 fn find(name: Option<&str>) -> Result<State, LabError> {
+    super::require_root()?;
     let all = state::all();
     let matches =
         |state: &&State| name.is_none_or(|name| state.full_name() == name || state.lab == name);

@@ -22,6 +22,7 @@ use crate::file::Scenario;
 use crate::outcome::{Observer, Outcome, Progress, nanos};
 use crate::output::{LOGS, Output};
 use crate::plan::Plan;
+use crate::rootless::is_root;
 use crate::run::Options;
 use crate::scenario;
 use engine::Netns;
@@ -29,6 +30,7 @@ use network::Network;
 
 pub use manage::{LabStatus, NodeStatus, ProcessStatus};
 pub(crate) use manage::{Target, ask_nodes, capture_targets, down, exec, status};
+pub(crate) use state::STATE_VARIABLE;
 pub(crate) use watch::{Watch, wait_readable};
 
 /// Builds the lab, starts its nodes, runs the scenario and takes the lab down.
@@ -46,19 +48,35 @@ pub(crate) fn run(
     let processes = engine.outcomes();
     let output = engine.output().to_owned();
     observer.see(time, Progress::TakingDown);
-    let result = result.and(engine.take_down());
+    let error = match (result, engine.take_down()) {
+        (Ok(()), Ok(())) => None,
+        (Err(error), Ok(())) | (Ok(()), Err(error)) => Some(error.to_string()),
+        (Err(error), Err(left)) => Some(format!("{error}; and not all was removed: {left}")),
+    };
     Ok(Outcome {
         lab: plan.lab.name().to_owned(),
         engine: "netns",
         scenario: scenario.name.value.as_str().to_owned(),
         seed: plan.lab.seed,
-        error: result.err().map(|error| error.to_string()),
+        error,
         steps,
         processes,
         time_ns: nanos(time),
         trace_hash: None,
         output,
     })
+}
+
+/// Fails without the privilege to make and to enter namespaces.
+fn require_root() -> Result<(), LabError> {
+    if is_root() {
+        return Ok(());
+    }
+    Err(LabError::NotPermitted(
+        "network namespaces need root: use sudo; `weft lab run` also works in a user namespace, and \
+         with `--engine sim`"
+            .into(),
+    ))
 }
 
 /// Builds the lab, starts its nodes, and leaves it there. Returns the name by which it is found.
@@ -79,8 +97,16 @@ fn build<'p>(
     options: &Options,
     observer: &mut dyn Observer,
 ) -> Result<Netns<'p>, LabError> {
-    for name in teardown::remove_stale()? {
-        observer.see(Duration::ZERO, Progress::RemovedStale(&name));
+    require_root()?;
+    for (name, result) in teardown::remove_stale()? {
+        match result {
+            Ok(()) => observer.see(Duration::ZERO, Progress::RemovedStale(&name)),
+            // It does not stand in the way of this lab.
+            Err(error) => observer.see(
+                Duration::ZERO,
+                Progress::Warning(&format!("what is left of lab {name} stays: {error}")),
+            ),
+        }
     }
     let (nodes, links) = (plan.lab.nodes.len(), plan.lab.links.len());
     observer.see(Duration::ZERO, Progress::Building { nodes, links });

@@ -2,7 +2,7 @@
 //! that names its namespaces and processes, so that other commands find it and any process can take
 //! it down.
 
-use std::fs;
+use std::fs::{self, File};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt;
@@ -15,7 +15,7 @@ use crate::LabError;
 /// Where labs are kept by root.
 const ROOT: &str = "/run/weft/labs";
 /// Names another directory; set for labs without root, which have a private `/run`.
-pub(crate) const DIRECTORY_VARIABLE: &str = "WEFT_LAB_STATE";
+pub(crate) const STATE_VARIABLE: &str = "WEFT_LAB_STATE";
 const FILE: &str = "state.json";
 
 /// A process, recognised even after its id was given to another one.
@@ -96,7 +96,29 @@ impl State {
 
 /// Where the directories of all labs are.
 pub(crate) fn root() -> PathBuf {
-    std::env::var_os(DIRECTORY_VARIABLE).map_or_else(|| ROOT.into(), PathBuf::from)
+    std::env::var_os(STATE_VARIABLE).map_or_else(|| ROOT.into(), PathBuf::from)
+}
+
+/// A file that is locked while labs of others are removed.
+const LOCK: &str = ".lock";
+
+/// Makes the directory of all labs, and waits until no other process holds the lock.
+pub(crate) fn lock() -> Result<File, LabError> {
+    let root = root();
+    private_directory(true).create(&root).map_err(LabError::disk("make the directory", &root))?;
+    let path = root.join(LOCK);
+    let lock = || -> io::Result<File> {
+        let file = File::options().create(true).append(true).open(&path)?;
+        file.lock()?;
+        Ok(file)
+    };
+    lock().map_err(LabError::disk("lock", &path))
+}
+
+fn private_directory(recursive: bool) -> fs::DirBuilder {
+    let mut builder = fs::DirBuilder::new();
+    builder.mode(0o700).recursive(recursive);
+    builder
 }
 
 /// The directory of one lab.
@@ -109,16 +131,12 @@ impl Directory {
     /// Makes the directory of a new lab, and the id that nobody else has.
     pub(crate) fn make(lab: &str) -> Result<(Self, String), LabError> {
         let root = root();
-        let private = |recursive| {
-            let mut builder = fs::DirBuilder::new();
-            builder.mode(0o700).recursive(recursive);
-            builder
-        };
-        private(true).create(&root).map_err(LabError::disk("make the directory", &root))?;
+        let made = private_directory(true).create(&root);
+        made.map_err(LabError::disk("make the directory", &root))?;
         loop {
             let id = format!("{:04x}", RandomState::new().hash_one(lab) & 0xffff);
             let path = root.join(format!("{lab}-{id}"));
-            match private(false).create(&path) {
+            match private_directory(false).create(&path) {
                 Ok(()) => return Ok((Self { path }, id)),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(LabError::disk("make the directory", path)(error)),

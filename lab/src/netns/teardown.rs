@@ -19,10 +19,14 @@ const GRACE: Duration = Duration::from_secs(3);
 /// How often the namespaces are searched for processes; a process may start others while it is ended.
 const SEARCHES: usize = 100;
 
-/// Takes down the labs whose owners died without doing it. Returns their names.
-pub(crate) fn remove_stale() -> Result<Vec<String>, LabError> {
-    let stale: Vec<State> = state::all().into_iter().filter(State::is_stale).collect();
-    stale.iter().map(|state| take_down(state).map(|()| state.full_name())).collect()
+/// Takes down the labs whose owners died without doing it. Returns their names, and what went wrong.
+pub(crate) fn remove_stale() -> Result<Vec<(String, Result<(), LabError>)>, LabError> {
+    // One process at a time: what another one has removed meanwhile is not found any more.
+    let _lock = state::lock()?;
+    let stale = state::all().into_iter().filter(State::is_stale);
+    // An owner may have removed its lab before it died, since the state was read.
+    let stale = stale.filter(|state| Directory::of(state).path().exists());
+    Ok(stale.map(|state| (state.full_name(), take_down(&state))).collect())
 }
 
 /// Ends all processes of a lab and removes its namespaces and its directory. Goes on after failures

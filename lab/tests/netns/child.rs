@@ -6,6 +6,8 @@ use std::path::Path;
 use std::process::exit;
 use std::time::Duration;
 
+use rustix::net::sockopt;
+
 use crate::support::ARGUMENTS;
 
 /// Not a test: the entry of the child processes. Does nothing in a test run.
@@ -20,6 +22,7 @@ fn entry() {
             send(address, count.parse().unwrap(), size.parse().unwrap())
         }
         ["receive", address, count] => receive(address, count.parse().unwrap()),
+        ["link", config] => drop(weft_lab::run_links(Path::new(config)).unwrap()),
         ["stack", config, run_dir] => stack(config, run_dir),
         ["run-dir"] => println!("run-dir {}", std::env::var("WEFT_RUN_DIR").unwrap()),
         ["fork-and-stay"] => fork_and_stay(),
@@ -61,7 +64,10 @@ fn ping(address: &str, count: u64) {
     println!("answers {answers} of {count}");
 }
 
-/// Sends numbered datagrams, the last one again and again until somebody answers.
+/// How many datagrams mark the end: one of them survives any loss that is tested.
+const END_MARKS: usize = 50;
+
+/// Sends numbered datagrams, then end marks.
 fn send(address: &str, count: u64, size: usize) {
     let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
     socket.connect(address).unwrap();
@@ -71,25 +77,22 @@ fn send(address: &str, count: u64, size: usize) {
         socket.send(&datagram).unwrap();
     }
     datagram[..8].copy_from_slice(&u64::MAX.to_be_bytes());
-    socket.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
-    let mut answer = [0; 8];
-    while socket.recv(&mut answer).is_err() {
-        let _ = socket.send(&datagram);
-    }
+    (0..END_MARKS).for_each(|_| drop(socket.send(&datagram)));
 }
 
 /// Prints which datagrams of [`send`] arrived, and after what time the last did.
 fn receive(address: &str, count: u64) {
     let socket = UdpSocket::bind(address).unwrap();
+    // All of it fits, even if this process does not run for a while.
+    sockopt::set_socket_recv_buffer_size_force(&socket, 4 << 20).unwrap();
     println!("receiver is ready");
     let mut buffer = [0; 2000];
     let mut arrived = Vec::new();
     let mut times: Option<(std::time::Instant, std::time::Instant)> = None;
     loop {
-        let (_, from) = socket.recv_from(&mut buffer).unwrap();
+        socket.recv(&mut buffer).unwrap();
         let number = u64::from_be_bytes(buffer[..8].try_into().unwrap());
         if number == u64::MAX {
-            socket.send_to(&[1; 8], from).unwrap();
             break;
         }
         let now = std::time::Instant::now();
@@ -127,7 +130,12 @@ fn wait_for_ever() -> ! {
 
 /// Runs a lab.
 fn lab(file: &str, output: &str, program: &str) {
-    use weft_lab::{Lab, Log, Options, Variables, run};
+    use weft_lab::{Lab, Log, Options, Variables, enter_user_namespace, is_root, run};
+    if !is_root() {
+        let error = enter_user_namespace().unwrap_err();
+        println!("{error}");
+        exit(1);
+    }
     let lab = Lab::parse(file, &fs::read_to_string(file).unwrap(), &Variables::new()).unwrap();
     let options = Options { output: Some(output.into()), ..Options::default() };
     let host = crate::support::TestHost(Path::new(program));

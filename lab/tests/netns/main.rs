@@ -11,5 +11,6 @@
 mod child;
 mod cleanup;
 mod links;
+mod rootless;
 mod scenarios;
 mod support;

@@ -49,14 +49,28 @@ impl Bench {
         self.directory.path().join("out")
     }
 
+    pub(crate) fn program(&self) -> &Path {
+        &self.program
+    }
+
     pub(crate) fn run(&self, text: &str) -> Result<Outcome, LabError> {
+        self.run_with(text, |_| {})
+    }
+
+    /// Runs a lab with changed options.
+    pub(crate) fn run_with(
+        &self,
+        text: &str,
+        change: impl FnOnce(&mut Options),
+    ) -> Result<Outcome, LabError> {
         let lab = Lab::parse("test.lab", text, &Variables::new())?;
-        let options = Options {
+        let mut options = Options {
             engine: EngineKind::Netns,
             output: Some(self.output()),
             ..Options::default()
         };
-        run(&lab, &options, &TestHost(&self.program), &mut Log::new(std::io::stderr()))
+        change(&mut options);
+        run(&lab, &options, &TestHost(&self.program), &mut Log::new(std::io::sink()))
     }
 
     /// Runs a lab whose scenario must succeed.
