@@ -116,6 +116,42 @@ mod tests {
         bytes
     }
 
+    /// K, encoding symbol id, and the symbol for 8-byte symbols of a block whose byte i is
+    /// i² + 7i + 3 modulo 256. Computed with nanorq (sleepybishop/nanorq, commit b622dfa), an
+    /// independent implementation of RFC 6330 in C.
+    const NANORQ: &[(u32, u32, u64)] = &[
+        (1, 1, 0x030b_1521_2f3f_5165),
+        (1, 2, 0x4a6c_9255_e7ab_ac6b),
+        (1, 3, 0xe3da_4a4e_acde_0d09),
+        (10, 10, 0xc551_9476_6e0c_cc2e),
+        (10, 11, 0xc7ad_7437_8380_f8bb),
+        (10, 12, 0x5315_83e6_9a45_0d68),
+        (10, 1000, 0xc4bb_3df4_66b6_e128),
+        (10, 16_777_215, 0x4cae_6dbb_f8d2_3ee8),
+        (11, 11, 0x7ff3_4fae_a4a3_6f8e),
+        (11, 12, 0x54de_642a_8a9d_347a),
+        (11, 13, 0x54ba_b66e_d725_e038),
+        (11, 500, 0x0603_9097_27bb_eee9),
+        (11, 16_777_210, 0xf7ed_33e5_4f3e_a87e),
+        (200, 200, 0x7a3a_c349_8719_25af),
+        (200, 201, 0x4a53_e853_68dd_e05b),
+        (200, 4096, 0x640c_2563_2124_f4b2),
+        (512, 512, 0x7a01_bb0f_15e8_fc48),
+        (512, 513, 0x4a07_791c_f363_b9dc),
+        (512, 100_000, 0xeb6d_d8b0_47af_d4bc),
+    ];
+
+    #[test]
+    fn repair_symbols_are_those_of_another_implementation() {
+        let mut encoder = Encoder::default();
+        for (symbols, id, expected) in NANORQ {
+            let block: Vec<u8> =
+                (0..u64::from(symbols * 8)).map(|i| (i * i + 7 * i + 3) as u8).collect();
+            let repair = encoder.repair(block, 8, *id, 1);
+            assert_eq!(repair, [(*id, expected.to_be_bytes().to_vec())], "K = {symbols}");
+        }
+    }
+
     #[test]
     fn repair_symbols_alone_are_enough_for_every_small_block() {
         let mut encoder = Encoder::default();

@@ -105,6 +105,8 @@ pub(super) struct Reception {
     unsaved: u64,
     state_len: usize,
     saving: bool,
+    /// No state is saved before: the last attempt failed.
+    save_at: Instant,
     disk_bytes: u64,
     mismatches: u32,
     stream_timeout: Duration,
@@ -182,6 +184,7 @@ impl Reception {
             unsaved: 0,
             state_len: 0,
             saving: false,
+            save_at: world.now,
             disk_bytes: 0,
             mismatches: 0,
             stream_timeout: world.shared.config.stream_timeout,

@@ -23,6 +23,8 @@ use crate::receiver::world::{Job, World};
 /// that saving never costs more than a few percent of the disk's work.
 const SAVE_BYTES: u64 = 8 << 20;
 const SAVE_FACTOR: u64 = 16;
+/// How long to wait after a state could not be saved.
+const SAVE_RETRY: Duration = Duration::from_secs(5);
 /// Silence after which the state is saved however little is new.
 const SAVE_SILENCE: Duration = Duration::from_secs(1);
 
@@ -36,11 +38,11 @@ impl Reception {
     pub(super) fn save_deadline(&self) -> Option<Instant> {
         let much = self.unsaved >= SAVE_BYTES.max(SAVE_FACTOR * self.state_len as u64);
         let wait = if much { Duration::ZERO } else { SAVE_SILENCE };
-        (self.unsaved > 0 && !self.saving).then(|| self.heard + wait)
+        (self.unsaved > 0 && !self.saving).then(|| (self.heard + wait).max(self.save_at))
     }
 
     fn save(&mut self, world: &mut World<'_>) {
-        if self.saving || self.symbol_size.is_none() || world.shared.is_blocked(world.now) {
+        if self.saving || self.symbol_size.is_none() {
             return;
         }
         self.saving = true;
@@ -83,15 +85,25 @@ impl Reception {
     /// A state that could not be saved costs only reception after a kill; the next one may succeed.
     fn on_not_saved(&mut self, world: &mut World<'_>) {
         world.tell(DiskRequest::Remove { path: self.path(".state.new") });
-        self.on_saved(world);
+        self.saving = false;
+        self.unsaved = self.unsaved.max(1);
+        self.save_at = world.now + SAVE_RETRY;
+        if matches!(self.stage, Stage::Parking) {
+            return self.end(world, Outcome::Forgotten);
+        }
+        self.advance(world);
     }
 
     fn on_saved(&mut self, world: &mut World<'_>) {
         self.saving = false;
-        if matches!(self.stage, Stage::Parking) {
-            self.end(world, Outcome::Forgotten);
+        if !matches!(self.stage, Stage::Parking) {
+            return self.advance(world);
+        }
+        // The state may have been composed before the last writes were confirmed.
+        if self.unsaved > 0 {
+            self.save(world);
         } else {
-            self.advance(world);
+            self.end(world, Outcome::Forgotten);
         }
     }
 
