@@ -51,17 +51,18 @@ pub(super) fn read_variables(
             known.push(name.value.as_str().to_owned());
             Ok(read_variable(&mut entry, &name, given)?)
         }))?;
-    for name in given.keys().filter(|name| !known.contains(name)) {
-        let advice = match suggest(name, known.iter().map(String::as_str)) {
-            Some(similar) => format!("did you mean `{similar}`?"),
-            None if known.is_empty() => "this lab has no variables".to_owned(),
-            None => format!("this lab has {}", known.join(", ")),
-        };
-        return Err(block
-            .error(format!("the variable `{name}`, which was set, does not exist: {advice}"))
-            .into());
-    }
+    let unknown = given.keys().filter(|name| !known.contains(name));
+    gather(unknown.map(|name| Err::<(), _>(unknown_variable(block, name, &known).into())))?;
     Ok(values)
+}
+
+fn unknown_variable(block: &Block<'_>, name: &str, known: &[String]) -> Error {
+    let advice = match suggest(name, known.iter().map(String::as_str)) {
+        Some(similar) => format!("did you mean `{similar}`?"),
+        None if known.is_empty() => "this lab has no variables".to_owned(),
+        None => format!("this lab has {}", known.join(", ")),
+    };
+    block.error(format!("the variable `{name}`, which was set, does not exist: {advice}"))
 }
 
 fn read_variable(

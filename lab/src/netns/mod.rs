@@ -27,6 +27,7 @@ use crate::run::Options;
 use crate::scenario;
 use engine::Netns;
 use network::Network;
+use teardown::Removed;
 
 pub use manage::{LabStatus, NodeStatus, ProcessStatus};
 pub(crate) use manage::{Target, ask_nodes, capture_targets, down, exec, status};
@@ -98,7 +99,7 @@ fn build<'p>(
     observer: &mut dyn Observer,
 ) -> Result<Netns<'p>, LabError> {
     require_root()?;
-    for (name, result) in teardown::remove_stale()? {
+    for Removed { name, result } in teardown::remove_stale()? {
         match result {
             Ok(()) => observer.see(Duration::ZERO, Progress::RemovedStale(&name)),
             // It does not stand in the way of this lab.

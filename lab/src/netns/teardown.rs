@@ -19,14 +19,20 @@ const GRACE: Duration = Duration::from_secs(3);
 /// How often the namespaces are searched for processes; a process may start others while it is ended.
 const SEARCHES: usize = 100;
 
-/// Takes down the labs whose owners died without doing it. Returns their names, and what went wrong.
-pub(crate) fn remove_stale() -> Result<Vec<(String, Result<(), LabError>)>, LabError> {
+/// A lab that was to be removed, and whether it was.
+pub(crate) struct Removed {
+    pub(crate) name: String,
+    pub(crate) result: Result<(), LabError>,
+}
+
+/// Takes down the labs whose owners died without doing it.
+pub(crate) fn remove_stale() -> Result<Vec<Removed>, LabError> {
     // One process at a time: what another one has removed meanwhile is not found any more.
     let _lock = state::lock()?;
     let stale = state::all().into_iter().filter(State::is_stale);
     // An owner may have removed its lab before it died, since the state was read.
     let stale = stale.filter(|state| Directory::of(state).path().exists());
-    Ok(stale.map(|state| (state.full_name(), take_down(&state))).collect())
+    Ok(stale.map(|state| Removed { name: state.full_name(), result: take_down(&state) }).collect())
 }
 
 /// Ends all processes of a lab and removes its namespaces and its directory. Goes on after failures

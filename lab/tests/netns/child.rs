@@ -22,7 +22,7 @@ fn entry() {
             send(address, count.parse().unwrap(), size.parse().unwrap())
         }
         ["receive", address, count] => receive(address, count.parse().unwrap()),
-        ["link", config] => drop(weft_lab::run_links(Path::new(config)).unwrap()),
+        ["link", config] => weft_lab::run_links(Path::new(config)).unwrap(),
         ["stack", config, run_dir] => stack(config, run_dir),
         ["run-dir"] => println!("run-dir {}", std::env::var("WEFT_RUN_DIR").unwrap()),
         ["fork-and-stay"] => fork_and_stay(),
@@ -117,9 +117,10 @@ fn stack(config: &str, run_dir: &str) {
 /// Leaves a grandchild behind that ignores the polite signal and has left the process group.
 fn fork_and_stay() {
     let script = "trap '' TERM; while :; do sleep 1000; done";
-    std::process::Command::new("setsid").args(["sh", "-c", script]).spawn().unwrap();
+    let mut child =
+        std::process::Command::new("setsid").args(["sh", "-c", script]).spawn().unwrap();
     println!("grandchild is there");
-    wait_for_ever();
+    child.wait().unwrap();
 }
 
 fn wait_for_ever() -> ! {
