@@ -23,13 +23,21 @@ pub(super) fn checks() -> Vec<Check> {
     vec![loss(weft_ebpf::probe()), btf(Path::new(KERNEL_TYPES).exists())]
 }
 
-/// The errors of the loss program name their remedies and what takes its place.
+/// What to say of errors that name no remedy.
+const ANYHOW: &str = "nothing has to be done: links with loss are made in user space instead";
+
 fn loss(probed: Result<(), LossError>) -> Check {
     let Err(error) = probed else { return LOSS.ok("can be loaded and attached") };
     let text = error.to_string();
-    match text.split_once(": ") {
-        Some((found, remedy)) => LOSS.degraded(found, remedy),
-        None => LOSS.degraded(text, "links with loss are made in user space instead"),
+    match error {
+        // Their sentences end with a colon and the remedy.
+        LossError::NotBuilt { .. }
+        | LossError::NotPermitted { .. }
+        | LossError::NotSupported { .. } => {
+            let (found, remedy) = text.rsplit_once(": ").unwrap_or((&text, ANYHOW));
+            LOSS.degraded(found, remedy)
+        }
+        _ => LOSS.degraded(text, ANYHOW),
     }
 }
 
@@ -55,10 +63,16 @@ mod tests {
         assert_eq!(not_built.state, State::Degraded);
         assert!(not_built.found.contains("clang cannot be run"), "{not_built:?}");
         assert!(not_built.remedy.starts_with("install clang, libbpf-dev"), "{not_built:?}");
+        let broken = loss(Err(LossError::NotBuilt { reason: "a.c:1:2: error: no such header" }));
+        assert!(broken.found.contains("no such header"), "{broken:?}");
+        assert!(broken.remedy.starts_with("install clang"), "{broken:?}");
         let not_permitted = loss(Err(LossError::NotPermitted { action: "load" }));
         assert_eq!(not_permitted.found, "not permitted to load");
         assert!(not_permitted.remedy.starts_with("run as root"), "{not_permitted:?}");
         assert_eq!(loss(Ok(())).state, State::Ok);
+        let refused = loss(Err(LossError::Refused { action: "load", detail: "a: b".to_owned() }));
+        assert_eq!(refused.found, "the kernel refused to load: a: b");
+        assert_eq!(refused.remedy, ANYHOW);
     }
 
     #[test]
