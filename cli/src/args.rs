@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::bench::BenchArgs;
-use crate::doctor::DoctorArgs;
 use crate::demo::DemoArgs;
+use crate::doctor::DoctorArgs;
 use crate::lab::LabCommand;
 use crate::xia::XiaCommand;
 
@@ -31,7 +31,9 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  weft doctor\n  weft doctor --json")]
     Doctor(DoctorArgs),
     /// Push a file to four receivers across IP-only networks, in a lab on this machine
-    #[command(after_help = "Examples:\n  weft demo\n  weft demo --file film.mp4\n  weft demo --sim")]
+    #[command(
+        after_help = "Examples:\n  weft demo\n  weft demo --file film.mp4\n  weft demo --sim"
+    )]
     Demo(DemoArgs),
     /// Networks of nodes on this machine or in the simulator
     #[command(subcommand)]

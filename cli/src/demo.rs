@@ -58,9 +58,9 @@ pub(crate) fn run(args: &DemoArgs) -> Outcome {
 fn variables(args: &DemoArgs) -> Result<Variables, String> {
     let mut variables = Variables::new();
     if let Some(file) = &args.file {
-        let path = file.canonicalize().map_err(|error| {
-            format!("the file {} cannot be pushed: {error}", file.display())
-        })?;
+        let path = file
+            .canonicalize()
+            .map_err(|error| format!("the file {} cannot be pushed: {error}", file.display()))?;
         variables.insert("FILE".to_owned(), path.display().to_string());
     }
     if let Some(rate) = &args.rate {

@@ -5,10 +5,10 @@
 //! commands, one each. Everything else is in the crates below.
 
 mod args;
+mod bench;
 mod demo;
 mod doctor;
 mod lab;
-mod bench;
 mod node;
 mod output;
 mod registry;

@@ -3,6 +3,7 @@
 
 mod driven;
 mod hosts;
+mod live;
 mod network;
 mod ping;
 #[path = "../vectors/read.rs"]

@@ -68,9 +68,9 @@ fn tunnel_identifier(words: &[String]) -> Result<String, String> {
     let [word] = words else {
         return Err("a u4id is made of one address and port, such as 10.0.3.2:13781".to_owned());
     };
-    let address: SocketAddrV4 = word.parse().map_err(|_| {
-        format!("`{word}` is no IPv4 address and port, such as 10.0.3.2:13781")
-    })?;
+    let address: SocketAddrV4 = word
+        .parse()
+        .map_err(|_| format!("`{word}` is no IPv4 address and port, such as 10.0.3.2:13781"))?;
     Ok(to_xid(address).to_string())
 }
 
@@ -144,7 +144,8 @@ impl Host for WeftHost {
     ) -> Result<Box<dyn Process>, String> {
         let file = file::parse(node.name, config).map_err(|error| error.to_string())?;
         let hash = key(identity).public_key().hash();
-        let made = file.node(node.run_dir, Some(hash), random).map_err(|error| error.to_string())?;
+        let made =
+            file.node(node.run_dir, Some(hash), random).map_err(|error| error.to_string())?;
         Ok(Box::new(made))
     }
 

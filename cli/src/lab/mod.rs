@@ -1,6 +1,7 @@
 //! `weft lab …`: networks of nodes on this machine, or in the simulator.
 
 mod host;
+mod tree;
 
 use std::ffi::OsString;
 use std::num::NonZeroU64;
@@ -25,7 +26,9 @@ pub(crate) enum LabCommand {
     #[command(after_help = "Example:\n  weft lab check examples/push.lab")]
     Check(FileArgs),
     /// Build a lab, start its nodes, and leave it there
-    #[command(after_help = "Example:\n  weft lab up examples/push.lab && weft lab exec client1 -- weft xia addr")]
+    #[command(
+        after_help = "Example:\n  weft lab up examples/push.lab && weft lab exec client1 -- weft xia addr"
+    )]
     Up(UpArgs),
     /// Take a lab down that `up` has built
     #[command(after_help = "Example:\n  weft lab down")]
@@ -45,6 +48,11 @@ pub(crate) enum LabCommand {
     #[command(after_help = "Examples:\n  weft lab trace --one-in 100     # begin to record\n  \
         weft lab trace                  # show one packet's life")]
     Trace(TraceArgs),
+    /// Write the lab file of a multicast tree of any size to standard output
+    #[command(
+        after_help = "Example:\n  weft lab tree --fan-out 10 --depth 3 > tree.lab && weft lab run tree.lab --engine sim"
+    )]
+    Tree(tree::TreeArgs),
     /// Join interfaces by links of this process; started by the lab itself
     #[command(hide = true, after_help = "Example:\n  weft lab links links.json")]
     Links {
@@ -171,6 +179,10 @@ pub(crate) fn run(command: &LabCommand) -> Outcome {
         }
         LabCommand::Capture(args) => capture(args),
         LabCommand::Trace(args) => trace(args),
+        LabCommand::Tree(args) => {
+            tree::print(args);
+            Ok(0)
+        }
         LabCommand::Links { config } => {
             weft_lab::run_links(config).map_err(|error| error.to_string())?;
             Ok(0)

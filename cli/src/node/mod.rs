@@ -7,7 +7,9 @@ mod privileges;
 use weft_base::Random;
 use weft_runtime::{Level, real};
 
-pub(crate) use directory::{XIA_SOCKET, base as base_directory, find_socket, running as running_nodes};
+pub(crate) use directory::{
+    XIA_SOCKET, base as base_directory, find_socket, running as running_nodes,
+};
 pub use file::{NodeFileError, read_node_file};
 pub(crate) use privileges::open_packet_socket;
 

@@ -37,8 +37,10 @@ pub(crate) enum NodeCommand {
         echo hello | weft xia cat hid-<40 hex digits>-1:xdp-<40 hex digits>-0")]
     Cat(apps::CatArgs),
     /// Push a file or a live stream to many receivers, without a back channel
-    #[command(after_help = "Examples:\n  weft xia push film.mp4 --to u4id-<40 hex>-1:zf-<40 hex>-2:xdp-<40 hex>-0\n  \
-        tar c photos | weft xia push - --name photos.tar --overhead 30 --to zf-<40 hex digits>")]
+    #[command(
+        after_help = "Examples:\n  weft xia push film.mp4 --to u4id-<40 hex>-1:zf-<40 hex>-2:xdp-<40 hex>-0\n  \
+        tar c photos | weft xia push - --name photos.tar --overhead 30 --to zf-<40 hex digits>"
+    )]
     Push(push::PushArgs),
     /// Receive pushed files and verify them
     #[command(after_help = "Examples:\n  weft xia receive inbox --bind xdp-<40 hex digits>\n  \
@@ -51,7 +53,9 @@ pub(crate) enum NodeCommand {
     #[command(after_help = "Examples:\n  weft xia show\n  weft xia show counters --json")]
     Show(ask::ShowArgs),
     /// Record the life of packets on a node, or show what was recorded
-    #[command(after_help = "Examples:\n  weft xia trace 1     # record every packet\n  weft xia trace")]
+    #[command(
+        after_help = "Examples:\n  weft xia trace 1     # record every packet\n  weft xia trace"
+    )]
     Trace(ask::TraceArgs),
     /// Add or remove a principal while packets flow
     #[command(
@@ -84,11 +88,7 @@ impl XiaCommand {
 
 impl NodeCommand {
     /// The process that does it, on the node whose socket is at `socket`.
-    fn process(
-        &self,
-        socket: &Path,
-        random: Random,
-    ) -> Result<Box<dyn Process>, String> {
+    fn process(&self, socket: &Path, random: Random) -> Result<Box<dyn Process>, String> {
         Ok(match self {
             Self::Ping(args) => Box::new(args.process(socket)),
             Self::Cat(args) => Box::new(args.process(socket)),

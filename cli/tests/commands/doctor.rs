@@ -38,7 +38,10 @@ fn every_check_is_complete_and_the_status_follows_from_them() {
     assert_eq!(names.len(), checks.len(), "two checks have one name");
     let lacks = |check: &&Value| check["required"] == true && check["state"] == "missing";
     let is_ready = !checks.iter().any(|check| lacks(&check));
-    assert_eq!((report["ready"].as_bool(), done.status), (Some(is_ready), Some(i32::from(!is_ready))));
+    assert_eq!(
+        (report["ready"].as_bool(), done.status),
+        (Some(is_ready), Some(i32::from(!is_ready)))
+    );
 }
 
 #[test]

@@ -133,5 +133,6 @@ fn names_that_are_no_key_hashes_are_a_mistake_in_the_command() {
     let done = id(&directory, &["verify", &xid.replace("hid-", "xdp-"), "r1.key"]);
     assert_eq!(done.status, Some(2), "{done:?}");
     assert!(done.stderr.contains("no hash of a key"), "{done:?}");
-    id(&directory, &["verify", &xid, "nowhere.key"]).expect_failure(&["there is no key nowhere.key"]);
+    id(&directory, &["verify", &xid, "nowhere.key"])
+        .expect_failure(&["there is no key nowhere.key"]);
 }

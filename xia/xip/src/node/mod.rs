@@ -18,8 +18,6 @@ mod registry;
 mod scope;
 mod show;
 mod sockets;
-#[cfg(test)]
-mod tests;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -4,10 +4,11 @@ use serde_json::{Map, Value, json};
 use weft_base::{Counters, LinkAddress, PortId, Reason};
 use weft_wire::MacAddr;
 
+use super::sockets::ECHO;
 use super::{Node, Owner};
 use crate::LastNode;
 use crate::forward::{Step, Visit};
-use crate::principal::Answer;
+use crate::principal::{Answer, SocketId};
 
 impl Node {
     /// The part of the node's state that `what` names.
@@ -97,10 +98,7 @@ impl Node {
                 json!({"step": "sent", "port": self.port_name(*port), "link": link_text(link)})
             }
             Step::Delivered(socket) => {
-                let channel = self.sockets.channel(*socket);
-                let address = channel.and_then(|channel| self.sockets.address(channel));
-                let to = address.map_or("echo responder".to_owned(), ToString::to_string);
-                json!({"step": "delivered", "to": to})
+                json!({"step": "delivered", "to": self.socket_name(*socket)})
             }
             Step::Dropped(reason) => {
                 json!({"step": "dropped", "reason": reason.name(), "help": reason.help()})
@@ -119,6 +117,16 @@ impl Node {
             }
             Answer::Branches => ("branches", None),
             Answer::Refuse(reason) => ("refuse", Some(reason.name().to_owned())),
+        }
+    }
+
+    /// The address that a socket is bound to.
+    fn socket_name(&self, socket: SocketId) -> String {
+        let channel = self.sockets.channel(socket);
+        match channel.and_then(|channel| self.sockets.address(channel)) {
+            Some(address) => address.to_string(),
+            None if socket == ECHO => "echo responder".to_owned(),
+            None => "a socket that is closed by now".to_owned(),
         }
     }
 

@@ -1,0 +1,87 @@
+//! The demo and the tree, as a user runs them, in the simulator and on real interfaces.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+const WEFT: &str = env!("CARGO_BIN_EXE_weft");
+
+fn weft(directory: &Path, arguments: &[&str]) -> Output {
+    Command::new(WEFT).args(arguments).current_dir(directory).output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Fails with everything that was said, unless the command succeeded.
+fn succeeded(output: &Output) -> String {
+    let text = stdout(output);
+    assert!(
+        output.status.success(),
+        "{}\n{text}\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+    text
+}
+
+/// A file of `len` bytes that do not repeat, in a fresh directory.
+fn payload(len: usize) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let mut random = weft_base::Random::from_seed(5);
+    let mut bytes = vec![0; len];
+    random.fill(&mut bytes);
+    std::fs::write(directory.path().join("file.bin"), bytes).unwrap();
+    directory
+}
+
+/// What must hold of the demo's table: four receivers, each with the file, twice.
+fn check_tables(text: &str) {
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("client")).collect();
+    assert_eq!(rows.len(), 8, "{text}");
+    assert!(rows.iter().all(|row| row.ends_with(" equal")), "{text}");
+    for row in rows {
+        let numbers: Vec<u64> =
+            row.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        let (used, needed) = (numbers[2], numbers[3]);
+        assert!(used >= needed && used * 100 <= needed * 102, "{row}");
+    }
+}
+
+#[test]
+fn the_demo_reaches_every_receiver_in_the_simulator() {
+    let directory = payload(2_000_000);
+    let output = weft(directory.path(), &["demo", "--sim", "--file", "file.bin"]);
+    check_tables(&succeeded(&output));
+}
+
+#[test]
+fn the_demo_reaches_every_receiver_on_real_interfaces() {
+    if !weft_lab::is_root() {
+        println!("NOT RUN: network namespaces with lossy links need root");
+        return;
+    }
+    let directory = payload(2_000_000);
+    let output = weft(directory.path(), &["demo", "--file", "file.bin", "--rate", "20Mbit/s"]);
+    check_tables(&succeeded(&output));
+}
+
+/// Runs a tree of 27 receivers; returns its trace hash.
+fn tree_hash(seed: &str) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let shape =
+        ["lab", "tree", "--fan-out", "3", "--depth", "3", "--size", "200KiB", "--seed", seed];
+    let file = succeeded(&weft(directory.path(), &shape));
+    std::fs::write(directory.path().join("tree.lab"), file).unwrap();
+    let output = weft(directory.path(), &["lab", "run", "tree.lab", "--engine", "sim", "--json"]);
+    let outcome: serde_json::Value = serde_json::from_str(&succeeded(&output)).unwrap();
+    outcome["trace_hash"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_tree_is_reached_whole_and_its_packets_follow_from_the_seed() {
+    let first = tree_hash("1");
+    assert_eq!(first, tree_hash("1"), "two processes of one seed");
+    assert_ne!(first, tree_hash("2"), "another seed");
+}

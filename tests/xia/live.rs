@@ -1,0 +1,111 @@
+//! Changing a node while packets flow: principals come and go, and the empty set is valid.
+
+use std::time::Duration;
+
+use weft_runtime::LinkConfig;
+use weft_runtime::sim::ProcessId;
+use weft_xia_tools::{Ask, Ping, PingOptions, parse_address};
+
+use crate::network::{Network, socket};
+
+const HOST_A: &str = "hid-000000000000000000000000000000000000000a";
+const HOST_B: &str = "hid-000000000000000000000000000000000000000b";
+const DOMAIN: &str = "ad-00000000000000000000000000000000000000ad";
+
+/// a — b, where a reaches the domain of b by a redirect.
+fn network() -> Network {
+    let mut network = Network::new(1);
+    let host = |own: &str, more: &str| {
+        format!("interface eth0; principal hid {{ local {own}; }} principal xdp; {more}")
+    };
+    let route = format!("principal ad {{ route {DOMAIN} via {HOST_B}; }}");
+    let local = format!("principal ad {{ local {DOMAIN}; }}");
+    network.machine("a", &["eth0"]);
+    network.machine("b", &["eth0"]);
+    network.stack("a", &host(HOST_A, &route));
+    network.stack("b", &host(HOST_B, &local));
+    network.link("a:eth0", "b:eth0", LinkConfig::default());
+    network.run_until(10_000_000);
+    network
+}
+
+/// Gives a command to the node of `name` and waits for the answer.
+fn command(network: &mut Network, name: &str, text: &str) -> Result<(), String> {
+    let ask = network.start(name, Ask::new(&socket(name), text, |value| vec![value.to_string()]));
+    match network.wait(ask, 5) {
+        0 => Ok(()),
+        _ => Err(network.printed(ask)),
+    }
+}
+
+fn ping_through_the_domain(network: &mut Network) -> ProcessId {
+    let options = PingOptions {
+        to: parse_address(&format!("{DOMAIN}-1:{HOST_B}-0")).unwrap(),
+        count: Some(40),
+        interval: Duration::from_millis(10),
+        timeout: Duration::from_secs(1),
+        size: 56,
+        hop_limit: 128,
+        quiet: true,
+    };
+    network.start("a", Ping::new(&socket("a"), options))
+}
+
+/// How many of the 40 requests were answered.
+fn answered(network: &mut Network, ping: ProcessId) -> u64 {
+    network.wait(ping, 10);
+    let printed = network.printed(ping);
+    let line = printed.lines().find(|line| line.contains(" received, ")).unwrap().to_owned();
+    line.split(", ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_principal_is_removed_and_added_while_packets_flow() {
+    let mut network = network();
+    let ping = ping_through_the_domain(&mut network);
+    network.run_until(110_000_000);
+    command(&mut network, "a", "principal remove ad").unwrap();
+    network.run_until(210_000_000);
+    command(&mut network, "a", "principal add ad").unwrap();
+    command(&mut network, "a", &format!("set ad route {DOMAIN} via {HOST_B}")).unwrap();
+    let answered = answered(&mut network, ping);
+    assert!((25..=35).contains(&answered), "{answered} of 40 answered");
+}
+
+#[test]
+fn sockets_are_found_again_when_their_principal_returns() {
+    let mut network = network();
+    let ping = ping_through_the_domain(&mut network);
+    network.run_until(110_000_000);
+    command(&mut network, "a", "principal remove xdp").unwrap();
+    command(&mut network, "a", "principal add xdp").unwrap();
+    let answered = answered(&mut network, ping);
+    assert!(answered >= 38, "{answered} of 40 answered");
+}
+
+#[test]
+fn a_node_without_principals_runs_and_counts_what_it_cannot_route() {
+    let mut network = Network::new(1);
+    network.machine("a", &["eth0"]);
+    network.stack("a", "interface eth0;");
+    network.run_until(1_000_000);
+    let error = command(&mut network, "a", "principal remove hid").unwrap_err();
+    assert!(error.contains("it has: none"), "{error}");
+    command(&mut network, "a", "principal add hid").unwrap();
+    command(&mut network, "a", &format!("set hid local {HOST_A}")).unwrap();
+}
+
+#[test]
+fn mistakes_in_commands_are_explained_and_change_nothing() {
+    let mut network = network();
+    for (text, answer) in [
+        ("set ad route nonsense via nonsense", "ad-<40 hex digits>"),
+        ("principal add nonsense", "known are"),
+        ("principal add ad", "is there already"),
+        ("set nonsense local x", "it has: ad, hid, xdp"),
+        ("nonsense", "unknown command"),
+    ] {
+        let error = command(&mut network, "a", text).unwrap_err();
+        assert!(error.contains(answer), "`{text}` was answered: {error}");
+    }
+}
