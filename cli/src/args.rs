@@ -19,6 +19,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, Subcommand)]
+#[allow(clippy::large_enum_variant, reason = "a process has one")]
 pub(crate) enum Command {
     /// Run a node in the foreground
     #[command(after_help = "Examples:\n  weft run node.conf\n  weft run --check node.conf")]

@@ -17,6 +17,7 @@ use crate::output::Outcome;
 
 /// Commands of XIA.
 #[derive(Debug, Subcommand)]
+#[allow(clippy::large_enum_variant, reason = "a process has one")]
 pub(crate) enum XiaCommand {
     /// Keys, and the names of hosts and domains that are their hashes
     #[command(subcommand)]
