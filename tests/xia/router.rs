@@ -165,9 +165,9 @@ fn each_drop_has_its_reason() {
 fn xids_of_principals_that_are_not_there_are_unknown() {
     let probes = probes();
     let mut node = router("");
-    for index in 31..=35 {
-        let reason = reason(&mut node, &probes[index].injected.bytes);
-        assert_eq!(reason.as_deref(), Some("unreachable"), "probe {index}: LPM");
+    for probe in &probes[31..=35] {
+        let reason = reason(&mut node, &probe.injected.bytes);
+        assert_eq!(reason.as_deref(), Some("unreachable"), "frame {}: LPM", probe.injected.number);
     }
     // Linux XIA refuses the malformed uni4id; to a node without that principal it is any XID.
     assert_eq!(sides(&mut node, &probes[39].injected.bytes), [2]);
