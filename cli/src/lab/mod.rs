@@ -209,7 +209,11 @@ fn check(args: &FileArgs) -> Outcome {
 }
 
 fn up(args: &UpArgs) -> Outcome {
-    become_root(EngineKind::Netns)?;
+    if !weft_lab::is_root() {
+        return Err("only root can build a lab that stays, as nobody else could enter it again; \
+                    `weft lab run` works without root"
+            .to_owned());
+    }
     let lab = args.file.lab()?;
     let options = Options { output: args.output.clone(), ..Options::default() };
     let name = weft_lab::up(&lab, &options, &WeftHost::new()?, &mut Log::new(std::io::stderr()))

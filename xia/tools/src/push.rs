@@ -8,7 +8,9 @@ use std::path::Path;
 use serde_json::json;
 use weft_base::{Instant, Random, Token};
 use weft_runtime::{Action, Component, Event, Level};
-use weft_xia_push::sender::{ConfigError, SendSummary, Sender, SenderConfig, SenderInput, SenderOutput};
+use weft_xia_push::sender::{
+    ConfigError, SendSummary, Sender, SenderConfig, SenderInput, SenderOutput,
+};
 use weft_xia_sockets::{Client, ClientEvent};
 use weft_xip::channel::BindRequest;
 use weft_xip::{Address, XidType};
@@ -76,7 +78,9 @@ impl Push {
                     self.rejected = Some(reason);
                 }
             }
-            ClientEvent::Datagram { .. } | ClientEvent::Reply(_) | ClientEvent::CommandFailed(_) => {}
+            ClientEvent::Datagram { .. }
+            | ClientEvent::Reply(_)
+            | ClientEvent::CommandFailed(_) => {}
         }
     }
 

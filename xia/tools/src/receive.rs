@@ -13,8 +13,8 @@ use weft_xia_push::receiver::{
     ReceiveReport, Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput,
 };
 use weft_xia_sockets::{Client, ClientEvent};
-use weft_xip::Address;
 use weft_xip::channel::BindRequest;
+use weft_xip::{Address, XidType};
 
 /// What to be reached by, and what to do with what comes.
 #[derive(Clone, Debug)]
@@ -110,10 +110,14 @@ impl Receive {
     }
 }
 
-/// Who sent a datagram: the sink of its source address.
+/// Who sent a datagram: the host its source address leads through. The sink is a socket, which is
+/// another one when the sender is started again, and then its object shall go on.
 fn sender_key(source: Option<&Address>) -> SenderKey {
-    let sink = source.map(|address| address.final_xid().to_bytes());
-    SenderKey::new(sink.as_ref().map_or(&[], |bytes| bytes.as_slice()))
+    let who = source.map(|address| {
+        let mut hosts = address.rows().iter().map(|row| row.xid).rev();
+        hosts.find(|xid| xid.kind == XidType::HID).unwrap_or_else(|| address.final_xid())
+    });
+    SenderKey::new(who.map(|xid| xid.to_bytes()).as_ref().map_or(&[], |bytes| bytes.as_slice()))
 }
 
 fn plain_line(report: &ReceiveReport) -> String {
@@ -190,5 +194,27 @@ impl Component for Receive {
 
     fn has_background_work(&self) -> bool {
         self.started && self.receiver.has_background_work()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(source: &str) -> SenderKey {
+        let address: Address = source.parse().expect("the test's addresses are right");
+        sender_key(Some(&address))
+    }
+
+    #[test]
+    fn a_sender_is_its_host_and_without_one_its_socket() {
+        let (host, other) = ("a1".repeat(20), "a2".repeat(20));
+        let (socket, again) = ("b1".repeat(20), "b2".repeat(20));
+        let first = key(&format!("hid-{host}-1:xdp-{socket}-0"));
+        assert_eq!(first, key(&format!("hid-{host}-1:xdp-{again}-0")));
+        assert_ne!(first, key(&format!("hid-{other}-1:xdp-{socket}-0")));
+        let bare = key(&format!("xdp-{socket}-0"));
+        assert_ne!(bare, key(&format!("xdp-{again}-0")));
+        assert_ne!(bare, sender_key(None));
     }
 }
