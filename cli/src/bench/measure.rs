@@ -41,6 +41,15 @@ pub(crate) struct Plan {
     pub(crate) runs: usize,
     /// When no further run must begin that would last longer.
     pub(crate) until: Option<Instant>,
+    /// Only experiments with a figure whose case contains this text.
+    pub(crate) only: Option<String>,
+}
+
+impl Plan {
+    fn includes(&self, experiment: &Experiment) -> bool {
+        let mut cases = experiment.figures.iter().map(|figure| &figure.case);
+        self.only.as_ref().is_none_or(|text| cases.any(|case| case.contains(text)))
+    }
 }
 
 /// A benchmark that was set up.
@@ -89,8 +98,10 @@ struct Series {
 
 /// Runs all experiments of a session, `plan.runs` times or until its time is over.
 pub(crate) fn measure(session: &mut dyn Session, plan: &Plan) -> Result<Vec<Row>, String> {
-    let experiments = session.experiments();
-    let mut series: Vec<Vec<Series>> = experiments.iter().map(empty_series).collect();
+    // A session knows its experiments by their places in the whole list.
+    let all = session.experiments().into_iter().enumerate();
+    let experiments: Vec<_> = all.filter(|(_, experiment)| plan.includes(experiment)).collect();
+    let mut series: Vec<_> = experiments.iter().map(|(_, one)| empty_series(one)).collect();
     let mut longest = Duration::ZERO;
     for run in 0..plan.runs {
         let begin = Instant::now();
@@ -98,14 +109,15 @@ pub(crate) fn measure(session: &mut dyn Session, plan: &Plan) -> Result<Vec<Row>
             eprintln!("the time is over after {run} of {} runs", plan.runs);
             break;
         }
-        for (index, experiment) in experiments.iter().enumerate() {
+        for ((index, experiment), series) in experiments.iter().zip(&mut series) {
             if experiment.most_runs.is_none_or(|most| run < most) {
-                contest(session, index, run, &mut series[index])?;
+                contest(session, *index, run, series)?;
             }
         }
         longest = longest.max(begin.elapsed());
     }
-    Ok(experiments.iter().zip(series).flat_map(|(experiment, all)| rows(experiment, all)).collect())
+    let measured = experiments.iter().zip(series);
+    Ok(measured.flat_map(|((_, experiment), series)| rows(experiment, series)).collect())
 }
 
 fn empty_series(experiment: &Experiment) -> Vec<Series> {

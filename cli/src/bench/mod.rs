@@ -45,6 +45,9 @@ pub(crate) struct BenchArgs {
     /// How often everything is measured [default: 20, with --quick 5]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     runs: Option<u16>,
+    /// Measure only cases whose name contains TEXT
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
     /// Write the result to FILE as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -97,6 +100,7 @@ fn plan(args: &BenchArgs) -> Plan {
         quick: args.quick,
         runs: args.runs.map_or(default, usize::from),
         until: args.quick.then(|| Instant::now() + QUICK_TIME),
+        only: args.only.clone(),
     }
 }
 
@@ -125,7 +129,11 @@ fn conduct(bench: &dyn Bench, plan: &Plan) -> Result<Report, String> {
     let machine = machine::describe();
     let mut session = bench.prepare(plan)?;
     let rows = measure::measure(&mut *session, plan)?;
-    let goals = session.goals(&rows);
+    let mut goals = session.goals(&rows);
+    if plan.only.is_some() {
+        // Some of them are about cases that were left out.
+        goals.retain(|goal| goal.measured.is_finite());
+    }
     Ok(Report { bench: bench.name(), machine, rows, goals })
 }
 

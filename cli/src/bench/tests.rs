@@ -48,7 +48,7 @@ fn figure(case: &str, unit: &'static str) -> Figure {
 }
 
 fn plan(runs: usize, until: Option<Instant>) -> Plan {
-    Plan { quick: false, runs, until }
+    Plan { quick: false, runs, until, only: None }
 }
 
 fn row(case: &str, weft: &[f64], peer: &[f64]) -> Row {
@@ -111,6 +111,15 @@ fn each_figure_has_a_row_with_the_values_of_all_its_runs() {
 fn measuring_ends_with_its_time_but_not_before_the_first_run() {
     let rows = measure(&mut Fake::default(), &plan(5, Some(Instant::now()))).unwrap();
     assert_eq!(rows[0].weft.len(), 1);
+}
+
+#[test]
+fn what_is_not_asked_for_is_not_run() {
+    let mut fake = Fake::default();
+    let only = Plan { only: Some("on".to_owned()), ..plan(2, None) };
+    let rows = measure(&mut fake, &only).unwrap();
+    assert_eq!(rows.len(), 1);
+    assert_eq!(fake.calls, [("weft", 1, 0), ("peer", 1, 0)]);
 }
 
 #[test]

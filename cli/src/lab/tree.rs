@@ -82,7 +82,7 @@ fn child_name(parent: &Place, branch: u32) -> String {
 }
 
 fn push_node(text: &mut String, place: &Place, args: &TreeArgs) {
-    let branches = if place.depth < args.depth { 1..=args.fan_out } else { 1..=0 };
+    let branches = 1..=if place.depth < args.depth { args.fan_out } else { 0 };
     let mut interfaces: Vec<String> =
         branches.clone().map(|branch| format!("down{branch}")).collect();
     if place.depth > 0 {
