@@ -17,7 +17,7 @@ pub enum Destination {
 pub enum FullDisk {
     /// Drop symbols, try again every second, go on when there is space.
     Wait,
-    /// Give the object up; what is on disk stays for a later run.
+    /// End; what is on disk stays for a later run.
     Fail,
 }
 

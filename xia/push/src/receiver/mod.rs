@@ -1,7 +1,7 @@
 //! The receiving side: any number of objects from any number of senders, onto disk.
 //!
 //! A receiver never answers. It takes whatever datagrams come, in any order, from any round on, and
-//! keeps what is of use on disk; in memory are only lists of what is there ([`blocks`]), the writes
+//! keeps what is of use on disk; in memory are only lists of what is there (`blocks`), the writes
 //! under way and one block being decoded. An object is known by its sender *and* its id: nobody can
 //! spoil what somebody else sends without forging the source of datagrams, and if that happens the
 //! SHA-256 over the whole file finds it out before the file gets its name.
@@ -284,8 +284,9 @@ impl Receiver {
             }
         }
         self.remember((sender, object), now);
-        if self.shared.config.count.is_some_and(|count| self.received >= count) {
-            self.stop(now, out);
+        let enough = self.shared.config.count.is_some_and(|count| self.received >= count);
+        if enough || self.shared.gave_up {
+            self.stop_once(now, out);
         }
         self.finish_if_done(out);
     }
@@ -363,7 +364,7 @@ impl Receiver {
                 out.push(ReceiverOutput::Failed { sender, object, name: piped.name(), text });
             }
         }
-        self.stop(now, out);
+        self.stop_once(now, out);
     }
 
     fn tick(&mut self, now: Instant, out: &mut Vec<ReceiverOutput>) {
@@ -405,10 +406,18 @@ impl Receiver {
 
     fn stop(&mut self, now: Instant, out: &mut Vec<ReceiverOutput>) {
         match self.stage {
-            Stage::Stopping => return self.finish(out),
-            Stage::Ended => return,
-            Stage::New | Stage::Preparing | Stage::Running => self.stage = Stage::Stopping,
+            Stage::Stopping => self.finish(out),
+            Stage::Ended => {}
+            Stage::New | Stage::Preparing | Stage::Running => self.stop_once(now, out),
         }
+    }
+
+    /// Begins to stop, if it has not begun before.
+    fn stop_once(&mut self, now: Instant, out: &mut Vec<ReceiverOutput>) {
+        if matches!(self.stage, Stage::Stopping | Stage::Ended) {
+            return;
+        }
+        self.stage = Stage::Stopping;
         let serials: Vec<u64> = self.objects.keys().copied().collect();
         for serial in serials {
             self.with(now, serial, out, |reception, world| reception.park(world));

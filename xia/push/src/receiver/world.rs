@@ -124,6 +124,8 @@ pub(super) struct Shared {
     /// The object that is being put in its place: one at a time, so that no two take one name.
     pub(super) placing: Option<u64>,
     full: Option<Full>,
+    /// The disk is full, and that is to be the end.
+    pub(super) gave_up: bool,
 }
 
 /// One call of the receiver: the time, what is shared, and where outputs go.
@@ -146,6 +148,7 @@ impl Shared {
             decoding: None,
             placing: None,
             full: None,
+            gave_up: false,
         }
     }
 
@@ -211,7 +214,8 @@ impl World<'_> {
             let line = format!("the disk is full: {}; make room and reception goes on", error.text);
             self.report(Level::Error, line);
         }
-        self.shared.config.on_full == FullDisk::Fail
+        self.shared.gave_up |= self.shared.config.on_full == FullDisk::Fail;
+        self.shared.gave_up
     }
 
     /// A write succeeded.

@@ -126,7 +126,7 @@ fn a_receiver_told_not_to_wait_ends_with_a_full_disk() {
     network.run_until(LONG, |network| !network.receivers[0].failures.is_empty());
     let text = &network.receivers[0].failures[0];
     assert!(text.contains("file.bin") && text.contains("no space left"), "{text}");
-    network.run_for(Duration::from_secs(1));
+    network.run_until(LONG, |network| network.receivers[0].done);
     assert_eq!(network.receivers[0].disk.open_files(), 0);
 }
 

@@ -123,7 +123,7 @@ impl Reception {
                 self.on_datagram(world, datagram);
             }
         }
-        self.advance(world);
+        self.verify(world);
     }
 
     /// Takes over what an earlier run left.

@@ -91,13 +91,13 @@ impl Reception {
         if matches!(self.stage, Stage::Parking) {
             return self.end(world, Outcome::Forgotten);
         }
-        self.advance(world);
+        self.verify(world);
     }
 
     fn on_saved(&mut self, world: &mut World<'_>) {
         self.saving = false;
         if !matches!(self.stage, Stage::Parking) {
-            return self.advance(world);
+            return self.verify(world);
         }
         // The state may have been composed before the last writes were confirmed.
         if self.unsaved > 0 {

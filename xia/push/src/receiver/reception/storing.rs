@@ -181,6 +181,6 @@ impl Reception {
             self.stats.used += u64::from(symbols);
             self.stats.needed += u64::from(partial.held.len());
         }
-        self.advance(world);
+        self.verify(world);
     }
 }
