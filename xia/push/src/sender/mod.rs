@@ -399,7 +399,9 @@ impl Sender {
 
     /// Sends what may go now.
     fn pump(&mut self, now: Instant, out: &mut Vec<SenderOutput>) {
-        for _ in 0..UNPACED_BATCH.max(self.paced_batch()) {
+        // With a rate the pacer is the limit.
+        let most = if self.config.rate.is_some() { usize::MAX } else { UNPACED_BATCH };
+        for _ in 0..most {
             if self.congested || !self.pacer.is_due(now) {
                 break;
             }
@@ -417,11 +419,6 @@ impl Sender {
         if matches!(self.stage, Stage::Closing { left: 0 }) {
             self.finish(now, out);
         }
-    }
-
-    /// With a rate the pacer is the limit.
-    fn paced_batch(&self) -> usize {
-        if self.config.rate.is_some() { usize::MAX } else { 0 }
     }
 
     fn next_datagram(&mut self, now: Instant) -> Option<Packet> {
