@@ -68,44 +68,48 @@ impl Packet {
     /// An empty packet in a standard frame.
     #[must_use]
     pub fn new() -> Self {
-        let frame = FREE
-            .with_borrow_mut(Vec::pop)
-            .unwrap_or_else(|| vec![0; STANDARD_FRAME].into_boxed_slice());
-        Self { frame, start: HEADROOM, end: HEADROOM, meta: Meta::default() }
+        Self::with_capacity(0)
     }
 
     /// An empty packet that can take `capacity` bytes behind its headroom.
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
-        if capacity <= STANDARD_FRAME - HEADROOM {
-            return Self::new();
-        }
-        let frame = vec![0; HEADROOM + capacity].into_boxed_slice();
+        let frame = frame_for(capacity);
         Self { frame, start: HEADROOM, end: HEADROOM, meta: Meta::default() }
     }
 
     /// A packet that holds a copy of `bytes`.
     #[must_use]
     pub fn from_slice(bytes: &[u8]) -> Self {
-        let mut packet = Self::with_capacity(bytes.len());
-        packet.extend(bytes);
-        packet
+        Self::filled(bytes, Meta::default())
+    }
+
+    /// A packet with a copy of `bytes` and this metadata. It is put together in one go: a packet that
+    /// is changed after it was made would have to be waited for when it moves.
+    fn filled(bytes: &[u8], meta: Meta) -> Self {
+        let mut frame = frame_for(bytes.len());
+        let end = HEADROOM + bytes.len();
+        frame[HEADROOM..end].copy_from_slice(bytes);
+        Self { frame, start: HEADROOM, end, meta }
     }
 
     /// The packet's bytes.
     #[must_use]
+    #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.frame[self.start..self.end]
     }
 
     /// The packet's bytes, to be changed in place.
     #[must_use]
+    #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.frame[self.start..self.end]
     }
 
     /// How many bytes it has.
     #[must_use]
+    #[inline]
     pub fn len(&self) -> usize {
         self.end - self.start
     }
@@ -118,6 +122,7 @@ impl Packet {
 
     /// Grows the packet by `count` bytes in front and returns them to be filled. Their content is
     /// whatever the frame held before. Takes a larger frame if the headroom is used up.
+    #[inline]
     pub fn push_front(&mut self, count: usize) -> &mut [u8] {
         if count > self.start {
             self.grow(count + HEADROOM, 0);
@@ -137,8 +142,13 @@ impl Packet {
     }
 
     /// Cuts the packet to its first `len` bytes, if it has more.
+    #[inline]
     pub fn truncate(&mut self, len: usize) {
-        self.end = self.end.min(self.start.saturating_add(len));
+        // Most packets are as long as they should be: nothing is written then, which whoever moves
+        // the packet next would have to wait for.
+        if len < self.len() {
+            self.end = self.start + len;
+        }
     }
 
     /// Appends a copy of `bytes`. Takes a larger frame if there is no room.
@@ -165,9 +175,7 @@ impl Packet {
     /// A copy of bytes and metadata in a frame of its own, with full headroom.
     #[must_use]
     pub fn duplicate(&self) -> Self {
-        let mut copy = Self::from_slice(self.bytes());
-        copy.meta = self.meta;
-        copy
+        Self::filled(self.bytes(), self.meta)
     }
 
     /// Moves the data to a frame with at least `front` bytes free before and `back` behind it.
@@ -178,6 +186,14 @@ impl Packet {
         recycle(std::mem::replace(&mut self.frame, frame));
         (self.start, self.end) = (front, front + len);
     }
+}
+
+/// A frame for `capacity` bytes behind the headroom. What it holds is whatever it held before.
+fn frame_for(capacity: usize) -> Box<[u8]> {
+    if capacity > STANDARD_FRAME - HEADROOM {
+        return vec![0; HEADROOM + capacity].into_boxed_slice();
+    }
+    FREE.with_borrow_mut(Vec::pop).unwrap_or_else(|| vec![0; STANDARD_FRAME].into_boxed_slice())
 }
 
 /// Gives a frame back to the current thread's free list, if it is of the standard size.
@@ -192,6 +208,20 @@ fn recycle(frame: Box<[u8]>) {
             free.push(frame);
         }
     });
+}
+
+impl AsRef<[u8]> for Packet {
+    #[inline]
+    fn as_ref(&self) -> &[u8] {
+        self.bytes()
+    }
+}
+
+impl AsMut<[u8]> for Packet {
+    #[inline]
+    fn as_mut(&mut self) -> &mut [u8] {
+        self.bytes_mut()
+    }
 }
 
 impl Drop for Packet {

@@ -22,6 +22,8 @@
 //! Forwarders change three things: the hop limit, the last node, and the chosen bit of the edges
 //! they take. [`XipPacket`] reads and changes a packet in place, [`XipRepr`] is a header as a value.
 
+use weft_base::Packet;
+
 use crate::dag::{
     Address, Edge, Edges, EdgesError, LastNode, NO_EDGES, ROW_LEN, Row, Targets, check,
 };
@@ -220,7 +222,8 @@ impl<T: AsRef<[u8]>> XipPacket<T> {
     }
 
     fn edges_at(&self, offset: usize) -> Edges {
-        std::array::from_fn(|edge| Edge::from_byte(self.bytes()[offset + edge]))
+        let edges = self.bytes()[offset..].first_chunk::<MAX_FAN_OUT>();
+        edges.map_or(NO_EDGES, |bytes| bytes.map(Edge::from_byte))
     }
 
     /// Where in the buffer the edges of the last node are.
@@ -271,6 +274,20 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> XipPacket<T> {
     pub fn payload_mut(&mut self) -> &mut [u8] {
         let payload = self.header_len()..self.total_len();
         &mut self.buffer.as_mut()[payload]
+    }
+}
+
+impl XipPacket<Packet> {
+    /// Cuts off what the link has added behind the payload.
+    pub fn trim(&mut self) {
+        let len = self.total_len();
+        self.buffer.truncate(len);
+    }
+
+    /// A copy in a frame of its own.
+    #[must_use]
+    pub fn duplicate(&self) -> XipPacket<Packet> {
+        XipPacket { buffer: self.buffer.duplicate() }
     }
 }
 

@@ -32,6 +32,12 @@ pub trait Principal {
     /// [`Answer::Branches`] the branches are pushed to `branches`, which is empty before.
     fn lookup(&self, xid: &Xid, branches: &mut Vec<Branch>) -> Answer;
 
+    /// Told of XIDs that will be looked up soon, so that the memory of their entries can be on its way
+    /// to the processor by then. Worth it for tables that are larger than its caches.
+    fn prefetch(&self, xid: &Xid) {
+        let _ = xid;
+    }
+
     /// Takes an input for the control part.
     fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
         let _ = (now, input, out);

@@ -14,6 +14,8 @@
 //! +---------------+----------------------------------------------------------------+
 //! ```
 
+use std::hash::{Hash, Hasher};
+
 /// Length of an XID's identifier in bytes (160 bits).
 pub const ID_LEN: usize = 20;
 
@@ -39,7 +41,7 @@ impl XidType {
 ///
 /// The text form is `type-identifier`, for example
 /// `hid-3abc8eadef8bc3e2c95bfb5b2f233c97fc629d69`; see [`text`](crate::text).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Xid {
     /// The principal that defines the identifier.
     pub kind: XidType,
@@ -74,6 +76,22 @@ impl Xid {
     }
 }
 
+/// Three words, which a hasher takes several times faster than a slice of bytes. Each is put together
+/// from two places that are not neighbours, because neighbours would be loaded as one: an XID was
+/// often stored just before, in pieces, and a load that spans two pieces has to wait for both.
+impl Hash for Xid {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let piece = |at: usize| -> u64 {
+            let bytes = [self.id[at], self.id[at + 1], self.id[at + 2], self.id[at + 3]];
+            u32::from_le_bytes(bytes).into()
+        };
+        state.write_u64(u64::from(self.kind.0) << 32 | piece(4));
+        state.write_u64(piece(0) << 32 | piece(12));
+        state.write_u64(piece(8) << 32 | piece(16));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,6 +103,21 @@ mod tests {
         assert_eq!(bytes[..4], [1, 2, 3, 4]);
         assert_eq!(bytes[4..], [0xaa; ID_LEN]);
         assert_eq!(Xid::from_bytes(&bytes), xid);
+    }
+
+    #[test]
+    fn every_byte_counts_in_the_hash() {
+        let hash = |bytes: &[u8; XID_LEN]| {
+            let mut state = std::hash::DefaultHasher::new();
+            Xid::from_bytes(bytes).hash(&mut state);
+            state.finish()
+        };
+        let zero = [0; XID_LEN];
+        for index in 0..XID_LEN {
+            let mut bytes = zero;
+            bytes[index] = 1;
+            assert_ne!(hash(&bytes), hash(&zero), "byte {index}");
+        }
     }
 
     #[test]

@@ -68,6 +68,10 @@ impl Principal for Ad {
         }
     }
 
+    fn prefetch(&self, xid: &Xid) {
+        self.table.prefetch(xid);
+    }
+
     fn set(&mut self, _: Instant, words: &[&str], _: &mut Vec<Output>) -> Result<(), WordError> {
         self.table.set(words)
     }

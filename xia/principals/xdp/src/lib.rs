@@ -67,6 +67,10 @@ impl Principal for Xdp {
         }
     }
 
+    fn prefetch(&self, xid: &Xid) {
+        self.table.prefetch(xid);
+    }
+
     fn set(&mut self, _: Instant, words: &[&str], _: &mut Vec<Output>) -> Result<(), WordError> {
         let mut reader = expect_route(words)?;
         self.table.set_route(&mut reader)

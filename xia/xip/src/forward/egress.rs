@@ -1,7 +1,5 @@
 //! The ports that packets leave by: what has to be known of each to put a packet on its link.
 
-use std::collections::BTreeMap;
-
 use weft_base::{LinkAddress, Packet, PortId};
 use weft_wire::{ETHERNET_HEADER_LEN, EtherType, EthernetRepr, MacAddr};
 
@@ -29,19 +27,33 @@ pub struct Egress {
     pub mtu: usize,
 }
 
-/// All ports that are open.
+/// All ports that are open, ascending by their numbers.
 #[derive(Debug, Default)]
 pub(super) struct EgressTable {
-    ports: BTreeMap<PortId, Egress>,
+    ports: Vec<(PortId, Egress)>,
 }
 
 impl EgressTable {
     pub(super) fn insert(&mut self, port: PortId, egress: Egress) {
-        self.ports.insert(port, egress);
+        match self.place(port) {
+            Ok(place) => self.ports[place].1 = egress,
+            Err(place) => self.ports.insert(place, (port, egress)),
+        }
     }
 
     pub(super) fn remove(&mut self, port: PortId) {
-        self.ports.remove(&port);
+        if let Ok(place) = self.place(port) {
+            self.ports.remove(place);
+        }
+    }
+
+    fn get(&self, port: PortId) -> Option<&Egress> {
+        self.place(port).ok().map(|place| &self.ports[place].1)
+    }
+
+    /// Where the port is, or where it would have to be.
+    fn place(&self, port: PortId) -> Result<usize, usize> {
+        self.ports.binary_search_by_key(&port, |(port, _)| *port)
     }
 
     /// Puts the link header of `port` in front of an XIP packet that goes to neighbour `link`.
@@ -51,7 +63,7 @@ impl EgressTable {
         link: LinkAddress,
         packet: &mut Packet,
     ) -> Result<(), DropReason> {
-        let egress = self.ports.get(&port).ok_or(DropReason::PortGone)?;
+        let egress = self.get(port).ok_or(DropReason::PortGone)?;
         if packet.len() > egress.mtu {
             return Err(DropReason::TooBig);
         }

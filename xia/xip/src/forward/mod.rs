@@ -14,17 +14,19 @@
 //! packet can cause: a walk visits each row at most once, a chain of redirects is at most
 //! [`Limits::redirects`] long, and one packet is copied at most [`Limits::copies`] times.
 //!
-//! The way of a packet: [`Forwarder::route`] → `walk` (one last node) → `resolve` (one XID) →
-//! `depart` (hop limit, link header) or [`Verdict::Deliver`].
+//! The way of a packet: [`Forwarder::route`] (the header is checked, once) → `walk` → `step` (one last
+//! node) → `resolve` (one XID) → `depart` (hop limit, link header) or [`Verdict::Deliver`].
+//!
+//! Most of the time goes into waiting for the memory of large tables. [`Forwarder::route_batch`] lets
+//! the packets of a batch wait together.
 
 mod egress;
+mod principals;
 mod reasons;
 mod resolve;
 #[cfg(test)]
 mod tests;
 mod trace;
-
-use std::collections::BTreeMap;
 
 use weft_base::{Counters, Instant, Packet, PortId};
 
@@ -33,11 +35,13 @@ pub use reasons::DropReason;
 pub use resolve::MAX_REDIRECTS;
 pub use trace::{PacketId, Step, Tracer, Visit};
 
-use crate::dag::EdgesError;
+use crate::dag::{EdgesError, ROW_LEN};
 use crate::header::XipPacket;
 use crate::principal::{Branch, NextHop, Principal, SocketId};
+use crate::xid::XID_LEN;
 use crate::{Xid, XidType};
 use egress::EgressTable;
+use principals::Principals;
 use resolve::{Chain, Outcome};
 
 /// Bounds on the work that one packet can cause.
@@ -90,7 +94,7 @@ weft_base::reasons! {
 /// Routes XIP packets by means of the principals that are loaded.
 #[derive(Default)]
 pub struct Forwarder {
-    principals: BTreeMap<XidType, Box<dyn Principal>>,
+    principals: Principals,
     egress: EgressTable,
     limits: Limits,
     tracer: Tracer,
@@ -98,10 +102,13 @@ pub struct Forwarder {
     drops: Counters<DropReason>,
     last_drop: Option<DropReason>,
     /// Packets of the current walk that still have to be routed: copies that go on through a node.
-    pending: Vec<Packet>,
+    pending: Vec<CheckedPacket>,
     /// Branches of the look-up in progress, kept to reuse its memory.
     branches: Vec<Branch>,
 }
+
+/// A packet whose header has passed the receive checks.
+type CheckedPacket = XipPacket<Packet>;
 
 /// What stays the same for a packet and all its copies.
 struct Trip {
@@ -131,28 +138,28 @@ impl Forwarder {
 
     /// Loads a principal; returns the one of the same type that it replaces.
     pub fn add_principal(&mut self, principal: Box<dyn Principal>) -> Option<Box<dyn Principal>> {
-        self.principals.insert(principal.kind(), principal)
+        self.principals.insert(principal)
     }
 
     /// Unloads the principal of type `kind`.
     pub fn remove_principal(&mut self, kind: XidType) -> Option<Box<dyn Principal>> {
-        self.principals.remove(&kind)
+        self.principals.remove(kind)
     }
 
     /// The principal of type `kind`.
     #[must_use]
     pub fn principal(&self, kind: XidType) -> Option<&dyn Principal> {
-        self.principals.get(&kind).map(AsRef::as_ref)
+        self.principals.get(kind)
     }
 
     /// The principal of type `kind`, to be changed.
     pub fn principal_mut(&mut self, kind: XidType) -> Option<&mut (dyn Principal + 'static)> {
-        self.principals.get_mut(&kind).map(AsMut::as_mut)
+        self.principals.get_mut(kind)
     }
 
     /// The types of all principals that are loaded, in order.
     pub fn kinds(&self) -> impl Iterator<Item = XidType> + '_ {
-        self.principals.keys().copied()
+        self.principals.kinds()
     }
 
     /// Makes a port known that packets may leave by.
@@ -191,35 +198,52 @@ impl Forwarder {
 
     /// Routes a packet that begins with its XIP header: received on `packet.meta.port`, or made on
     /// this node if that is [`PortId::NONE`]. Surplus bytes behind the payload are cut off.
-    pub fn route(&mut self, now: Instant, mut packet: Packet, out: &mut Vec<Verdict>) {
+    pub fn route(&mut self, now: Instant, packet: Packet, out: &mut Vec<Verdict>) {
         let from = packet.meta.port;
         let received = from != PortId::NONE;
         self.activity.add(if received { Activity::Received } else { Activity::Originated }, 1);
         self.last_drop = None;
-        let Ok(view) = XipPacket::new_checked(packet.bytes()) else {
+        let Ok(mut packet) = XipPacket::new_checked(packet) else {
             self.drop_packet(DropReason::Malformed);
             return;
         };
-        self.tracer.begin(now, from, &view);
-        let len = view.total_len();
-        packet.truncate(len);
+        packet.trim();
+        self.tracer.begin(now, from, &packet);
         let mut trip = Trip { received, copies_left: self.limits.copies };
-        self.pending.push(packet);
+        self.walk(packet, &mut trip, out);
         while let Some(packet) = self.pending.pop() {
             self.walk(packet, &mut trip, out);
         }
     }
 
-    /// Routes packets as [`Forwarder::route`] does each of them, and empties the list.
+    /// Routes packets as [`Forwarder::route`] does each of them, and empties the list. Some 64 at once
+    /// are enough.
+    ///
+    /// A look-up in a large table waits for memory, and a packet's next step waits for the look-up;
+    /// but packets do not wait for each other. So the entries of all packets are asked for first.
     pub fn route_batch(&mut self, now: Instant, packets: &mut Vec<Packet>, out: &mut Vec<Verdict>) {
+        for packet in &*packets {
+            self.prefetch(packet);
+        }
         for packet in packets.drain(..) {
             self.route(now, packet, out);
         }
     }
 
+    /// Tells the principals of all XIDs in the packet's destination that they may be looked up.
+    fn prefetch(&self, packet: &Packet) {
+        let Ok(view) = XipPacket::new_checked(packet.bytes()) else { return };
+        for row in view.destination_bytes().as_chunks::<ROW_LEN>().0 {
+            let Some(xid) = row.first_chunk::<XID_LEN>().map(Xid::from_bytes) else { continue };
+            if let Some(principal) = self.principals.get(xid.kind) {
+                principal.prefetch(&xid);
+            }
+        }
+    }
+
     /// Takes the packet on from its last node, until it leaves, is delivered or is dropped. Ends,
     /// because each node passed lies in a higher row than the one before.
-    fn walk(&mut self, mut packet: Packet, trip: &mut Trip, out: &mut Vec<Verdict>) {
+    fn walk(&mut self, mut packet: CheckedPacket, trip: &mut Trip, out: &mut Vec<Verdict>) {
         loop {
             match self.step(packet, trip, out) {
                 Some(passed) => packet = passed,
@@ -230,13 +254,15 @@ impl Forwarder {
 
     /// Tries the edges of the last node in order. Returns the packet if it passed through a node
     /// and has to go on from there.
-    fn step(&mut self, packet: Packet, trip: &mut Trip, out: &mut Vec<Verdict>) -> Option<Packet> {
-        let Ok(view) = XipPacket::new_checked(packet.bytes()) else {
-            return self.drop_packet(DropReason::Malformed);
-        };
-        let last_node = view.last_node();
+    fn step(
+        &mut self,
+        packet: CheckedPacket,
+        trip: &mut Trip,
+        out: &mut Vec<Verdict>,
+    ) -> Option<CheckedPacket> {
+        let last_node = packet.last_node();
         self.tracer.step(|| Step::At(last_node));
-        let targets = match view.candidate_edges() {
+        let targets = match packet.candidate_edges() {
             Ok(targets) => targets,
             Err(EdgesError::AtSink) => return self.drop_packet(DropReason::AtSink),
             Err(_) => return self.drop_packet(DropReason::MalformedEdges),
@@ -244,41 +270,45 @@ impl Forwarder {
         let mut failure = DropReason::Unreachable;
         for (slot, row) in (0u8..).zip(targets) {
             let row = usize::from(row);
-            let Some(xid) = view.destination_xid(row) else { continue };
-            let edge = EdgeAhead { slot, is_sink: view.is_sink(row) };
+            let Some(xid) = packet.destination_xid(row) else { continue };
             self.tracer.step(|| Step::Edge { slot, xid });
-            match self.resolve(xid, &mut Chain::new()) {
+            let mut chain = Chain::new();
+            match self.resolve(xid, &mut chain) {
                 Outcome::NextEdge(reason) => failure = reason,
-                outcome => return self.act(packet, edge, outcome, trip, out),
+                outcome => {
+                    let edge = EdgeAhead { slot, is_sink: packet.is_sink(row) };
+                    return self.act(packet, edge, outcome, &mut chain, trip, out);
+                }
             }
         }
         self.drop_packet(failure)
     }
 
-    /// Does with the packet what the look-up of an edge has come to.
+    /// Does with the packet what the look-up of an edge, over `chain`, has come to.
     fn act(
         &mut self,
-        packet: Packet,
+        packet: CheckedPacket,
         edge: EdgeAhead,
         outcome: Outcome,
+        chain: &mut Chain,
         trip: &mut Trip,
         out: &mut Vec<Verdict>,
-    ) -> Option<Packet> {
+    ) -> Option<CheckedPacket> {
         match outcome {
             Outcome::NextEdge(reason) | Outcome::Drop(reason) => self.drop_packet(reason),
             Outcome::Through if edge.is_sink => self.drop_packet(DropReason::NotASink),
             Outcome::Through => self.take_edge(packet, edge),
             Outcome::Deliver(_) if !edge.is_sink => self.drop_packet(DropReason::NotPassable),
             Outcome::Deliver(socket) => {
-                let packet = self.take_edge(packet, edge)?;
+                let packet = self.take_edge(packet, edge)?.into_inner();
                 self.tracer.step(|| Step::Delivered(socket));
                 self.activity.add(Activity::Delivered, 1);
                 out.push(Verdict::Deliver { socket, packet });
                 None
             }
             Outcome::Forward(hop) => self.depart(packet, hop, trip, out),
-            Outcome::Branches(chain, branches) => {
-                self.branch(packet, edge, &chain, branches, trip, out);
+            Outcome::Branches => {
+                self.branch(packet, edge, chain, trip, out);
                 None
             }
         }
@@ -287,15 +317,15 @@ impl Forwarder {
     /// Sends a copy of the packet each of several ways.
     fn branch(
         &mut self,
-        packet: Packet,
+        packet: CheckedPacket,
         edge: EdgeAhead,
-        chain: &Chain,
-        branches: Vec<Branch>,
+        chain: &mut Chain,
         trip: &mut Trip,
         out: &mut Vec<Verdict>,
     ) {
+        let branches = std::mem::take(&mut self.branches);
         let last = branches.len().saturating_sub(1);
-        let mut original = Some(packet);
+        let come_from = chain.len();
         for (index, branch) in branches.iter().enumerate() {
             if trip.copies_left == 0 {
                 self.drops.add(DropReason::CopyLimit, (branches.len() - index) as u64);
@@ -303,10 +333,14 @@ impl Forwarder {
                 break;
             }
             trip.copies_left -= 1;
-            let copy = if index == last { original.take() } else { self.copy(original.as_ref()) };
-            let Some(copy) = copy else { break };
+            chain.truncate(come_from);
             self.tracer.step(|| Step::Copied { to: branch.target() });
-            self.follow(copy, edge, *branch, chain, trip, out);
+            if index == last {
+                self.follow(packet, edge, *branch, chain, trip, out);
+                break;
+            }
+            self.activity.add(Activity::Copied, 1);
+            self.follow(packet.duplicate(), edge, *branch, chain, trip, out);
         }
         // The list goes back for the next packet to use its memory.
         self.branches = branches;
@@ -315,38 +349,30 @@ impl Forwarder {
     /// Takes one of several ways.
     fn follow(
         &mut self,
-        packet: Packet,
+        packet: CheckedPacket,
         edge: EdgeAhead,
         branch: Branch,
-        chain: &Chain,
+        chain: &mut Chain,
         trip: &mut Trip,
         out: &mut Vec<Verdict>,
     ) {
         let outcome = match branch {
             Branch::Through => Outcome::Through,
-            Branch::To(xid) => match self.resolve(xid, &mut chain.clone()) {
+            Branch::To(xid) => match self.resolve(xid, chain) {
                 Outcome::NextEdge(DropReason::Unreachable) => {
                     Outcome::Drop(DropReason::BranchUnreachable)
                 }
                 outcome => outcome,
             },
         };
-        if let Some(passed) = self.act(packet, edge, outcome, trip, out) {
+        if let Some(passed) = self.act(packet, edge, outcome, chain, trip, out) {
             self.pending.push(passed);
         }
     }
 
-    fn copy(&mut self, packet: Option<&Packet>) -> Option<Packet> {
-        self.activity.add(Activity::Copied, 1);
-        packet.map(Packet::duplicate)
-    }
-
     /// Marks the edge as chosen and makes its target the last node.
-    fn take_edge(&mut self, mut packet: Packet, edge: EdgeAhead) -> Option<Packet> {
-        let taken = XipPacket::new_checked(packet.bytes_mut())
-            .ok()
-            .and_then(|mut view| view.take_edge(usize::from(edge.slot)));
-        match taken {
+    fn take_edge(&mut self, mut packet: CheckedPacket, edge: EdgeAhead) -> Option<CheckedPacket> {
+        match packet.take_edge(usize::from(edge.slot)) {
             Some(_) => Some(packet),
             None => self.drop_packet(DropReason::MalformedEdges),
         }
@@ -355,14 +381,16 @@ impl Forwarder {
     /// Sends the packet to a neighbour.
     fn depart(
         &mut self,
-        mut packet: Packet,
+        mut packet: CheckedPacket,
         hop: NextHop,
         trip: &Trip,
         out: &mut Vec<Verdict>,
-    ) -> Option<Packet> {
-        if let Err(reason) = spend_hop(&mut packet, trip.received)
-            .and_then(|()| self.egress.frame(hop.port, hop.link, &mut packet))
-        {
+    ) -> Option<CheckedPacket> {
+        if !spend_hop(&mut packet, trip.received) {
+            return self.drop_packet(DropReason::HopLimit);
+        }
+        let mut packet = packet.into_inner();
+        if let Err(reason) = self.egress.frame(hop.port, hop.link, &mut packet) {
             return self.drop_packet(reason);
         }
         self.tracer.step(|| Step::Sent { port: hop.port, link: hop.link });
@@ -372,7 +400,7 @@ impl Forwarder {
     }
 
     /// Counts a drop; the packet goes out of scope at the caller.
-    fn drop_packet(&mut self, reason: DropReason) -> Option<Packet> {
+    fn drop_packet(&mut self, reason: DropReason) -> Option<CheckedPacket> {
         self.drops.add(reason, 1);
         self.last_drop = Some(reason);
         self.tracer.step(|| Step::Dropped(reason));
@@ -380,16 +408,11 @@ impl Forwarder {
     }
 }
 
-/// Checks the hop limit, and takes one off if the packet came from another node.
-fn spend_hop(packet: &mut Packet, received: bool) -> Result<(), DropReason> {
-    let mut view = XipPacket::new_checked(packet.bytes_mut()).map_err(|_| DropReason::Malformed)?;
-    match view.hop_limit() {
-        0 => Err(DropReason::HopLimit),
-        limit => {
-            view.set_hop_limit(limit - u8::from(received));
-            Ok(())
-        }
-    }
+/// Takes one off the hop limit if the packet came from another node; false if it is used up.
+fn spend_hop(packet: &mut CheckedPacket, received: bool) -> bool {
+    let limit = packet.hop_limit();
+    packet.set_hop_limit(limit.saturating_sub(u8::from(received)));
+    limit > 0
 }
 
 impl Branch {

@@ -8,12 +8,13 @@ use arrayvec::ArrayVec;
 
 use super::{Activity, DropReason, Forwarder, Step};
 use crate::Xid;
-use crate::principal::{Answer, Branch, NextHop, SocketId};
+use crate::principal::{Answer, NextHop, SocketId};
 
 /// The most redirects that can be configured for one look-up.
 pub const MAX_REDIRECTS: usize = 16;
 
-/// The XIDs that a look-up has gone through; the first is the edge's own.
+/// The XIDs that a look-up has gone through; the first is the edge's own. There is always room for
+/// one more than the most redirects.
 pub(super) type Chain = ArrayVec<Xid, { MAX_REDIRECTS + 1 }>;
 
 /// What a look-up has come to.
@@ -26,33 +27,37 @@ pub(super) enum Outcome {
     Deliver(SocketId),
     /// The XID is reached over this neighbour.
     Forward(NextHop),
-    /// Several ways; the chain is how the look-up came to them.
-    Branches(Chain, Vec<Branch>),
+    /// Several ways, which are in the forwarder's list.
+    Branches,
     /// The packet must not go on.
     Drop(DropReason),
 }
 
 impl Forwarder {
-    /// Looks up `xid`, to which the XIDs in `chain` were redirected.
+    /// Looks up `xid`, to which the XIDs in `chain` were redirected; those that it goes through are
+    /// added to them.
+    #[inline]
     pub(super) fn resolve(&mut self, mut xid: Xid, chain: &mut Chain) -> Outcome {
         loop {
             if chain.contains(&xid) {
                 return Outcome::NextEdge(DropReason::RedirectLoop);
             }
-            if chain.len() > self.limits.redirects || chain.try_push(xid).is_err() {
+            if chain.len() > self.limits.redirects {
                 return Outcome::NextEdge(DropReason::RedirectDepth);
             }
             match self.ask(&xid) {
                 Answer::Unknown => return Outcome::NextEdge(DropReason::Unreachable),
                 Answer::Redirect(to) => {
                     self.activity.add(Activity::Redirected, 1);
+                    chain.push(xid);
                     xid = to;
                 }
                 Answer::Through => return Outcome::Through,
                 Answer::Deliver(socket) => return Outcome::Deliver(socket),
                 Answer::Forward(hop) => return Outcome::Forward(hop),
                 Answer::Branches => {
-                    return Outcome::Branches(chain.clone(), std::mem::take(&mut self.branches));
+                    chain.push(xid);
+                    return Outcome::Branches;
                 }
                 Answer::Refuse(reason) => return Outcome::Drop(reason),
             }
@@ -60,9 +65,10 @@ impl Forwarder {
     }
 
     /// Asks the principal of `xid`. An unknown type is an unknown XID.
+    #[inline]
     fn ask(&mut self, xid: &Xid) -> Answer {
         self.branches.clear();
-        let Some(principal) = self.principals.get(&xid.kind) else {
+        let Some(principal) = self.principals.get(xid.kind) else {
             self.tracer.step(|| Step::NoPrincipal(*xid));
             return Answer::Unknown;
         };

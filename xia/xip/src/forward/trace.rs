@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use weft_base::{Instant, LinkAddress, PortId};
+use weft_base::{Instant, LinkAddress, Packet, PortId};
 
 use super::DropReason;
 use crate::dag::ROW_LEN;
@@ -96,13 +96,13 @@ impl Tracer {
     }
 
     /// Begins a visit, if this packet is one to trace.
-    pub(super) fn begin(&mut self, time: Instant, from: PortId, packet: &XipPacket<&[u8]>) {
+    pub(super) fn begin(&mut self, time: Instant, from: PortId, packet: &XipPacket<Packet>) {
         self.recording = false;
         if self.one_in == 0 {
             return;
         }
         let id = packet_id(packet);
-        if id.0 % self.one_in != 0 {
+        if !id.0.is_multiple_of(self.one_in) {
             return;
         }
         if self.visits.len() == KEPT_VISITS {
@@ -113,17 +113,24 @@ impl Tracer {
     }
 
     /// Records a step of the visit that [`Tracer::begin`] began, if it is traced.
+    #[inline]
     pub(super) fn step(&mut self, step: impl FnOnce() -> Step) {
-        if self.recording
-            && let Some(visit) = self.visits.back_mut()
-        {
-            visit.steps.push(step());
+        if self.recording {
+            self.record(step());
+        }
+    }
+
+    /// Out of the way of the packets that are not traced.
+    #[cold]
+    fn record(&mut self, step: Step) {
+        if let Some(visit) = self.visits.back_mut() {
+            visit.steps.push(step);
         }
     }
 }
 
 /// Hashes what stays the same while a packet travels (FNV-1a over 64 bits).
-fn packet_id(packet: &XipPacket<&[u8]>) -> PacketId {
+fn packet_id(packet: &XipPacket<Packet>) -> PacketId {
     let rows = packet.destination_bytes().chunks_exact(ROW_LEN);
     let sources = packet.source_bytes().chunks_exact(ROW_LEN);
     let xids = rows.chain(sources).flat_map(|row| &row[..crate::xid::XID_LEN]);
