@@ -1,6 +1,37 @@
-//! The lab: networks of nodes in namespaces or in the simulator, scenarios and expectations.
+//! The lab: networks of nodes on one machine, scenarios that happen in them, and what is expected.
+//!
+//! A lab file ([`Lab`]) names nodes, links and scenarios. [`run`] builds the network, runs a scenario
+//! and takes the network down, whatever happens. There are two engines for the same files: network
+//! namespaces with real packets, and the simulator of `weft_runtime` in virtual time. [`up`] builds a
+//! lab that stays.
+//!
+//! The lab knows no architecture. The program that embeds it is what runs on nodes, and gives a
+//! meaning to names: that is a [`Host`].
+//!
+//! The way of a lab: text → `file` (checked statements) → `plan` (names replaced, configurations
+//! checked by the host) → `netns` or `sim` (built, an `Engine`) → `scenario` (step after step) →
+//! [`Outcome`]. Beside it: `output` (the working directory), `capture` (pcapng files), [`trace`] (the
+//! life of one packet), `joiner` (the process of user-space links), `rootless` (labs without root).
+//!
+//! ```
+//! use weft_lab::{Lab, Variables};
+//!
+//! let text = "version 1;
+//! lab pair {
+//!     node a { kind linux; }
+//!     node b { kind linux; }
+//!     link a:eth0 b:eth0 { address 10.0.0.1/24 10.0.0.2/24; loss 1%; }
+//!     scenario default { exec a \"ping -c 1 10.0.0.2\"; }
+//! }";
+//! let lab = Lab::parse("pair.lab", text, &Variables::new())?;
+//! assert!(lab.nodes().eq(["a", "b"]));
+//!
+//! let errors = Lab::parse("pair.lab", &text.replace("b:eth0", "c:eth0"), &Variables::new());
+//! assert!(errors.unwrap_err().to_string().starts_with("pair.lab:5:17: there is no node `c`"));
+//! # Ok::<(), weft_config::Errors>(())
+//! ```
 
-// An edge crate: one file, `sys`, holds what needs `unsafe`, and allows it.
+// An edge crate: `sys` holds what needs `unsafe`, and allows it for itself alone.
 
 mod capture;
 mod engine;

@@ -1,5 +1,6 @@
 //! What people and programs get to see of a lab: progress while it runs, the outcome at its end.
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -71,11 +72,23 @@ impl<W: Write> Observer for Log<W> {
             }
             Progress::Up { name } => writeln!(out, "lab {name} is up"),
             Progress::Step { number, of, text } => {
+                let text = shortened(text);
                 writeln!(out, "[{:9.3}s] {number}/{of} {text}", time.as_secs_f64())
             }
             Progress::Say(text) => writeln!(out, "{text}"),
             Progress::TakingDown => writeln!(out, "[{:9.3}s] taking down", time.as_secs_f64()),
         };
+    }
+}
+
+/// The longest step that is shown in full, in characters.
+const LONGEST_STEP: usize = 120;
+
+/// A step as it fits a line or two of a terminal.
+fn shortened(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(LONGEST_STEP) {
+        Some((end, _)) => format!("{}…", &text[..end]).into(),
+        None => text.into(),
     }
 }
 

@@ -104,10 +104,18 @@ fn print(packet: &str, visits: &[&Visit]) -> String {
     out
 }
 
+/// Members of steps that people want to see first, in this order.
+const FIRST: &[&str] = &["slot", "xid", "answer", "detail", "to", "port", "link", "reason"];
+
 /// The name of a step, then its other members.
 fn step_text(step: &Map<String, Value>) -> String {
     let mut text = step.get("step").and_then(Value::as_str).unwrap_or("?").to_owned();
-    for (name, value) in step.iter().filter(|(name, value)| *name != "step" && !value.is_null()) {
+    let shown = |name: &str, value: &Value| name != "step" && !value.is_null();
+    let mut members: Vec<_> = step.iter().filter(|(name, value)| shown(name, value)).collect();
+    members.sort_by_key(|(name, _)| {
+        FIRST.iter().position(|first| first == name).unwrap_or(FIRST.len())
+    });
+    for (name, value) in members {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let _ = write!(text, "  {name} {value}");
     }
@@ -171,7 +179,7 @@ mod tests {
             "steps": [{"step": "edge", "slot": 0, "xid": "hid-1"}, {"step": "sent", "port": "eth0"}]},
             {"packet": "2", "time_ns": 5, "from": "eth0", "steps": []}]"#;
         let b = r#"[{"packet": "1", "time_ns": 2500000, "from": "eth0", "unknown": [],
-            "steps": [{"step": "dropped", "reason": "hop-limit", "to": null}]}]"#;
+            "steps": [{"step": "dropped", "help": "it was too far", "reason": "hop-limit", "to": null}]}]"#;
         let read = |node, json| read_visits(node, json).unwrap();
         [read("router", b), read("a", a)].concat()
     }
@@ -183,7 +191,7 @@ mod tests {
                        edge  slot 0  xid hid-1
                        sent  port eth0
     0.500000 ms  router  from eth0
-                       dropped  reason hop-limit";
+                       dropped  reason hop-limit  help it was too far";
         assert_eq!(life(&visits(), "1").unwrap(), expected);
         assert_eq!(longest_life(&visits()), expected);
         assert_eq!(life(&visits(), "3"), None);

@@ -27,6 +27,7 @@ fn entry() {
         ["run-dir"] => println!("run-dir {}", std::env::var("WEFT_RUN_DIR").unwrap()),
         ["fork-and-stay"] => fork_and_stay(),
         ["lab", file, output, program] => lab(file, output, program),
+        [program, "exec", lab, node, words @ ..] => exec(program, lab, node, words),
         _ => panic!("unknown arguments {arguments:?}"),
     }
     exit(0)
@@ -140,7 +141,18 @@ fn lab(file: &str, output: &str, program: &str) {
     let lab = Lab::parse(file, &fs::read_to_string(file).unwrap(), &Variables::new()).unwrap();
     let options = Options { output: Some(output.into()), ..Options::default() };
     let host = crate::support::TestHost(Path::new(program));
-    let outcome = run(&lab, &options, &host, &mut Log::new(std::io::stdout())).unwrap();
+    let outcome = run(&lab, &options, &host, &mut Log::new(std::io::stdout()));
+    let outcome = outcome.unwrap_or_else(|error| {
+        println!("{error}");
+        exit(1)
+    });
     println!("error {:?}", outcome.error);
     exit(if outcome.succeeded() { 0 } else { 1 });
+}
+
+/// Becomes a command on a node.
+fn exec(program: &str, lab: &str, node: &str, words: &[&str]) {
+    let words: Vec<_> = words.iter().map(Into::into).collect();
+    let host = crate::support::TestHost(Path::new(program));
+    panic!("{}", weft_lab::exec(Some(lab), node, &words, &host).unwrap_err());
 }

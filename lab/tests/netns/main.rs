@@ -11,6 +11,7 @@
 mod child;
 mod cleanup;
 mod links;
+mod manage;
 mod rootless;
 mod scenarios;
 mod support;
