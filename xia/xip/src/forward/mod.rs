@@ -222,8 +222,8 @@ impl Forwarder {
     /// A look-up in a large table waits for memory, and a packet's next step waits for the look-up;
     /// but packets do not wait for each other. So the entries of all packets are asked for first.
     pub fn route_batch(&mut self, now: Instant, packets: &mut Vec<Packet>, out: &mut Vec<Verdict>) {
-        for packet in &*packets {
-            self.prefetch(packet);
+        if packets.len() > 1 {
+            packets.iter().for_each(|packet| self.prefetch(packet));
         }
         for packet in packets.drain(..) {
             self.route(now, packet, out);

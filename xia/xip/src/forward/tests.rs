@@ -326,6 +326,33 @@ fn surplus_bytes_are_cut_and_long_packets_dropped() {
 }
 
 #[test]
+fn a_batch_fares_as_its_packets_do_one_after_the_other() {
+    let answers = [
+        (ad(1), Answer::Through, vec![]),
+        (ad(2), Answer::Redirect(hid(1)), vec![]),
+        (hid(1), Answer::Forward(HOP), vec![]),
+        (xdp(1), Answer::Deliver(SocketId(1)), vec![]),
+        (zf(1), Answer::Branches, vec![Branch::To(hid(1)), Branch::To(ad(2)), Branch::To(ad(9))]),
+    ];
+    let packets = || {
+        let paths = [vec![ad(2)], vec![ad(1), xdp(1)], vec![hid(7)], vec![zf(1)], vec![hid(1)]];
+        let mut packets: Vec<_> = paths.iter().map(|path| packet_to(&scoping(path))).collect();
+        packets.insert(2, Packet::from_slice(b"no packet"));
+        packets
+    };
+    let (mut alone, mut together) =
+        (forwarder_with_branches(&answers), forwarder_with_branches(&answers));
+    let (mut expected, mut verdicts) = (Vec::new(), Vec::new());
+    packets().into_iter().for_each(|packet| alone.route(Instant::ZERO, packet, &mut expected));
+    let mut batch = packets();
+    together.route_batch(Instant::ZERO, &mut batch, &mut verdicts);
+    assert_eq!((verdicts, batch), (expected, vec![]));
+    let drops = |forwarder: &Forwarder| forwarder.drops().nonzero().collect::<Vec<_>>();
+    assert_eq!(drops(&together), drops(&alone));
+    assert_eq!(drops(&together).len(), 3);
+}
+
+#[test]
 fn a_forwarder_without_principals_drops_everything_as_unreachable() {
     let mut forwarder = Forwarder::new(Limits::default());
     assert_eq!(

@@ -227,11 +227,7 @@ impl Node {
 
     fn packets(&mut self, now: Instant, port: PortId, packets: Vec<Packet>, out: &mut Vec<Action>) {
         match self.owners.get(&port) {
-            Some(Owner::Interface(_)) => {
-                for packet in packets {
-                    self.frame(now, packet, out);
-                }
-            }
+            Some(Owner::Interface(_)) => self.frames(now, packets, out),
             Some(Owner::Principal(kind)) => {
                 self.tell(now, *kind, Input::Packets { port, packets }, out);
             }
@@ -239,22 +235,29 @@ impl Node {
         }
     }
 
-    /// Takes in one Ethernet frame.
-    fn frame(&mut self, now: Instant, mut packet: Packet, out: &mut Vec<Action>) {
-        let to_group = packet.bytes().first().is_some_and(|byte| byte & 1 == 1);
-        if to_group {
-            self.refusals.add(Refusal::Broadcast, 1);
-        } else if packet.pull_front(ETHERNET_HEADER_LEN) {
-            self.route(now, packet, out);
-        } else {
-            self.refusals.add(Refusal::ShortFrame, 1);
-        }
+    /// Takes in Ethernet frames.
+    fn frames(&mut self, now: Instant, mut frames: Vec<Packet>, out: &mut Vec<Action>) {
+        frames.retain_mut(|frame| match take_link_header(frame) {
+            Ok(()) => true,
+            Err(refusal) => {
+                self.refusals.add(refusal, 1);
+                false
+            }
+        });
+        let mut verdicts = std::mem::take(&mut self.verdicts);
+        self.forwarder.route_batch(now, &mut frames, &mut verdicts);
+        self.settle(now, verdicts, out);
     }
 
     /// Routes an XIP packet and carries out what comes of it.
     fn route(&mut self, now: Instant, packet: Packet, out: &mut Vec<Action>) {
         let mut verdicts = std::mem::take(&mut self.verdicts);
         self.forwarder.route(now, packet, &mut verdicts);
+        self.settle(now, verdicts, out);
+    }
+
+    /// Carries out verdicts and keeps their list for the next ones.
+    fn settle(&mut self, now: Instant, mut verdicts: Vec<Verdict>, out: &mut Vec<Action>) {
         for verdict in verdicts.drain(..) {
             match verdict {
                 Verdict::Transmit { port, packet } => out.push(Action::Transmit { port, packet }),
@@ -404,6 +407,18 @@ impl Component for Node {
     fn deadline(&self) -> Option<Instant> {
         let interfaces = self.interfaces.iter().filter_map(Interface::deadline);
         interfaces.chain(self.principals_deadline()).min()
+    }
+}
+
+/// Checks an Ethernet header and takes it off.
+fn take_link_header(frame: &mut Packet) -> Result<(), Refusal> {
+    let to_group = frame.bytes().first().is_some_and(|byte| byte & 1 == 1);
+    if to_group {
+        Err(Refusal::Broadcast)
+    } else if frame.pull_front(ETHERNET_HEADER_LEN) {
+        Ok(())
+    } else {
+        Err(Refusal::ShortFrame)
     }
 }
 
