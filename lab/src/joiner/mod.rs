@@ -16,7 +16,7 @@ use std::time;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::inotify;
 use rustix::io::Errno;
-use weft_base::{Instant, Packet, Random};
+use weft_base::{Counters, Instant, Packet, Random, Reason};
 use weft_port::{Options, Port, PortSpec};
 
 use crate::LabError;
@@ -70,6 +70,15 @@ fn drain(changes: &OwnedFd) -> bool {
     any
 }
 
+weft_base::reasons! {
+    /// What is dropped besides what the links' models drop.
+    enum JoinerDrop {
+        WireFull = "wire-full", "more frames were on their way than are kept";
+        InterfaceFull = "interface-full", "an interface did not take frames as fast as they arrived";
+        EndGone = "end-gone", "the interface at the other end does not exist any more";
+    }
+}
+
 /// One end of a link.
 struct End {
     /// `None` when its interface is gone.
@@ -86,6 +95,7 @@ struct Joiner {
     generation: u64,
     origin: time::Instant,
     batch: Vec<Packet>,
+    drops: Counters<JoinerDrop>,
 }
 
 impl Joiner {
@@ -100,7 +110,8 @@ impl Joiner {
         }
         println!("{}", config.report());
         let generation = config.generation;
-        Ok(Self { ends, wires, generation, origin: time::Instant::now(), batch: Vec::new() })
+        let (origin, batch, drops) = (time::Instant::now(), Vec::new(), Counters::new());
+        Ok(Self { ends, wires, generation, origin, batch, drops })
     }
 
     /// Changes the properties of the links; the links themselves stay the same.
@@ -156,9 +167,11 @@ impl Joiner {
     fn receive(&mut self, index: usize, now: Instant) {
         let Some(port) = &mut self.ends[index].port else { return };
         let result = port.receive(&mut self.batch, BATCH);
+        let mut refused = 0;
         for packet in self.batch.drain(..) {
-            self.wires[index].offer(now, packet);
+            refused += u64::from(!self.wires[index].offer(now, packet));
         }
+        self.dropped(JoinerDrop::WireFull, refused);
         if let Err(lost) = result {
             self.lose(index, &lost.to_string());
         }
@@ -168,14 +181,29 @@ impl Joiner {
     fn deliver(&mut self, index: usize, now: Instant) {
         let across = index ^ 1;
         let end = &mut self.ends[across];
+        let mut dropped = 0;
         while let Some(packet) = self.wires[index].take(now) {
-            if end.queue.len() < LONGEST_QUEUE {
+            if end.port.is_some() && end.queue.len() < LONGEST_QUEUE {
                 end.queue.push_back(packet);
+            } else {
+                dropped += 1;
             }
         }
-        let Some(port) = &mut end.port else { return end.queue.clear() };
-        if let Err(lost) = port.transmit(&mut end.queue) {
+        let Some(port) = &mut end.port else { return self.dropped(JoinerDrop::EndGone, dropped) };
+        let lost = port.transmit(&mut end.queue).err();
+        self.dropped(JoinerDrop::InterfaceFull, dropped);
+        if let Some(lost) = lost {
             self.lose(across, &lost.to_string());
+        }
+    }
+
+    /// Counts what was dropped, and says so when the number doubles.
+    fn dropped(&mut self, reason: JoinerDrop, frames: u64) {
+        let before = self.drops.get(reason);
+        self.drops.add(reason, frames);
+        let now = before + frames;
+        if now.checked_ilog2() > before.checked_ilog2() {
+            eprintln!("{now} frames dropped so far ({}): {}", reason.name(), reason.help());
         }
     }
 

@@ -65,10 +65,10 @@ impl Wire {
         self.model.set_config(config);
     }
 
-    /// Takes a frame in at `now`.
-    pub(super) fn offer(&mut self, now: Instant, packet: Packet) {
+    /// Takes a frame in at `now`; false if too many are on their way.
+    pub(super) fn offer(&mut self, now: Instant, packet: Packet) -> bool {
         if self.flying.len() >= MOST_FLYING {
-            return;
+            return false;
         }
         self.model.offer(now, packet, &mut self.arrivals);
         for (at, packet) in self.arrivals.drain(..) {
@@ -76,6 +76,7 @@ impl Wire {
             self.offered += 1;
             self.flying.push(Reverse(Flying { at, number, packet }));
         }
+        true
     }
 
     /// When the next frame arrives.
@@ -102,14 +103,23 @@ mod tests {
         let mut wire = Wire::new(config, &Random::from_seed(1));
         let at = |millis: u64| Instant::from_nanos(millis * 1_000_000);
         for byte in 0..3 {
-            wire.offer(at(1), Packet::from_slice(&[byte]));
+            assert!(wire.offer(at(1), Packet::from_slice(&[byte])));
         }
-        wire.offer(at(2), Packet::from_slice(&[3]));
+        assert!(wire.offer(at(2), Packet::from_slice(&[3])));
         assert_eq!(wire.next(), Some(at(6)));
         assert!(wire.take(at(5)).is_none());
         let mut arrived = Vec::new();
         arrived.extend(std::iter::from_fn(|| wire.take(at(6))).map(|packet| packet.bytes()[0]));
         assert_eq!(arrived, [0, 1, 2]);
         assert_eq!(wire.next(), Some(at(7)));
+    }
+
+    #[test]
+    fn frames_on_their_way_are_bounded() {
+        let config = LinkConfig { delay: Duration::from_secs(3600), ..LinkConfig::default() };
+        let mut wire = Wire::new(config, &Random::from_seed(1));
+        let mut offer = || wire.offer(Instant::ZERO, Packet::from_slice(&[0]));
+        assert!((0..MOST_FLYING).all(|_| offer()));
+        assert!(!offer());
     }
 }

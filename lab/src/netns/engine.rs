@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
-use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -178,9 +177,10 @@ impl<'p> Netns<'p> {
         found.ok_or_else(|| LabError::Usage(format!("no process `{process}` was started")))
     }
 
-    fn deadline(&self, timeout: Duration) -> Option<Instant> {
-        // A time that cannot be represented never comes.
-        Instant::now().checked_add(timeout)
+    /// Waits until a process has written something or ended; it may return earlier.
+    fn wait_for(&mut self, process: &str, deadline: Option<Instant>) -> Result<(), LabError> {
+        let handle = self.processes.get(process).map(|started| started.running.handle());
+        self.watch.wait(handle.as_slice(), deadline)
     }
 
     /// The program and arguments of a command; `weft` is the host program.
@@ -291,7 +291,7 @@ impl Engine for Netns<'_> {
         text: &str,
         timeout: Duration,
     ) -> Result<Waited, LabError> {
-        let deadline = self.deadline(timeout);
+        let deadline = after(timeout);
         let mut lines = self.running(process)?.lines();
         loop {
             // In this order: what a process wrote before its end is found.
@@ -305,14 +305,12 @@ impl Engine for Netns<'_> {
             if is_over(deadline) {
                 return Ok(Waited::TimedOut);
             }
-            let handle = self.processes.get(process).map(|started| started.running.handle());
-            let handles: Vec<BorrowedFd<'_>> = handle.into_iter().collect();
-            self.watch.wait(&handles, deadline)?;
+            self.wait_for(process, deadline)?;
         }
     }
 
     fn wait_exit(&mut self, process: &str, timeout: Duration) -> Result<Option<Ended>, LabError> {
-        let deadline = self.deadline(timeout);
+        let deadline = after(timeout);
         loop {
             if let Some(ended) = self.running(process)?.ended() {
                 return Ok(Some(ended));
@@ -320,9 +318,7 @@ impl Engine for Netns<'_> {
             if is_over(deadline) {
                 return Ok(None);
             }
-            let handle = self.processes.get(process).map(|started| started.running.handle());
-            let handles: Vec<BorrowedFd<'_>> = handle.into_iter().collect();
-            self.watch.wait(&handles, deadline)?;
+            self.wait_for(process, deadline)?;
         }
     }
 
@@ -375,6 +371,11 @@ impl Engine for Netns<'_> {
     fn last_words(&mut self, process: &str) -> String {
         self.processes.get(process).map_or(String::new(), |started| started.running.last_words())
     }
+}
+
+/// When the time is up; a time that cannot be represented never comes.
+fn after(timeout: Duration) -> Option<Instant> {
+    Instant::now().checked_add(timeout)
 }
 
 fn is_over(deadline: Option<Instant>) -> bool {

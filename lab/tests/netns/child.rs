@@ -17,7 +17,9 @@ fn entry() {
     let arguments: Vec<&str> = arguments.lines().collect();
     match arguments.as_slice() {
         ["echo", address] => echo(address),
-        ["ping", address, count] => ping(address, count.parse().unwrap()),
+        ["ping", address, count] => ping(address, count.parse().unwrap(), PATIENCE),
+        ["no-ping", address, count] => ping(address, count.parse().unwrap(), IMPATIENCE),
+        ["reach", address] => reach(address),
         ["send", address, count, size] => {
             send(address, count.parse().unwrap(), size.parse().unwrap())
         }
@@ -45,12 +47,16 @@ fn echo(address: &str) {
     }
 }
 
+/// How long an answer may take on a busy machine, and how long to wait for none.
+const PATIENCE: Duration = Duration::from_secs(10);
+const IMPATIENCE: Duration = Duration::from_millis(200);
+
 /// Counts the answers to `count` datagrams, one at a time.
-fn ping(address: &str, count: u64) {
+fn ping(address: &str, count: u64, patience: Duration) {
     let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
     let address: SocketAddr = address.parse().unwrap();
     socket.connect(address).unwrap();
-    socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    socket.set_read_timeout(Some(patience)).unwrap();
     let mut answers = 0;
     for number in 0..count {
         let _ = socket.send(&number.to_be_bytes());
@@ -63,6 +69,19 @@ fn ping(address: &str, count: u64) {
         }
     }
     println!("answers {answers} of {count}");
+}
+
+/// Sends datagrams until one is answered; without an answer it does not end.
+fn reach(address: &str) {
+    let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+    socket.connect(address).unwrap();
+    socket.set_read_timeout(Some(IMPATIENCE)).unwrap();
+    loop {
+        let _ = socket.send(b"?");
+        if socket.recv(&mut [0; 8]).is_ok() {
+            return println!("reached");
+        }
+    }
 }
 
 /// How many datagrams mark the end: one of them survives any loss that is tested.

@@ -76,10 +76,10 @@ fn user_space_links_delay_and_lose() {
          exec a \"weft ping 10.0.0.2:7 10\" as ping;
          expect-output ping \"answers 10 of 10\";
          loss a:eth0 100%;
-         exec a \"weft ping 10.0.0.2:7 1\" as lost;
+         exec a \"weft no-ping 10.0.0.2:7 1\" as lost;
          expect-output lost \"answers 0 of 1\";
          loss a:eth0 0%; cut b:eth0;
-         exec a \"weft ping 10.0.0.2:7 1\" as cut;
+         exec a \"weft no-ping 10.0.0.2:7 1\" as cut;
          expect-output cut \"answers 0 of 1\";
          restore b:eth0;
          exec a \"weft ping 10.0.0.2:7 1\" as restored;

@@ -38,7 +38,7 @@ fn packets_pass_two_routers() {
          expect-output ping \"answers 5 of 5\";
          expect-running echo;
          cut r1:eth1;
-         exec a \"weft ping 10.0.3.1:7 2\" as cut;
+         exec a \"weft no-ping 10.0.3.1:7 2\" as cut;
          expect-output cut \"answers 0 of 2\";
          restore r2:eth0;
          exec a \"weft ping 10.0.3.1:7 5\" as restored;
