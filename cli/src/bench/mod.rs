@@ -73,7 +73,7 @@ pub(crate) fn run(args: &BenchArgs) -> Outcome {
     }
     check_programs(bench.needs())?;
     // Files that cannot be written shall not be found out after half an hour of measuring.
-    [&args.json, &args.plot].into_iter().flatten().try_for_each(|path| write(path, ""))?;
+    [&args.json, &args.plot].into_iter().flatten().try_for_each(|path| check_writable(path))?;
     let plan = plan(args);
     announce(bench, &plan);
     let report = conduct(bench, &plan)?;
@@ -151,7 +151,15 @@ fn check_programs(programs: &[Program]) -> Result<(), String> {
     Ok(())
 }
 
+fn check_writable(path: &Path) -> Result<(), String> {
+    let opened = std::fs::OpenOptions::new().create(true).append(true).open(path);
+    opened.map(drop).map_err(|error| cannot_write(path, &error))
+}
+
 fn write(path: &Path, content: &str) -> Result<(), String> {
-    std::fs::write(path, content)
-        .map_err(|error| format!("cannot write {}: {error}", path.display()))
+    std::fs::write(path, content).map_err(|error| cannot_write(path, &error))
+}
+
+fn cannot_write(path: &Path, error: &std::io::Error) -> String {
+    format!("cannot write {}: {error}; name another file", path.display())
 }

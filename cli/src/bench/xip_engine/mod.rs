@@ -9,8 +9,8 @@
 //! packet after the other and lets each verdict go before the next, "batch" hands it all of them.
 //!
 //! The peer is the limit of the same machine: of look-ups, a bare hash table with the same keys,
-//! where for "single" each look-up waits for the one before; of multicast, copying the packet's bytes
-//! as often as it leaves.
+//! where for "single" the place of the next key depends on the value that was found; of multicast,
+//! copying the packet's bytes as often as it leaves.
 //!
 //! A value is the median over all batches of a run, so that other programs which interrupt the run
 //! change it little.
