@@ -1,6 +1,6 @@
 //! The lab: networks of nodes on one machine, scenarios that happen in them, and what is expected.
 //!
-//! A lab file ([`Lab`]) names nodes, links and scenarios. [`run`] builds the network, runs a scenario
+//! A lab file ([`Lab`]) names nodes, links and scenarios. [`run()`] builds the network, runs a scenario
 //! and takes the network down, whatever happens. There are two engines for the same files: network
 //! namespaces with real packets, and the simulator of `weft_runtime` in virtual time. [`up`] builds a
 //! lab that stays.

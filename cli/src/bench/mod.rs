@@ -3,7 +3,7 @@
 //! A benchmark is a [`Bench`] in a file or folder of its own and a line in [`BENCHES`]. It prepares a
 //! [`Session`](measure::Session), whose experiments [`measure::measure`] runs in turn: weft, peer,
 //! the next experiment, and all of them again, so that a machine which becomes slower in between
-//! becomes so for both. The [`Report`](report::Report) is printed as a table, and written as JSON
+//! becomes so for both. The [`Report`] is printed as a table, and written as JSON
 //! (`--json`) and as a drawing (`--plot`).
 
 mod machine;

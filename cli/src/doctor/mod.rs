@@ -1,6 +1,6 @@
 //! `weft doctor`: what this machine can and cannot do for weft, and how to mend it.
 //!
-//! Each check is a function that looks at one thing and gives a [`Check`]; the files are the subjects.
+//! Each check is a function that looks at one thing and gives a `Check`; the files are the subjects.
 //! What can only be found out by doing it (interfaces, queueing disciplines) is done by a child
 //! process in namespaces of its own, which end with it (`trial`). Nothing is left behind and nothing
 //! is changed.

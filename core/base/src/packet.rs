@@ -10,7 +10,7 @@
 //! Frames of the standard size come from a free list of the current thread and return there when the
 //! packet is dropped, on whichever thread that is: no lock, no allocation in the steady state. Larger
 //! packets get memory of their own. A port that lends frames of a kernel ring becomes another kind
-//! of [`Frame`] in this file; nothing outside of it has to know.
+//! of frame in this file; nothing outside of it has to know.
 
 use std::cell::RefCell;
 use std::fmt;

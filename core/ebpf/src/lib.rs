@@ -1,7 +1,7 @@
 //! eBPF programs that weft embeds, and their loading and attaching.
 //!
 //! There is one program so far: seeded packet loss for the links of a lab. [`LossLink`] attaches it
-//! to an interface, [`LossSequence`] is the same decision in Rust, and [`probe`] says whether it can
+//! to an interface, [`LossSequence`] is the same decision in Rust, and [`probe()`] says whether it can
 //! be used here. The program is restricted C (`bpf/loss.bpf.c`), compiled by the build script and
 //! embedded in the binary; where clang was missing then, [`LossLink::attach`] says so.
 //!

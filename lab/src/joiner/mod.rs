@@ -1,7 +1,7 @@
 //! User-space links: a process that moves frames between pairs of interfaces, and treats them as the
 //! link's model says.
 //!
-//! The way of a frame: interface → port → [`LinkModel`] of its direction → agenda → port → interface.
+//! The way of a frame: interface → port → `LinkModel` of its direction → agenda → port → interface.
 
 pub(crate) mod config;
 mod wire;

@@ -26,7 +26,7 @@ impl World {
         id
     }
 
-    /// Asks a process to end, and kills it if it does not within [`WorldConfig::stop_grace`].
+    /// Asks a process to end, and kills it if it does not within `WorldConfig::stop_grace`.
     pub fn stop(&mut self, process: ProcessId) {
         self.clock.schedule(self.now() + self.config.stop_grace, Due::Grace(process));
         self.post(process, Waiting::Event(Event::Stop));
