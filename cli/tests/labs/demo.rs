@@ -1,30 +1,6 @@
 //! The demo and the tree, as a user runs them, in the simulator and on real interfaces.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
-use std::path::Path;
-use std::process::{Command, Output};
-
-const WEFT: &str = env!("CARGO_BIN_EXE_weft");
-
-fn weft(directory: &Path, arguments: &[&str]) -> Output {
-    Command::new(WEFT).args(arguments).current_dir(directory).output().unwrap()
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-/// Fails with everything that was said, unless the command succeeded.
-fn succeeded(output: &Output) -> String {
-    let text = stdout(output);
-    assert!(
-        output.status.success(),
-        "{}\n{text}\n{}",
-        output.status,
-        String::from_utf8_lossy(&output.stderr)
-    );
-    text
-}
+use crate::support::{succeeded, weft};
 
 /// A file of `len` bytes that do not repeat, in a fresh directory.
 fn payload(len: usize) -> tempfile::TempDir {
