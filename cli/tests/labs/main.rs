@@ -1,5 +1,9 @@
 //! Labs as users run them: the built program, in the simulator and on real interfaces.
+//!
+//! `network` is the lab that most of these tests run; what happens in it is theirs.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
 mod demo;
+mod network;
+mod restart;
 mod support;

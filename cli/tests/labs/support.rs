@@ -1,26 +1,65 @@
-//! Running the program in a directory of its own.
+//! Running the program in a directory of its own, and what must not be left of a lab.
 
+use std::ffi::OsString;
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+/// The program that these tests are about.
 const WEFT: &str = env!("CARGO_BIN_EXE_weft");
 
-pub(crate) fn weft(directory: &Path, arguments: &[&str]) -> Output {
-    Command::new(WEFT).args(arguments).current_dir(directory).output().unwrap()
+/// Whether this process may build labs on real interfaces; says so if not.
+pub(crate) fn is_root() -> bool {
+    let root = weft_lab::is_root();
+    if !root {
+        println!("NOT RUN: network namespaces with lossy links need root");
+    }
+    root
 }
 
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
+pub(crate) fn weft(directory: &Path, arguments: &[&str]) -> Output {
+    run(WEFT, directory, arguments)
+}
+
+/// Runs a program, which finds `weft` on its path.
+fn run(program: &str, directory: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(directory).env_remove("WEFT_RUN_DIR").env("PATH", path());
+    command.output().unwrap_or_else(|error| panic!("{program} cannot be run: {error}"))
+}
+
+/// The usual path, with the folder of the program in front.
+fn path() -> OsString {
+    let folder = Path::new(WEFT).parent().unwrap().to_owned();
+    let usual = std::env::var_os("PATH").unwrap_or_default();
+    std::env::join_paths([folder].into_iter().chain(std::env::split_paths(&usual))).unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// Fails with everything that was said, unless the command succeeded.
 pub(crate) fn succeeded(output: &Output) -> String {
-    let text = stdout(output);
-    assert!(
-        output.status.success(),
-        "{}\n{text}\n{}",
-        output.status,
-        String::from_utf8_lossy(&output.stderr)
-    );
-    text
+    let said = text(&output.stdout);
+    assert!(output.status.success(), "{}\n{said}\n{}", output.status, text(&output.stderr));
+    said
+}
+
+/// Nothing is left of the labs called `lab`, whose commands ran below `directory`.
+pub(crate) fn assert_gone(lab: &str, directory: &Path) {
+    let names = |folder: &str, prefix: &str| -> Vec<String> {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        names.filter(|name| name.starts_with(prefix)).collect()
+    };
+    assert_eq!(names("/run/netns", &format!("weft-{lab}-")), [""; 0], "namespaces");
+    assert_eq!(names("/run/weft/labs", &format!("{lab}-")), [""; 0], "directories");
+    let directory = directory.canonicalize().unwrap();
+    let processes = fs::read_dir("/proc").unwrap().flatten().filter(|process| {
+        fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(&directory))
+    });
+    let processes: Vec<_> =
+        processes.map(|process| fs::read_to_string(process.path().join("cmdline"))).collect();
+    assert!(processes.is_empty(), "processes: {processes:?}");
 }
