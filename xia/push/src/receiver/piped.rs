@@ -323,10 +323,9 @@ impl Piped {
         self.ending = Some(if digest == total.sha256 && total.length == self.next {
             Ending::Received(Box::new(self.make_report(world, total)))
         } else {
-            let name = self.name();
-            Ending::Failed(format!(
-                "{name}: what was written to standard output does not have the announced SHA-256"
-            ))
+            Ending::Failed(
+                "what was written to standard output does not have the announced SHA-256".into(),
+            )
         });
     }
 
@@ -409,17 +408,14 @@ impl Piped {
             self.stalled = world.now;
             return;
         }
-        let name = self.name();
         let text = if self.blocks.is_empty() && self.total.is_none() {
-            format!("{name}: the stream fell silent before its end, at byte {}", self.next)
+            format!("the stream fell silent before its end, at byte {}", self.next)
         } else if self.next == 0 {
-            format!(
-                "{name}: the start of the stream was missed: begin to receive before it is sent"
-            )
+            "the start of the stream was missed: begin to receive before it is sent".to_owned()
         } else {
             format!(
-                "{name}: the stream was interrupted at byte {}: push it with more redundancy or at a \
-                 lower rate",
+                "the stream was interrupted at byte {}: push it with more redundancy or at a lower \
+                 rate",
                 self.next
             )
         };

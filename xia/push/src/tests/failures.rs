@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::disk::Sparse;
 use super::*;
-use crate::receiver::{DropReason, FullDisk, ReceiverInput};
+use crate::receiver::{DropReason, FullDisk, Limits, ReceiverInput};
 use crate::sender::SenderInput;
 
 const LONG: Duration = Duration::from_secs(600);
@@ -125,9 +125,22 @@ fn a_receiver_told_not_to_wait_ends_with_a_full_disk() {
     network.add_sender("a", slow_sender(), source(&file));
     network.run_until(LONG, |network| !network.receivers[0].failures.is_empty());
     let text = &network.receivers[0].failures[0];
-    assert!(text.contains("file.bin") && text.contains("no space left"), "{text}");
+    assert!(text.starts_with("file.bin: ") && text.contains("no space left"), "{text}");
+    assert_eq!(text.matches("file.bin").count(), 1, "{text}");
     network.run_until(LONG, |network| network.receivers[0].done);
     assert_eq!(network.receivers[0].disk.open_files(), 0);
+}
+
+#[test]
+fn a_file_that_is_too_large_here_is_refused_by_its_name() {
+    let mut network = Network::new(4);
+    let limits = Limits { object_bytes: 99_999, ..Limits::default() };
+    let config = ReceiverConfig { limits, ..to_directory() };
+    network.add_receiver(config, Disk::default(), lossy(10));
+    network.add_sender("a", slow_sender(), source(&content(100_000, 4)));
+    network.run_until(LONG, |network| !network.receivers[0].failures.is_empty());
+    let text = &network.receivers[0].failures[0];
+    assert_eq!(text, "file.bin: 100000 bytes are more than the 99999 accepted here");
 }
 
 #[test]

@@ -172,7 +172,9 @@ impl Network {
                     host.disk_at.get_or_insert(self.now + DISK_TIME);
                 }
                 ReceiverOutput::Received(report) => host.reports.push(report),
-                ReceiverOutput::Failed { text, .. } => host.failures.push(text),
+                ReceiverOutput::Failed { name, text, .. } => {
+                    host.failures.push(format!("{name}: {text}"));
+                }
                 ReceiverOutput::Report { line, .. } => host.lines.push(line),
                 ReceiverOutput::Done { .. } => host.done = true,
                 ReceiverOutput::Progress { .. } => {}

@@ -121,6 +121,8 @@ impl Reception {
     fn learn(&mut self, world: &mut World<'_>, announce: Announce) {
         if let Some(text) = refusal(&world.shared.config.limits, &announce) {
             self.discard(world);
+            // It has the name by which people know it.
+            self.description = Some(announce.description);
             return self.end(world, Outcome::Failed(text));
         }
         let size = announce.description.symbol_size;
@@ -170,17 +172,16 @@ impl Reception {
 /// Why an announced object is not received, if so.
 fn refusal(limits: &Limits, announce: &Announce) -> Option<String> {
     let description = &announce.description;
-    let name = crate::names::sanitised(&description.name);
     let length = announce.total.map_or(0, |total| total.length);
     if length > limits.object_bytes {
         let most = limits.object_bytes;
-        return Some(format!("{name}: {length} bytes are more than the {most} accepted here"));
+        return Some(format!("{length} bytes are more than the {most} accepted here"));
     }
     let symbols = description.block_size / u32::from(description.symbol_size.max(1));
     if description.block_size > limits.block_bytes || symbols > limits.block_symbols {
         return Some(format!(
-            "{name}: blocks of {} bytes in {symbols} symbols are larger than accepted here ({} and {}); \
-             push it with smaller blocks",
+            "blocks of {} bytes in {symbols} symbols are larger than accepted here ({} and {}); push \
+             it with smaller blocks",
             description.block_size, limits.block_bytes, limits.block_symbols
         ));
     }

@@ -92,8 +92,7 @@ impl Reception {
             Ok(DiskReply::Data { bytes, .. }) => bytes,
             Ok(_) => Vec::new(),
             Err(error) => {
-                let text = format!("{}: cannot be read back: {}", self.name(), error.text);
-                return self.fail(world, text);
+                return self.fail(world, format!("cannot be read back: {}", error.text));
             }
         };
         match job {

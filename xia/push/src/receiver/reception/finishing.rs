@@ -65,8 +65,7 @@ impl Reception {
             }
             Ok(_) => {}
             Err(error) => {
-                let text = format!("{}: cannot be read back: {}", self.name(), error.text);
-                self.fail(world, text);
+                self.fail(world, format!("cannot be read back: {}", error.text));
             }
         }
     }
@@ -74,17 +73,17 @@ impl Reception {
     /// Everything is there, and it is not what was announced.
     fn on_mismatch(&mut self, world: &mut World<'_>) {
         self.mismatches += 1;
-        let name = self.name();
         if self.mismatches >= MAX_MISMATCHES {
             self.discard(world);
             let text = format!(
-                "{name}: the content does not have the announced SHA-256, {MAX_MISMATCHES} times in \
-                 a row; somebody sends wrong symbols, or a disk or link damages data"
+                "the content does not have the announced SHA-256, {MAX_MISMATCHES} times in a row; \
+                 somebody sends wrong symbols, or a disk or link damages data"
             );
             return self.end(world, Outcome::Failed(text));
         }
         let line = format!(
-            "{name}: the content does not have the announced SHA-256; it is received again"
+            "{}: the content does not have the announced SHA-256; it is received again",
+            self.name()
         );
         world.report(Level::Error, line);
         self.restart(world);
@@ -129,9 +128,7 @@ impl Reception {
             (Job::Compare(file), result) => self.on_other_read(world, file, result),
             (Job::Rename, Ok(_)) => self.on_placed(world),
             (_, Err(error)) => {
-                let name = self.name();
-                let text = format!("{name}: cannot be put in its place: {}", error.text);
-                self.fail(world, text);
+                self.fail(world, format!("cannot be put in its place: {}", error.text));
             }
             _ => {}
         }
@@ -160,8 +157,7 @@ impl Reception {
         if placing.number < MAX_NAMES {
             return self.try_name(world);
         }
-        let text = format!("{}: {MAX_NAMES} files of this name are there already", self.name());
-        self.fail(world, text);
+        self.fail(world, format!("{MAX_NAMES} files of this name are there already"));
     }
 
     /// A file has this name. If it is as long as ours it may be the same.

@@ -369,9 +369,8 @@ impl Reception {
         let missing = length.saturating_sub(self.blocks.complete.bytes());
         let first = self.blocks.complete.prefix_end();
         let text = format!(
-            "{}: {missing} of {length} bytes of the stream were lost, the first at {first}; \
-             push it again with more redundancy or at a lower rate",
-            self.name()
+            "{missing} of {length} bytes of the stream were lost, the first at {first}; push it \
+             again with more redundancy or at a lower rate"
         );
         self.discard(world);
         self.end(world, Outcome::Failed(text));

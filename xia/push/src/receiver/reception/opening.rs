@@ -69,7 +69,7 @@ impl Reception {
         if error.kind == DiskErrorKind::Full && !world.on_write_error(error) {
             return self.end(world, Outcome::Forgotten);
         }
-        self.fail(world, format!("{}: cannot be received: {}", self.name(), error.text));
+        self.fail(world, format!("cannot be received: {}", error.text));
     }
 
     fn on_state(&mut self, world: &mut World<'_>, bytes: &[u8]) {

@@ -138,8 +138,7 @@ impl Reception {
         self.stats.received = self.stats.received.saturating_sub(u64::from(symbols));
         if world.on_write_error(error) {
             let text = format!(
-                "{}: cannot be stored: {}; what was received stays for a later run",
-                self.name(),
+                "cannot be stored: {}; what was received stays for a later run",
                 error.text
             );
             self.fail(world, text);
