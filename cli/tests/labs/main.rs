@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
 mod demo;
+mod disk;
 mod network;
 mod restart;
 mod support;
