@@ -33,22 +33,29 @@ pub(super) fn of_node(name: &str) -> PathBuf {
     base().join(name)
 }
 
-/// Makes a run directory, if it is not there, for a node called `name`.
+/// Says so if a node runs in a directory, which need not exist. `name` is that of the node to run there.
 ///
 /// # Errors
-/// It cannot be made or written, or a node runs in it.
-pub(super) fn claim(directory: &Path, name: &str) -> Result<(), String> {
+/// A sentence that names the directory, the process if it is known, and the ways out.
+pub(super) fn check_free(directory: &Path, name: &str) -> Result<(), String> {
+    match holder(&directory.join(XIA_SOCKET)) {
+        Some(holder) => Err(in_use(directory, name, holder)),
+        None => Ok(()),
+    }
+}
+
+/// Makes a run directory, if it is not there.
+///
+/// # Errors
+/// It cannot be made or written.
+pub(super) fn make(directory: &Path) -> Result<(), String> {
     let shown = directory.display();
     fs::DirBuilder::new().recursive(true).mode(0o755).create(directory).map_err(|error| {
         format!("cannot make the run directory {shown}: {error}; choose another with --run-dir")
     })?;
     access(directory, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| {
         format!("cannot write to the run directory {shown}: {errno}; choose another with --run-dir")
-    })?;
-    if let Some(holder) = holder(&directory.join(XIA_SOCKET)) {
-        return Err(in_use(directory, name, holder));
-    }
-    Ok(())
+    })
 }
 
 /// The sentence for a run directory in which a node runs, of which the process is known or not.

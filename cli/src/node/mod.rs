@@ -2,6 +2,7 @@
 
 mod directory;
 pub(crate) mod file;
+mod ports;
 mod privileges;
 
 use weft_base::Random;
@@ -34,7 +35,9 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         return Ok(0);
     }
     privileges::check(&file.name, &node.interfaces().collect::<Vec<_>>())?;
-    directory::claim(&directory, &file.name)?;
+    directory::check_free(&directory, &file.name)?;
+    ports::check(&file.name, node.ports())?;
+    directory::make(&directory)?;
     let level = if args.verbose { Level::Debug } else { Level::Info };
     let options = real::Options { level, ..real::Options::default() };
     Ok(real::run(Box::new(node), options))

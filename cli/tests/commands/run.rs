@@ -1,6 +1,7 @@
 //! `weft run`: how it fails.
 
 use std::fs;
+use std::net::UdpSocket;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -82,6 +83,21 @@ fn a_node_waits_for_an_interface_that_is_not_there_yet() {
     let line = node.wait_for("weft-nowhere");
     assert!(line.contains("there is no interface `weft-nowhere`"), "{line}");
     assert!(node.is_running());
+}
+
+#[test]
+fn a_node_whose_tunnel_address_is_taken_says_so_and_ends() {
+    let holder = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = holder.local_addr().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let statements = format!("principal u4id {{ tunnel {address}; }} principal xdp;");
+    let file = node_file(directory.path(), "r1", &statements);
+    let run_directory = directory.path().join("run");
+    let done = finish(run(&file, &run_directory));
+    done.expect_failure(&["node r1", &address.to_string(), "is in use", "ss -ulpn"]);
+    assert!(!run_directory.exists());
+    drop(holder);
+    Running::start(run(&file, &run_directory)).wait_for("node r1 is ready");
 }
 
 #[test]

@@ -6,5 +6,6 @@
 mod demo;
 mod disk;
 mod network;
+mod ports;
 mod restart;
 mod support;

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use weft_base::{ChannelId, Counters, Instant, Packet, PortId, Random, Reason, Token};
-use weft_port::PortInfo;
+use weft_port::{PortInfo, PortSpec};
 use weft_runtime::{Action, Component, Event, Level, Peer};
 use weft_wire::ETHERNET_HEADER_LEN;
 
@@ -141,6 +141,15 @@ impl Node {
     /// The names of the interfaces.
     pub fn interfaces(&self) -> impl Iterator<Item = &str> {
         self.interfaces.iter().map(|interface| interface.name.as_str())
+    }
+
+    /// The ports that principals ask for when the node starts.
+    pub fn ports(&self) -> impl Iterator<Item = &PortSpec> {
+        let outputs = self.early.iter().flat_map(|(_, outputs)| outputs);
+        outputs.filter_map(|output| match output {
+            Output::OpenPort { spec, .. } => Some(spec),
+            _ => None,
+        })
     }
 
     fn start(&mut self, now: Instant, out: &mut Vec<Action>) {
