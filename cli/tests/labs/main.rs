@@ -5,6 +5,7 @@
 
 mod demo;
 mod disk;
+mod interfaces;
 mod network;
 mod ports;
 mod restart;
