@@ -10,3 +10,4 @@ mod network;
 mod ports;
 mod restart;
 mod support;
+mod wireshark;

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use tempfile::TempDir;
 
-use crate::support::{assert_gone, succeeded, weft};
+use crate::support::{assert_gone, succeeded, text, weft};
 
 /// What `weft xia push` is told to send to, in words of the lab file.
 pub(crate) const TO: &str = "@tunnel-1:@tree-2:@files-0";
@@ -104,6 +104,7 @@ pub(crate) fn almost_cut(client: &str, end: &str) -> String {
 /// A lab that has run, with all that it left.
 pub(crate) struct Ran {
     directory: TempDir,
+    pub(crate) stderr: String,
 }
 
 impl Ran {
@@ -141,5 +142,5 @@ pub(crate) fn run(name: &str, lab: &str, beside: &[(&str, &str)], options: &[&st
     let output = weft(directory.path(), &arguments);
     assert_gone(name, directory.path());
     succeeded(&output);
-    Ran { directory }
+    Ran { directory, stderr: text(&output.stderr) }
 }

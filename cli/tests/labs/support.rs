@@ -22,10 +22,12 @@ pub(crate) fn weft(directory: &Path, arguments: &[&str]) -> Output {
 }
 
 /// Runs a program, which finds `weft` on its path.
-fn run(program: &str, directory: &Path, arguments: &[&str]) -> Output {
+pub(crate) fn run(program: &str, directory: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(program);
     command.args(arguments).current_dir(directory).env_remove("WEFT_RUN_DIR").env("PATH", path());
-    command.output().unwrap_or_else(|error| panic!("{program} cannot be run: {error}"))
+    command.output().unwrap_or_else(|error| {
+        panic!("this test needs the program `{program}`, which cannot be run: {error}")
+    })
 }
 
 /// The usual path, with the folder of the program in front.
@@ -35,7 +37,7 @@ fn path() -> OsString {
     std::env::join_paths([folder].into_iter().chain(std::env::split_paths(&usual))).unwrap()
 }
 
-fn text(bytes: &[u8]) -> String {
+pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
