@@ -44,9 +44,11 @@ lint() {
 }
 
 tests() {
-    # Lab tests run the binary that users run.
+    local target=${CARGO_TARGET_DIR:-target}
     stage "release build" cargo build --release --locked -p weft
-    stage "tests" cargo test --workspace --locked
+    # One of the tests compares the packets of this build with those of the debug build.
+    stage "tests" env WEFT_RELEASE="$(realpath "$target")/release/weft" \
+        cargo test --workspace --locked
     stage "fuzzing, a few seconds each" fuzz
 }
 

@@ -1,6 +1,6 @@
 //! The demo and the tree, as a user runs them, in the simulator and on real interfaces.
 
-use crate::support::{is_root, succeeded, weft};
+use crate::support::{WEFT, is_root, run, succeeded, weft};
 
 /// A file of `len` bytes that do not repeat, in a fresh directory.
 fn payload(len: usize) -> tempfile::TempDir {
@@ -42,21 +42,22 @@ fn the_demo_reaches_every_receiver_on_real_interfaces() {
     check_tables(&succeeded(&output));
 }
 
-/// Runs a tree of 27 receivers; returns its trace hash.
-fn tree_hash(seed: &str) -> String {
+/// Lets a build of the program run a tree of 27 receivers; returns its trace hash.
+pub(crate) fn tree_hash(program: &str, seed: &str) -> String {
     let directory = tempfile::tempdir().unwrap();
     let shape =
         ["lab", "tree", "--fan-out", "3", "--depth", "3", "--size", "200KiB", "--seed", seed];
-    let file = succeeded(&weft(directory.path(), &shape));
+    let file = succeeded(&run(program, directory.path(), &shape));
     std::fs::write(directory.path().join("tree.lab"), file).unwrap();
-    let output = weft(directory.path(), &["lab", "run", "tree.lab", "--engine", "sim", "--json"]);
+    let arguments = ["lab", "run", "tree.lab", "--engine", "sim", "--json"];
+    let output = run(program, directory.path(), &arguments);
     let outcome: serde_json::Value = serde_json::from_str(&succeeded(&output)).unwrap();
     outcome["trace_hash"].as_str().unwrap().to_owned()
 }
 
 #[test]
 fn a_tree_is_reached_whole_and_its_packets_follow_from_the_seed() {
-    let first = tree_hash("1");
-    assert_eq!(first, tree_hash("1"), "two processes of one seed");
-    assert_ne!(first, tree_hash("2"), "another seed");
+    let first = tree_hash(WEFT, "1");
+    assert_eq!(first, tree_hash(WEFT, "1"), "two processes of one seed");
+    assert_ne!(first, tree_hash(WEFT, "2"), "another seed");
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 /// The program that these tests are about.
-const WEFT: &str = env!("CARGO_BIN_EXE_weft");
+pub(crate) const WEFT: &str = env!("CARGO_BIN_EXE_weft");
 
 /// Whether this process may build labs on real interfaces; says so if not.
 pub(crate) fn is_root() -> bool {
