@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use weft_lab::{EngineKind, Log, Options, Outcome as LabOutcome, Variables};
 
-use crate::lab::{WeftHost, become_root, parse};
+use crate::lab::{WeftHost, become_root, push};
 use crate::output::Outcome;
 
-const LAB: &[u8] = include_bytes!("../../examples/push.lab");
 const SCENARIOS: [(&str, &str); 2] = [
     ("three-node", "address of three nodes: tunnel, multicast tree, sockets"),
     ("single-filter", "address of one zFilter: the rest is redirects in the network"),
@@ -36,7 +35,7 @@ pub(crate) fn run(args: &DemoArgs) -> Outcome {
     become_root(engine)?;
     let host = WeftHost::new()?;
     for (scenario, title) in SCENARIOS {
-        let lab = parse("push.lab", LAB, variables(args)?, None)?;
+        let lab = push::lab(variables(args)?)?;
         let options = Options {
             engine,
             scenario: Some(scenario.to_owned()),
@@ -75,9 +74,9 @@ fn print_table(outcome: &LabOutcome) {
         "{:<10} {:>12} {:>9} {:>9} {:>9} {:>9} {:>9}  SHA-256",
         "receiver", "bytes", "received", "used", "needed", "seconds", "Mbit/s"
     );
-    let sent = sent_digest(outcome);
-    for process in outcome.processes.iter().filter(|process| process.name.starts_with("receiver")) {
-        match report(&outcome.output.join(&process.stdout), "received") {
+    let sent = push::sent_digest(outcome);
+    for process in push::receivers(outcome) {
+        match push::received(outcome, process) {
             Some(report) => print_row(&process.node, &report, sent.as_deref()),
             None => println!("{:<10} received nothing", process.node),
         }
@@ -87,7 +86,7 @@ fn print_table(outcome: &LabOutcome) {
 fn print_row(node: &str, report: &Value, sent: Option<&str>) {
     let number = |name: &str| report[name].as_u64().unwrap_or(0);
     let seconds = report["seconds"].as_f64().unwrap_or(0.0);
-    let rate = number("bytes") as f64 * 8.0 / seconds.max(1e-9) / 1e6;
+    let rate = push::goodput(report);
     let sha256 = report["sha256"].as_str();
     let verdict = if sent.is_some() && sha256 == sent { "equal" } else { "NOT EQUAL" };
     println!(
@@ -97,18 +96,4 @@ fn print_row(node: &str, report: &Value, sent: Option<&str>) {
         number("symbols_used"),
         number("symbols_needed"),
     );
-}
-
-/// The digest that the sender states.
-fn sent_digest(outcome: &LabOutcome) -> Option<String> {
-    let sender = outcome.processes.iter().find(|process| process.name == "sender")?;
-    let report = report(&outcome.output.join(&sender.stdout), "sent")?;
-    report["sha256"].as_str().map(str::to_owned)
-}
-
-/// The JSON line with the member `member` that a process has printed.
-fn report(path: &Path, member: &str) -> Option<Value> {
-    let text = std::fs::read_to_string(path).ok()?;
-    let values = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    values.into_iter().find(|value| value.get(member).is_some())
 }

@@ -13,6 +13,7 @@ mod report;
 mod samples;
 #[cfg(test)]
 mod tests;
+mod xia_push;
 mod xip_engine;
 
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ use measure::{Bench, Plan, Program};
 use report::Report;
 
 /// All benchmarks.
-const BENCHES: &[&dyn Bench] = &[&xip_engine::XipEngine];
+const BENCHES: &[&dyn Bench] = &[&xia_push::XiaPush, &xip_engine::XipEngine];
 
 /// How long `--quick` may take, with something left for the report.
 const QUICK_TIME: Duration = Duration::from_secs(55);
