@@ -1,7 +1,7 @@
 //! The directory in which the commands of a lab work, and that keeps their files and logs.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Write};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
@@ -127,16 +127,23 @@ fn compare(one: &Path, other: &Path) -> io::Result<Option<u64>> {
         let file = File::open(path).map_err(|error| {
             io::Error::new(error.kind(), format!("{}: {error}", path.display()))
         })?;
-        Ok(BufReader::with_capacity(1 << 16, file).bytes())
+        Ok(BufReader::with_capacity(1 << 16, file))
     };
     let (mut one, mut other) = (open(one)?, open(other)?);
     let mut offset = 0;
     loop {
-        match (one.next().transpose()?, other.next().transpose()?) {
-            (None, None) => return Ok(None),
-            (a, b) if a == b => offset += 1,
-            _ => return Ok(Some(offset)),
+        let (ours, theirs) = (one.fill_buf()?, other.fill_buf()?);
+        let len = ours.len().min(theirs.len());
+        if ours[..len] != theirs[..len] {
+            let equal = ours.iter().zip(theirs).take_while(|(a, b)| a == b).count();
+            return Ok(Some(offset + equal as u64));
         }
+        if len == 0 {
+            return Ok((ours.len() != theirs.len()).then_some(offset));
+        }
+        offset += len as u64;
+        one.consume(len);
+        other.consume(len);
     }
 }
 

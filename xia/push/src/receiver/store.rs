@@ -107,8 +107,8 @@ impl Store {
         let full = if follows && !run.bytes.is_empty() { None } else { self.flush_source() };
         let run = &mut self.source_run;
         if run.bytes.is_empty() {
-            *run =
-                SourceRun { block: block.offset, first: esi, count: 0, offset, bytes: Vec::new() };
+            let bytes = Vec::with_capacity(RUN);
+            *run = SourceRun { block: block.offset, first: esi, count: 0, offset, bytes };
         }
         run.count += 1;
         run.bytes.extend_from_slice(&payload[..len]);
