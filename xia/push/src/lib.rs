@@ -28,6 +28,7 @@
 //! ```
 //! use weft_base::{FileId, Instant, Random};
 //! use weft_runtime::{Component, DiskReply};
+//! use weft_xia_push::host::{HostInput, HostOutput};
 //! use weft_xia_push::sender::{Sender, SenderConfig, SenderInput, SenderOutput};
 //! use weft_xia_push::wire::Datagram;
 //!
@@ -38,20 +39,21 @@
 //! while sent.is_empty() {
 //!     for output in std::mem::take(&mut out) {
 //!         match output {
-//!             SenderOutput::Disk { token, request } => {
+//!             SenderOutput::Host(HostOutput::Disk { token, request }) => {
 //!                 let reply = match request {
 //!                     weft_runtime::DiskRequest::Open { .. } => {
 //!                         DiskReply::Opened { file: FileId(1), len: Some(5) }
 //!                     }
 //!                     _ => DiskReply::Data { bytes: b"hello".to_vec(), end: true },
 //!                 };
-//!                 sender.handle(now, SenderInput::Disk { token, result: Ok(reply) }, &mut out);
+//!                 let answer = HostInput::Disk { token, result: Ok(reply) };
+//!                 sender.handle(now, answer.into(), &mut out);
 //!             }
 //!             SenderOutput::Datagram(packet) => sent.push(packet),
 //!             _ => {}
 //!         }
 //!     }
-//!     sender.handle(now, SenderInput::Slice, &mut out);
+//!     sender.handle(now, HostInput::Slice.into(), &mut out);
 //! }
 //! let Ok(Datagram::Announce(announce)) = Datagram::parse(sent[0].bytes()) else { panic!() };
 //! assert_eq!(announce.description.name, "hello.txt");
@@ -62,6 +64,7 @@
 mod code;
 mod digest;
 mod disk;
+pub mod host;
 pub mod names;
 pub mod object;
 pub mod pacing;

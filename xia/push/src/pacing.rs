@@ -184,7 +184,7 @@ mod tests {
                     sent += 1;
                 }
             }
-            now = now + Duration::from_micros(100);
+            now += Duration::from_micros(100);
         }
         let expected = exact(rate, Duration::from_secs(1) - stall);
         assert!(f64::from(sent) >= expected, "{sent} of {expected}");

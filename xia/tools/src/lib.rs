@@ -12,6 +12,7 @@ mod receive;
 #[cfg(test)]
 mod testing;
 mod text;
+mod worker;
 
 pub use ask::Ask;
 pub use cat::{Cat, CatOptions};

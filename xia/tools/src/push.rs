@@ -15,6 +15,8 @@ use weft_xia_sockets::{Client, ClientEvent};
 use weft_xip::channel::BindRequest;
 use weft_xip::{Address, XidType};
 
+use crate::worker::Worker;
+
 /// What to push and where to.
 #[derive(Clone, Debug)]
 pub struct PushOptions {
@@ -32,9 +34,7 @@ pub struct PushOptions {
 pub struct Push {
     to: Address,
     json: bool,
-    client: Client,
-    sender: Sender,
-    started: bool,
+    worker: Worker<Sender>,
     rejected: Option<String>,
 }
 
@@ -49,9 +49,7 @@ impl Push {
         Ok(Self {
             to: options.to,
             json: options.json,
-            client,
-            sender: Sender::new(options.sender, random)?,
-            started: false,
+            worker: Worker::new(client, Sender::new(options.sender, random)?),
             rejected: None,
         })
     }
@@ -59,8 +57,8 @@ impl Push {
     fn client_event(&mut self, now: Instant, event: ClientEvent, out: &mut Vec<Action>) {
         match event {
             ClientEvent::Ready(_) => {
-                let input = if self.started { SenderInput::Drained } else { SenderInput::Start };
-                self.started = true;
+                let started = std::mem::replace(&mut self.worker.started, true);
+                let input = if started { SenderInput::Drained } else { SenderInput::Start };
                 self.sender(now, input, out);
             }
             ClientEvent::Failed(error) => fail(error, out),
@@ -87,7 +85,7 @@ impl Push {
     /// Gives an input to the sender and carries out what comes of it.
     fn sender(&mut self, now: Instant, input: SenderInput, out: &mut Vec<Action>) {
         let mut outputs = Vec::new();
-        self.sender.handle(now, input, &mut outputs);
+        self.worker.component.handle(now, input, &mut outputs);
         for output in outputs {
             self.carry_out(output, out);
         }
@@ -96,13 +94,9 @@ impl Push {
     fn carry_out(&mut self, output: SenderOutput, out: &mut Vec<Action>) {
         match output {
             SenderOutput::Datagram(packet) => {
-                self.client.send(&self.to, packet, out);
+                self.worker.client.send(&self.to, packet, out);
             }
-            SenderOutput::Disk { token, request } => out.push(Action::Disk { token, request }),
-            SenderOutput::Progress { label, done, total, note } => {
-                out.push(Action::Progress { label, done, total, note });
-            }
-            SenderOutput::Report { level, line } => out.push(Action::Report { level, line }),
+            SenderOutput::Host(output) => out.push(output.into()),
             SenderOutput::Done(summary) => {
                 out.push(Action::Print { line: self.summary_line(&summary) });
                 out.push(Action::Exit { status: 0 });
@@ -145,29 +139,17 @@ impl Component for Push {
     type Output = Action;
 
     fn handle(&mut self, now: Instant, event: Event, out: &mut Vec<Action>) {
-        let mut events = Vec::new();
-        match self.client.handle(now, event, &mut events, out) {
-            Some(Event::Start) => self.client.start(out),
-            Some(Event::Stop) if self.started => self.sender(now, SenderInput::Stop, out),
-            Some(Event::Stop) => out.push(Action::Exit { status: 1 }),
-            Some(Event::Disk { token, result }) => {
-                self.sender(now, SenderInput::Disk { token, result }, out);
-            }
-            Some(Event::Tick) if self.started => self.sender(now, SenderInput::Tick, out),
-            Some(Event::Slice) => self.sender(now, SenderInput::Slice, out),
-            _ => {}
-        }
-        for event in events {
-            self.client_event(now, event, out);
-        }
+        let mut outputs = Vec::new();
+        let events = self.worker.handle(now, event, &mut outputs, out);
+        outputs.into_iter().for_each(|output| self.carry_out(output, out));
+        events.into_iter().for_each(|event| self.client_event(now, event, out));
     }
 
     fn deadline(&self) -> Option<Instant> {
-        let sender = self.started.then(|| self.sender.deadline()).flatten();
-        [sender, self.client.deadline()].into_iter().flatten().min()
+        self.worker.deadline()
     }
 
     fn has_background_work(&self) -> bool {
-        self.started && self.sender.has_background_work()
+        self.worker.has_background_work()
     }
 }

@@ -16,6 +16,8 @@ use weft_xia_sockets::{Client, ClientEvent};
 use weft_xip::channel::BindRequest;
 use weft_xip::{Address, XidType};
 
+use crate::worker::Worker;
+
 /// What to be reached by, and what to do with what comes.
 #[derive(Clone, Debug)]
 pub struct ReceiveOptions {
@@ -29,22 +31,16 @@ pub struct ReceiveOptions {
 
 /// The receive application.
 pub struct Receive {
-    client: Client,
-    receiver: Receiver,
+    worker: Worker<Receiver>,
     json: bool,
-    started: bool,
 }
 
 impl Receive {
     /// A receiver through the node whose socket is at `node`.
     #[must_use]
     pub fn new(node: &Path, options: ReceiveOptions) -> Self {
-        Self {
-            client: Client::new(Token(1), node, Some(options.bind)),
-            receiver: Receiver::new(options.receiver),
-            json: options.json,
-            started: false,
-        }
+        let client = Client::new(Token(1), node, Some(options.bind));
+        Self { worker: Worker::new(client, Receiver::new(options.receiver)), json: options.json }
     }
 
     fn client_event(&mut self, now: Instant, event: ClientEvent, out: &mut Vec<Action>) {
@@ -54,8 +50,8 @@ impl Receive {
                     let line = format!("ready to receive at {address}");
                     out.push(Action::Report { level: Level::Info, line });
                 }
-                if !self.started {
-                    self.started = true;
+                if !self.worker.started {
+                    self.worker.started = true;
                     self.receiver(now, ReceiverInput::Start, out);
                 }
             }
@@ -82,7 +78,7 @@ impl Receive {
     /// Gives an input to the receiver and carries out what comes of it.
     fn receiver(&mut self, now: Instant, input: ReceiverInput, out: &mut Vec<Action>) {
         let mut outputs = Vec::new();
-        self.receiver.handle(now, input, &mut outputs);
+        self.worker.component.handle(now, input, &mut outputs);
         for output in outputs {
             self.carry_out(output, out);
         }
@@ -90,11 +86,7 @@ impl Receive {
 
     fn carry_out(&self, output: ReceiverOutput, out: &mut Vec<Action>) {
         match output {
-            ReceiverOutput::Disk { token, request } => out.push(Action::Disk { token, request }),
-            ReceiverOutput::Progress { label, done, total, note } => {
-                out.push(Action::Progress { label, done, total, note });
-            }
-            ReceiverOutput::Report { level, line } => out.push(Action::Report { level, line }),
+            ReceiverOutput::Host(output) => out.push(output.into()),
             ReceiverOutput::Received(report) => {
                 let line = if self.json { json_line(&report) } else { plain_line(&report) };
                 out.push(Action::Print { line });
@@ -170,30 +162,18 @@ impl Component for Receive {
     type Output = Action;
 
     fn handle(&mut self, now: Instant, event: Event, out: &mut Vec<Action>) {
-        let mut events = Vec::new();
-        match self.client.handle(now, event, &mut events, out) {
-            Some(Event::Start) => self.client.start(out),
-            Some(Event::Stop) if self.started => self.receiver(now, ReceiverInput::Stop, out),
-            Some(Event::Stop) => out.push(Action::Exit { status: 1 }),
-            Some(Event::Disk { token, result }) => {
-                self.receiver(now, ReceiverInput::Disk { token, result }, out);
-            }
-            Some(Event::Tick) if self.started => self.receiver(now, ReceiverInput::Tick, out),
-            Some(Event::Slice) => self.receiver(now, ReceiverInput::Slice, out),
-            _ => {}
-        }
-        for event in events {
-            self.client_event(now, event, out);
-        }
+        let mut outputs = Vec::new();
+        let events = self.worker.handle(now, event, &mut outputs, out);
+        outputs.into_iter().for_each(|output| self.carry_out(output, out));
+        events.into_iter().for_each(|event| self.client_event(now, event, out));
     }
 
     fn deadline(&self) -> Option<Instant> {
-        let receiver = self.started.then(|| self.receiver.deadline()).flatten();
-        [receiver, self.client.deadline()].into_iter().flatten().min()
+        self.worker.deadline()
     }
 
     fn has_background_work(&self) -> bool {
-        self.started && self.receiver.has_background_work()
+        self.worker.has_background_work()
     }
 }
 

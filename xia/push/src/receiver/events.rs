@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use weft_base::{Packet, Token, reasons};
-use weft_runtime::{DiskError, DiskReply, DiskRequest, Level};
+use weft_base::{Packet, reasons};
 
+use crate::host::{HostInput, HostOutput};
 use crate::object::{ObjectId, SenderKey, Sha256Digest};
 
 /// Time between two progress reports of one object.
@@ -23,49 +23,21 @@ pub enum ReceiverInput {
         /// Who sent it.
         from: SenderKey,
     },
-    /// The answer to [`ReceiverOutput::Disk`]. Answers come in the order of the requests.
-    Disk {
-        /// The token of the request.
-        token: Token,
-        /// What came of it.
-        result: Result<DiskReply, DiskError>,
-    },
-    /// The deadline has come.
-    Tick,
-    /// Do one slice of background work.
-    Slice,
-    /// Save what is there and end.
-    Stop,
+    /// What does not depend on what it is.
+    Host(HostInput),
+}
+
+impl From<HostInput> for ReceiverInput {
+    fn from(input: HostInput) -> Self {
+        Self::Host(input)
+    }
 }
 
 /// What a receiver asks of the world.
 #[derive(Debug)]
 pub enum ReceiverOutput {
-    /// Do something with a file.
-    Disk {
-        /// Comes back in the answer.
-        token: Token,
-        /// What to do.
-        request: DiskRequest,
-    },
-    /// How far an object has come.
-    Progress {
-        /// The object's name.
-        label: String,
-        /// Bytes received.
-        done: u64,
-        /// Bytes of the object, if known.
-        total: Option<u64>,
-        /// More for people.
-        note: String,
-    },
-    /// A line for the operator.
-    Report {
-        /// How serious it is.
-        level: Level,
-        /// Without the line end.
-        line: String,
-    },
+    /// What a sender may ask for as well.
+    Host(HostOutput),
     /// An object is complete, verified and in its place.
     Received(ReceiveReport),
     /// An object, or all of the receiver if there is none, cannot be received.

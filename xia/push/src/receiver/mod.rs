@@ -32,6 +32,7 @@ pub use self::events::{DropReason, ReceiveReport, ReceiverInput, ReceiverOutput}
 use self::piped::{Ending, Piped};
 use self::reception::{Outcome, Reception};
 use self::world::{Job, Shared, World};
+use crate::host::{HostInput, HostOutput};
 use crate::object::{ObjectId, ObjectKind, SenderKey};
 use crate::wire::{Announce, Datagram, Symbol};
 
@@ -156,7 +157,7 @@ impl Receiver {
         if !self.unfinished.is_empty() {
             let count = self.unfinished.len();
             let line = format!("{count} unfinished objects of earlier runs wait for their senders");
-            out.push(ReceiverOutput::Report { level: Level::Info, line });
+            out.push(ReceiverOutput::Host(HostOutput::Report { level: Level::Info, line }));
         }
     }
 
@@ -460,10 +461,12 @@ impl Component for Receiver {
         match input {
             ReceiverInput::Start => self.start(now, out),
             ReceiverInput::Datagram { packet, from } => self.on_datagram(now, packet, from, out),
-            ReceiverInput::Disk { token, result } => self.on_disk(now, token, result, out),
-            ReceiverInput::Tick => self.tick(now, out),
-            ReceiverInput::Slice => self.work(now, out),
-            ReceiverInput::Stop => self.stop(now, out),
+            ReceiverInput::Host(HostInput::Disk { token, result }) => {
+                self.on_disk(now, token, result, out)
+            }
+            ReceiverInput::Host(HostInput::Tick) => self.tick(now, out),
+            ReceiverInput::Host(HostInput::Slice) => self.work(now, out),
+            ReceiverInput::Host(HostInput::Stop) => self.stop(now, out),
         }
     }
 

@@ -16,6 +16,7 @@ use super::bitmap::Bitmap;
 use super::events::{DropReason, PROGRESS_EVERY, ReceiveReport, ReceiverOutput};
 use super::world::{Job, World};
 use crate::code;
+use crate::host::HostOutput;
 use crate::names;
 use crate::object::{Description, Extent, ObjectId, ObjectKind, SenderKey, Sha256Digest, Total};
 use crate::wire::{Announce, Datagram, Symbol};
@@ -427,7 +428,7 @@ impl Piped {
             self.progress_at = world.now;
             let total = self.total.map(|total| total.length);
             let (label, done, note) = (self.name(), self.next, String::new());
-            world.out.push(ReceiverOutput::Progress { label, done, total, note });
+            world.out.push(ReceiverOutput::Host(HostOutput::Progress { label, done, total, note }));
         }
     }
 

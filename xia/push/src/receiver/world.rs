@@ -12,6 +12,7 @@ use super::config::{FullDisk, ReceiverConfig};
 use super::events::{DropReason, ReceiverOutput};
 use super::store::SourceWrite;
 use crate::disk::Requests;
+use crate::host::HostOutput;
 use crate::object::SenderKey;
 
 /// How long to wait before a full disk is tried again.
@@ -187,7 +188,7 @@ impl World<'_> {
         };
         self.shared.backlog += bytes;
         let token = self.shared.requests.ask(Purpose { serial, epoch, bytes, job });
-        self.out.push(ReceiverOutput::Disk { token, request });
+        self.out.push(ReceiverOutput::Host(HostOutput::Disk { token, request }));
     }
 
     /// A request nobody waits for.
@@ -200,7 +201,7 @@ impl World<'_> {
     }
 
     pub(super) fn report(&mut self, level: Level, line: String) {
-        self.out.push(ReceiverOutput::Report { level, line });
+        self.out.push(ReceiverOutput::Host(HostOutput::Report { level, line }));
     }
 
     /// A write failed. Says why once; returns whether the object must be given up.

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use weft_base::{Packet, Token};
-use weft_runtime::{DiskError, DiskReply, DiskRequest, Level};
+use weft_base::Packet;
 
+use crate::host::{HostInput, HostOutput};
 use crate::object::{ObjectId, Total};
 
 /// What the world tells a sender.
@@ -12,24 +12,18 @@ use crate::object::{ObjectId, Total};
 pub enum SenderInput {
     /// Begin.
     Start,
-    /// The answer to [`SenderOutput::Disk`].
-    Disk {
-        /// The token of the request.
-        token: Token,
-        /// What came of it.
-        result: Result<DiskReply, DiskError>,
-    },
-    /// The deadline has come.
-    Tick,
-    /// Do one slice of background work.
-    Slice,
+    /// What does not depend on what it is.
+    Host(HostInput),
     /// The socket does not keep up: send nothing until [`SenderInput::Drained`].
     Congested,
     /// The socket takes datagrams again.
     Drained,
-    /// End: at once for a file, at the end of what was read for a stream (a second stop ends it at
-    /// once, too).
-    Stop,
+}
+
+impl From<HostInput> for SenderInput {
+    fn from(input: HostInput) -> Self {
+        Self::Host(input)
+    }
 }
 
 /// What a sender asks of the world.
@@ -37,31 +31,8 @@ pub enum SenderInput {
 pub enum SenderOutput {
     /// Send this datagram to the destination.
     Datagram(Packet),
-    /// Do something with a file.
-    Disk {
-        /// Comes back in the answer.
-        token: Token,
-        /// What to do.
-        request: DiskRequest,
-    },
-    /// How far it has come.
-    Progress {
-        /// The object's name.
-        label: String,
-        /// Bytes of the object passed in this round.
-        done: u64,
-        /// Bytes of the object, if known.
-        total: Option<u64>,
-        /// Round and rate, for people.
-        note: String,
-    },
-    /// A line for the operator.
-    Report {
-        /// How serious it is.
-        level: Level,
-        /// Without the line end.
-        line: String,
-    },
+    /// What a receiver may ask for as well.
+    Host(HostOutput),
     /// Everything was sent, or it was stopped. The last output.
     Done(SendSummary),
     /// It cannot go on: one sentence. The last output.

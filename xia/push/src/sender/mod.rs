@@ -34,6 +34,7 @@ use self::file::FileFeed;
 use self::stream::StreamFeed;
 use crate::digest::HashPass;
 use crate::disk::Requests;
+use crate::host::{HostInput, HostOutput};
 use crate::object::{Description, MAX_OBJECT_BYTES, ObjectId, ObjectKind, Total};
 use crate::pacing::Pacer;
 
@@ -175,7 +176,7 @@ impl Sender {
 
     fn ask(&mut self, purpose: Purpose, request: DiskRequest, out: &mut Vec<SenderOutput>) {
         let token = self.requests.ask(purpose);
-        out.push(SenderOutput::Disk { token, request });
+        out.push(SenderOutput::Host(HostOutput::Disk { token, request }));
     }
 
     fn open(&mut self, out: &mut Vec<SenderOutput>) {
@@ -316,7 +317,7 @@ impl Sender {
             format!("{} bytes, sha256 {}", total.length, total.sha256)
         });
         let line = format!("pushing {}: {size}, object {}", object.description.name, object.id);
-        out.push(SenderOutput::Report { level: Level::Info, line });
+        out.push(SenderOutput::Host(HostOutput::Report { level: Level::Info, line }));
         self.summary.object = Some(object.id);
         self.summary.total = object.total;
         self.object = Some(object);
@@ -453,15 +454,17 @@ impl Component for Sender {
                     self.open(out);
                 }
             }
-            SenderInput::Disk { token, result } => self.on_disk(now, token, result, out),
-            SenderInput::Tick => {}
-            SenderInput::Slice => self.work(out),
+            SenderInput::Host(HostInput::Disk { token, result }) => {
+                self.on_disk(now, token, result, out)
+            }
+            SenderInput::Host(HostInput::Tick) => {}
+            SenderInput::Host(HostInput::Slice) => self.work(out),
             SenderInput::Congested => self.congested = true,
             SenderInput::Drained => {
                 self.congested = false;
                 self.pacer.restart(now);
             }
-            SenderInput::Stop => self.stop(now, out),
+            SenderInput::Host(HostInput::Stop) => self.stop(now, out),
         }
         self.hash(now, out);
         self.feed(now, out);

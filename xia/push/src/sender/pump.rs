@@ -6,6 +6,7 @@ use super::batch::Batch;
 use super::{
     Feed, LAST_ANNOUNCE_EVERY, PROGRESS_EVERY, Sender, SenderOutput, Stage, UNPACED_BATCH,
 };
+use crate::host::HostOutput;
 use crate::wire::Announce;
 
 impl Sender {
@@ -124,6 +125,6 @@ impl Sender {
         let rate = bits / u64::try_from(span.as_micros()).unwrap_or(u64::MAX).max(1);
         (self.progress_at, self.progress_bytes) = (now, self.summary.datagram_bytes);
         let label = self.summary.name.clone();
-        out.push(SenderOutput::Progress { label, done, total, note: note(rate) });
+        out.push(SenderOutput::Host(HostOutput::Progress { label, done, total, note: note(rate) }));
     }
 }

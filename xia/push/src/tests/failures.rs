@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::disk::Sparse;
 use super::*;
-use crate::receiver::{DropReason, FullDisk, Limits, ReceiverInput};
+use crate::host::HostInput;
+use crate::receiver::{DropReason, FullDisk, Limits};
 use crate::sender::SenderInput;
 
 const LONG: Duration = Duration::from_secs(600);
@@ -65,7 +66,7 @@ fn a_stopped_receiver_saves_what_it_has() {
     network.add_receiver(to_directory(), Disk::default(), lossy(30));
     network.add_sender("a", small_sender(Limit::UntilStopped), source(&file));
     network.run_for(Duration::from_millis(70));
-    network.tell_receiver(0, ReceiverInput::Stop);
+    network.tell_receiver(0, HostInput::Stop.into());
     network.run_until(LONG, |network| network.receivers[0].done);
     assert_eq!(network.receivers[0].disk.open_files(), 0);
     network.start_receiver(0);
@@ -208,7 +209,7 @@ fn a_sender_can_be_stopped_at_any_time() {
         let mut network = Network::new(9);
         network.add_sender("a", small_sender(Limit::UntilStopped), source(&content(50_000, 9)));
         network.run_for(Duration::from_millis(millis));
-        network.tell_sender(0, SenderInput::Stop);
+        network.tell_sender(0, HostInput::Stop.into());
         assert!(network.senders[0].done.is_some());
         network.run_for(Duration::from_millis(1));
         assert_eq!(network.senders[0].disk.open_files(), 0);

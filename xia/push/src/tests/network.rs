@@ -7,6 +7,7 @@ use weft_base::{Instant, Packet, Random};
 use weft_runtime::Component;
 
 use super::disk::Disk;
+use crate::host::{HostInput, HostOutput};
 use crate::object::SenderKey;
 use crate::receiver::{ReceiveReport, Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput};
 use crate::sender::{SendSummary, Sender, SenderConfig, SenderInput, SenderOutput};
@@ -119,14 +120,15 @@ impl Network {
         for output in out {
             match output {
                 SenderOutput::Datagram(packet) => self.transmit(index, &packet),
-                SenderOutput::Disk { token, request } => {
+                SenderOutput::Host(HostOutput::Disk { token, request }) => {
                     let host = &mut self.senders[index];
                     host.disk.request(token, request);
                     host.disk_at.get_or_insert(self.now + DISK_TIME);
                 }
                 SenderOutput::Done(summary) => self.senders[index].done = Some(Ok(summary)),
                 SenderOutput::Failed(text) => self.senders[index].done = Some(Err(text)),
-                SenderOutput::Progress { .. } | SenderOutput::Report { .. } => {}
+                SenderOutput::Host(HostOutput::Progress { .. })
+                | SenderOutput::Host(HostOutput::Report { .. }) => {}
             }
         }
     }
@@ -167,7 +169,7 @@ impl Network {
         host.peak = host.peak.max(receiver.memory());
         for output in out {
             match output {
-                ReceiverOutput::Disk { token, request } => {
+                ReceiverOutput::Host(HostOutput::Disk { token, request }) => {
                     host.disk.request(token, request);
                     host.disk_at.get_or_insert(self.now + DISK_TIME);
                 }
@@ -175,9 +177,9 @@ impl Network {
                 ReceiverOutput::Failed { name, text, .. } => {
                     host.failures.push(format!("{name}: {text}"));
                 }
-                ReceiverOutput::Report { line, .. } => host.lines.push(line),
+                ReceiverOutput::Host(HostOutput::Report { line, .. }) => host.lines.push(line),
                 ReceiverOutput::Done { .. } => host.done = true,
-                ReceiverOutput::Progress { .. } => {}
+                ReceiverOutput::Host(HostOutput::Progress { .. }) => {}
             }
         }
     }
@@ -215,14 +217,14 @@ impl Network {
             let answer = host.disk.step();
             host.disk_at = host.disk.is_busy().then(|| self.now + DISK_TIME);
             if let Some((token, result)) = answer {
-                self.tell_sender(index, SenderInput::Disk { token, result });
+                self.tell_sender(index, HostInput::Disk { token, result }.into());
             }
         }
         if self.senders[index].sender.deadline().is_some_and(|due| due <= self.now) {
-            self.tell_sender(index, SenderInput::Tick);
+            self.tell_sender(index, HostInput::Tick.into());
         }
         if self.senders[index].sender.has_background_work() {
-            self.tell_sender(index, SenderInput::Slice);
+            self.tell_sender(index, HostInput::Slice.into());
         }
     }
 
@@ -232,7 +234,7 @@ impl Network {
             let answer = host.disk.step();
             host.disk_at = host.disk.is_busy().then(|| self.now + DISK_TIME);
             if let Some((token, result)) = answer {
-                self.tell_receiver(index, ReceiverInput::Disk { token, result });
+                self.tell_receiver(index, HostInput::Disk { token, result }.into());
             }
         }
         while let Some(entry) = self.receivers[index].inbox.first_entry()
@@ -244,10 +246,10 @@ impl Network {
         let due = |receiver: &Receiver| receiver.deadline();
         let deadline = self.receivers[index].receiver.as_ref().and_then(due);
         if deadline.is_some_and(|due| due <= self.now) {
-            self.tell_receiver(index, ReceiverInput::Tick);
+            self.tell_receiver(index, HostInput::Tick.into());
         }
         if self.receivers[index].receiver.as_ref().is_some_and(Component::has_background_work) {
-            self.tell_receiver(index, ReceiverInput::Slice);
+            self.tell_receiver(index, HostInput::Slice.into());
         }
     }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::*;
+use crate::host::HostInput;
 use crate::receiver::{DropReason, Limits};
-use crate::sender::SenderInput;
 
 const LONG: Duration = Duration::from_secs(600);
 
@@ -65,7 +65,7 @@ fn what_trickles_in_is_sent_without_waiting_for_a_full_block() {
     // Silence between the lines is no reason to give up.
     network.run_for(Duration::from_secs(100));
     network.write_stdin(0, b"the end");
-    network.tell_sender(0, SenderInput::Stop);
+    network.tell_sender(0, HostInput::Stop.into());
     network.run_until(LONG, |network| network.senders[0].done.is_some());
     let host = &network.receivers[0];
     assert!(host.done && host.disk.stdout.starts_with(&expected), "{:?}", host.failures);

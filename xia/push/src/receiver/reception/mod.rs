@@ -29,6 +29,7 @@ use super::resume::Saved;
 use super::store::Store;
 use super::world::{Job, World};
 use crate::digest::HashPass;
+use crate::host::HostOutput;
 use crate::object::{Description, ObjectId, ObjectKind, SenderKey, Total};
 use crate::wire::{Datagram, Symbol};
 
@@ -426,7 +427,12 @@ impl Reception {
         let bytes = symbols.saturating_mul(u64::from(self.symbol_size.unwrap_or(0)));
         let done = total.map_or(bytes, |total| total.min(bytes));
         let note = format!("{} bytes complete", self.blocks.complete.bytes());
-        world.out.push(ReceiverOutput::Progress { label: self.name(), done, total, note });
+        world.out.push(ReceiverOutput::Host(HostOutput::Progress {
+            label: self.name(),
+            done,
+            total,
+            note,
+        }));
     }
 
     /// Whether its slice has something to do.
