@@ -16,9 +16,10 @@ fn a_node_serves_its_other_interfaces_when_one_is_deleted() {
         + &almost_cut("client3", "r:c3")
         + &push()
         + &wait_until("client3", "test -s client3/.weft-push-*.part")
+        // Whoever looks at that very moment may still find it, set down.
         + "delete-interface r:c3;
-           wait-output r \"interface c3: the interface `c3` was deleted\";
-           wait-output client3 \"interface eth0: the interface `eth0` was deleted\";\n"
+           wait-output r \"interface c3: there is no interface `c3`\";
+           wait-output client3 \"interface eth0: there is no interface `eth0`\";\n"
         // Whoever comes now can only be served by the node as it is now.
         + &receive("client2", "receiver2")
         + "wait-exit receiver1 timeout 10min;
@@ -31,8 +32,8 @@ fn a_node_serves_its_other_interfaces_when_one_is_deleted() {
         + "stop sender;
            expect-files-equal payload client1/payload client2/payload;";
     let ran = run("gone-interface", &lab("gone-interface", &steps), &[], &[]);
-    // Said once, however often the node looks for it.
+    // Said when it is lost and when it is not found again, not each time the node looks for it.
     let said = ran.said("r");
-    assert_eq!(said.matches("was deleted").count(), 1, "{said}");
-    assert!(said.matches("interface c3").count() <= 3, "{said}");
+    let lines: Vec<_> = said.lines().filter(|line| line.contains("interface c3")).collect();
+    assert!(lines.len() <= 4 && lines[1].starts_with("warning: "), "{said}");
 }

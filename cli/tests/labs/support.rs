@@ -21,10 +21,11 @@ pub(crate) fn weft(directory: &Path, arguments: &[&str]) -> Output {
     run(WEFT, directory, arguments)
 }
 
-/// Runs a program, which finds `weft` on its path.
+/// Runs a program, which finds `weft` on its path and no settings of whoever runs the tests.
 pub(crate) fn run(program: &str, directory: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(directory).env_remove("WEFT_RUN_DIR").env("PATH", path());
+    command.args(arguments).current_dir(directory).env("PATH", path());
+    command.env_remove("WEFT_RUN_DIR").env("WIRESHARK_CONFIG_DIR", directory);
     command.output().unwrap_or_else(|error| {
         panic!("this test needs the program `{program}`, which cannot be run: {error}")
     })
