@@ -212,7 +212,7 @@ impl World<'_> {
         let is_news = self.shared.full.is_none();
         self.shared.full = Some(Full::new(self.now));
         if is_news && self.shared.config.on_full == FullDisk::Wait {
-            let line = format!("the disk is full: {}; make room and reception goes on", error.text);
+            let line = format!("{}, and reception goes on", error.text);
             self.report(Level::Error, line);
         }
         self.shared.gave_up |= self.shared.config.on_full == FullDisk::Fail;

@@ -126,7 +126,7 @@ fn a_receiver_told_not_to_wait_ends_with_a_full_disk() {
     network.add_sender("a", slow_sender(), source(&file));
     network.run_until(LONG, |network| !network.receivers[0].failures.is_empty());
     let text = &network.receivers[0].failures[0];
-    assert!(text.starts_with("file.bin: ") && text.contains("no space left"), "{text}");
+    assert!(text.starts_with("file.bin: ") && text.contains("the disk is full"), "{text}");
     assert_eq!(text.matches("file.bin").count(), 1, "{text}");
     network.run_until(LONG, |network| network.receivers[0].done);
     assert_eq!(network.receivers[0].disk.open_files(), 0);
