@@ -238,7 +238,10 @@ impl Disk {
         let content = self.content(file)?;
         let growth = content.growth(offset, bytes.len());
         if capacity.is_some_and(|capacity| growth > 0 && used + growth > capacity) {
-            return Err(error(DiskErrorKind::Full, "cannot write: the disk is full; free some space"));
+            return Err(error(
+                DiskErrorKind::Full,
+                "cannot write: the disk is full; free some space",
+            ));
         }
         content.write(offset, bytes);
         Ok(DiskReply::Done)
