@@ -6,8 +6,9 @@ DESTDIR ?=
 FILE ?=
 # Seconds per fuzz target.
 FUZZ_SECONDS ?= 600
-# Cases per property in `make soak`.
-SOAK_CASES ?= 100000
+# Cases per property, and transfers and seeds, in `make soak`.
+SOAK_CASES ?= 10000
+SOAK_ROUNDS ?= 500
 # Flags for every `weft bench`; `--quick` ends each within a minute.
 BENCH_FLAGS ?= --quick
 
@@ -51,8 +52,8 @@ bench: build ## Measure (BENCH_FLAGS=, default --quick).
 fuzz: bootstrap-build-fuzz ## Fuzz every decoder for FUZZ_SECONDS (default 600) and record the result.
 	@scripts/fuzz-all.sh $(FUZZ_SECONDS)
 
-soak: bootstrap-build-test ## Run the long tests (SOAK_CASES cases per property).
-	PROPTEST_CASES=$(SOAK_CASES) cargo test --release --workspace --locked -- --ignored soak_
+soak: bootstrap-build-test ## Run the long tests (SOAK_CASES=, SOAK_ROUNDS=) and record the result.
+	@scripts/soak.sh $(SOAK_CASES) $(SOAK_ROUNDS)
 
 docs: bootstrap-build ## Build the API documentation and, with mdbook, the book.
 	@scripts/test.sh docs

@@ -10,5 +10,6 @@ mod interfaces;
 mod network;
 mod ports;
 mod restart;
+mod soak;
 mod support;
 mod wireshark;

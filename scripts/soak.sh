@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# The long tests: every property with many cases, many transfers through nodes that stay, many seeds
+# of a bad network. Writes docs/src/soak-results.md.
+#
+# usage: scripts/soak.sh [CASES] [ROUNDS]     (default 10000 cases per property, 500 rounds)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+cases=${1:-10000}
+rounds=${2:-500}
+results=docs/src/soak-results.md
+for number in "$cases" "$rounds"; do
+    [[ $number =~ ^[1-9][0-9]*$ ]] || {
+        echo "usage: scripts/soak.sh [CASES] [ROUNDS]" >&2
+        exit 2
+    }
+done
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+rows=$scratch/rows
+failed=0
+
+# run NAME HOW COMMAND...: runs a part and notes what came of it.
+run() {
+    local name=$1 how=$2 begin=$SECONDS outcome=passed
+    shift 2
+    printf '\n== %s: %s\n' "$name" "$how"
+    "$@" 2>&1 | tee "$scratch/log" || {
+        outcome='**failed**'
+        failed=1
+    }
+    # A filter that matches nothing would pass, too.
+    grep -qE '^test result: .* [1-9][0-9]* passed' "$scratch/log" || {
+        outcome='**nothing ran**'
+        failed=1
+    }
+    printf '| %s | %s | %s | %s |\n' "$name" "$how" $((SECONDS - begin)) "$outcome" >>"$rows"
+}
+
+cargo test --release --workspace --locked --no-run
+run "properties" "$cases cases of each" \
+    env PROPTEST_CASES="$cases" cargo test --release --workspace --locked --lib
+soak=(env WEFT_SOAK_ROUNDS="$rounds" cargo test --release --locked -p weft --test labs --
+    --ignored --nocapture --test-threads 1)
+run "nodes that stay" "$rounds transfers" "${soak[@]}" soak_nodes
+run "seeds of a bad network, simulated" "$rounds seeds" "${soak[@]}" soak_every_seed
+
+cat >"$results" <<END
+# Soak results
+
+The last full run of \`make soak SOAK_CASES=$cases SOAK_ROUNDS=$rounds\`, which writes this page.
+
+| | |
+|---|---|
+| day | $(date -u +%Y-%m-%d) |
+| revision | $(git rev-parse --short HEAD 2>/dev/null || echo unknown)$(git diff --quiet HEAD 2>/dev/null || echo ', with local changes') |
+| machine | $(uname -m), $(nproc) cores, Linux $(uname -r) |
+
+* *Properties*: the unit and property tests of all crates, in release builds, with this many random cases
+  for each property that does not set a number itself.
+* *Nodes that stay*: a 2 MB file is pushed to two receivers again and again, through five nodes on real
+  interfaces, one of them plain Linux. At the end no node may take 1 MiB more than after ten
+  transfers, or have another number of open descriptors.
+* *Seeds*: the same network in the simulator, the last links with 5 % loss, 2 % duplicates, 5 %
+  reordering and jitter; every receiver must have the exact file.
+
+| part | how much | seconds | outcome |
+|---|---|---|---|
+$(cat "$rows")
+END
+printf '\nwrote %s\n' "$results"
+exit "$failed"
