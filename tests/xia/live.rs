@@ -84,6 +84,23 @@ fn sockets_are_found_again_when_their_principal_returns() {
 }
 
 #[test]
+fn an_interface_is_removed_and_added_while_the_node_runs() {
+    let mut network = network();
+    command(&mut network, "a", "interface remove eth0").unwrap();
+    let error = command(&mut network, "a", "interface remove eth0").unwrap_err();
+    assert!(error.contains("no interface eth0; it has: none"), "{error}");
+    let ping = ping_through_the_domain(&mut network);
+    assert_eq!(answered(&mut network, ping), 0);
+    command(&mut network, "a", "interface add eth0").unwrap();
+    let error = command(&mut network, "a", "interface add eth0").unwrap_err();
+    assert!(error.contains("has the interface eth0 already"), "{error}");
+    // Its neighbour, which never noticed, announces itself every five seconds, now or then.
+    network.run_until(20_000_000_000);
+    let ping = ping_through_the_domain(&mut network);
+    assert_eq!(answered(&mut network, ping), 40);
+}
+
+#[test]
 fn a_node_without_principals_runs_and_counts_what_it_cannot_route() {
     let mut network = Network::new(1);
     network.machine("a", &["eth0"]);

@@ -77,6 +77,23 @@ impl PrincipalArgs {
 }
 
 #[derive(Debug, clap::Args)]
+pub(crate) struct InterfaceArgs {
+    /// What to do
+    #[arg(value_parser = ["add", "remove"])]
+    verb: String,
+    /// The interface's name, such as eth1; one that is not there yet is used as soon as it is
+    name: String,
+    #[command(flatten)]
+    pub(super) ask: AskArgs,
+}
+
+impl InterfaceArgs {
+    pub(super) fn process(&self, socket: &Path) -> Ask {
+        self.ask.ask(socket, &format!("interface {} {}", self.verb, self.name), nothing)
+    }
+}
+
+#[derive(Debug, clap::Args)]
 pub(crate) struct TraceArgs {
     /// Record what happens to one packet in this many, the same packets on every node; 0: to none.
     /// Without a number, show what was recorded

@@ -63,6 +63,11 @@ pub(crate) enum NodeCommand {
         after_help = "Examples:\n  weft xia principal add zf\n  weft xia principal remove zf"
     )]
     Principal(ask::PrincipalArgs),
+    /// Add or remove an interface while packets flow
+    #[command(
+        after_help = "Examples:\n  weft xia interface add eth1\n  weft xia interface remove eth1"
+    )]
+    Interface(ask::InterfaceArgs),
     /// Set something of a principal: a statement as in the node file
     #[command(
         after_help = "Example:\n  weft xia set zf route zf-<40 hex digits> via hid-<40 hex digits>"
@@ -99,6 +104,7 @@ impl NodeCommand {
             Self::Show(args) => Box::new(args.process(socket)),
             Self::Trace(args) => Box::new(args.process(socket)),
             Self::Principal(args) => Box::new(args.process(socket)),
+            Self::Interface(args) => Box::new(args.process(socket)),
             Self::Set(args) => Box::new(args.process(socket, "set")),
             Self::Delete(args) => Box::new(args.process(socket, "delete")),
         })
@@ -115,6 +121,7 @@ impl NodeCommand {
             Self::Show(args) => &args.ask.node,
             Self::Trace(args) => &args.ask.node,
             Self::Principal(args) => &args.ask.node,
+            Self::Interface(args) => &args.ask.node,
             Self::Set(args) | Self::Delete(args) => &args.ask.node,
         }
     }

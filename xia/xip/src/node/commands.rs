@@ -4,7 +4,7 @@
 //! show [node|principals|counters|trace]
 //! principal add NAME            principal remove NAME
 //! set PRINCIPAL words…          delete PRINCIPAL words…
-//! interface add NAME
+//! interface add NAME            interface remove NAME
 //! trace 1                       trace one packet in 1 (all); trace off
 //! ```
 
@@ -69,6 +69,10 @@ impl Node {
                 self.tick(now, out);
                 Ok(done())
             }
+            ["interface", "remove", name] => {
+                self.remove_interface(now, name, out)?;
+                Ok(done())
+            }
             ["trace", "off"] => {
                 self.forwarder.tracer().start(0);
                 Ok(done())
@@ -81,8 +85,8 @@ impl Node {
             }
             _ => Err(format!(
                 "unknown command `{text}`; there are: show [node|principals|counters|trace], \
-                 principal add|remove NAME, set|delete PRINCIPAL WORDS, interface add NAME, \
-                 trace NUMBER|off"
+                 principal add|remove NAME, set|delete PRINCIPAL WORDS, \
+                 interface add|remove NAME, trace NUMBER|off"
             )),
         }
     }

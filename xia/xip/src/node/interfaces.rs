@@ -38,6 +38,11 @@ impl Interface {
         }
     }
 
+    /// Whether it is up on this port.
+    pub(super) fn has(&self, port: PortId) -> bool {
+        self.up().is_some_and(|(own, _)| own == port)
+    }
+
     pub(super) fn deadline(&self) -> Option<Instant> {
         match self.state {
             State::Waiting(at) => Some(at),

@@ -78,7 +78,7 @@ pub struct Settings {
 /// Who has a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
-    Interface(usize),
+    Interface,
     Principal(XidType),
 }
 
@@ -138,6 +138,31 @@ impl Node {
         Ok(())
     }
 
+    /// Removes an interface: nothing is sent out of it and nothing taken in from now on.
+    ///
+    /// # Errors
+    /// The node has no such interface.
+    pub fn remove_interface(
+        &mut self,
+        now: Instant,
+        name: &str,
+        out: &mut Vec<Action>,
+    ) -> Result<(), String> {
+        let Some(index) = self.interfaces.iter().position(|interface| interface.name == name)
+        else {
+            let names: Vec<&str> = self.interfaces().collect();
+            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            return Err(format!("the node has no interface {name}; it has: {names}"));
+        };
+        if let Some((port, _)) = self.interfaces.remove(index).up() {
+            self.owners.remove(&port);
+            self.forwarder.remove_port(port);
+            out.push(Action::ClosePort { port });
+            self.interface_down(now, port, out);
+        }
+        Ok(())
+    }
+
     /// The names of the interfaces.
     pub fn interfaces(&self) -> impl Iterator<Item = &str> {
         self.interfaces.iter().map(|interface| interface.name.as_str())
@@ -188,19 +213,19 @@ impl Node {
             self.owners.insert(port, Owner::Principal(kind));
             self.forwarder.add_port(port, Egress { framing: Framing::Bare, mtu: info.mtu });
             self.tell(now, kind, Input::PortOpened { token, port, info }, out);
-        } else if let Some(index) = self.interfaces.iter().position(|i| i.awaits(token)) {
-            self.owners.insert(port, Owner::Interface(index));
-            self.interfaces[index].opened(port, info);
+        } else if let Some(interface) = self.interfaces.iter_mut().find(|i| i.awaits(token)) {
+            self.owners.insert(port, Owner::Interface);
+            interface.opened(port, info);
             let framing = Framing::Ethernet { mac: info.mac };
             self.forwarder.add_port(port, Egress { framing, mtu: info.mtu });
-            let name = self.interfaces[index].name.clone();
+            let name = interface.name.clone();
             report(out, Level::Info, format!("interface {name} is up"));
             for kind in self.kinds() {
                 let name = name.clone();
                 self.tell(now, kind, Input::InterfaceUp { name, port, info }, out);
             }
         } else {
-            // Its principal was removed while the port was being opened.
+            // Its principal or interface was removed while the port was being opened.
             out.push(Action::ClosePort { port });
         }
     }
@@ -221,22 +246,28 @@ impl Node {
             Some(Owner::Principal(kind)) => {
                 self.tell(now, kind, Input::PortLost { port, error }, out);
             }
-            Some(Owner::Interface(index)) => {
-                let interface = &mut self.interfaces[index];
-                if interface.failed(now, &error) {
+            Some(Owner::Interface) => {
+                let mut interfaces = self.interfaces.iter_mut();
+                if let Some(interface) = interfaces.find(|interface| interface.has(port))
+                    && interface.failed(now, &error)
+                {
                     report(out, Level::Warning, format!("interface {}: {error}", interface.name));
                 }
-                for kind in self.kinds() {
-                    self.tell(now, kind, Input::InterfaceDown { port }, out);
-                }
+                self.interface_down(now, port, out);
             }
             None => {}
         }
     }
 
+    fn interface_down(&mut self, now: Instant, port: PortId, out: &mut Vec<Action>) {
+        for kind in self.kinds() {
+            self.tell(now, kind, Input::InterfaceDown { port }, out);
+        }
+    }
+
     fn packets(&mut self, now: Instant, port: PortId, packets: Vec<Packet>, out: &mut Vec<Action>) {
         match self.owners.get(&port) {
-            Some(Owner::Interface(_)) => self.frames(now, packets, out),
+            Some(Owner::Interface) => self.frames(now, packets, out),
             Some(Owner::Principal(kind)) => {
                 self.tell(now, *kind, Input::Packets { port, packets }, out);
             }

@@ -132,14 +132,16 @@ impl Node {
 
     /// The interface or principal that has a port.
     fn port_name(&self, port: PortId) -> String {
-        match self.owners.get(&port) {
-            Some(Owner::Interface(index)) => self.interfaces[*index].name.clone(),
-            Some(Owner::Principal(kind)) => {
-                self.names.get(kind).cloned().unwrap_or_else(|| port.to_string())
+        let name = match self.owners.get(&port) {
+            Some(Owner::Interface) => {
+                let mut interfaces = self.interfaces.iter();
+                interfaces.find(|interface| interface.has(port)).map(|found| found.name.clone())
             }
-            None if port == PortId::NONE => "application".to_owned(),
-            None => port.to_string(),
-        }
+            Some(Owner::Principal(kind)) => self.names.get(kind).cloned(),
+            None if port == PortId::NONE => Some("application".to_owned()),
+            None => None,
+        };
+        name.unwrap_or_else(|| port.to_string())
     }
 }
 
