@@ -3,8 +3,10 @@
 //! With a destination, every read of standard input becomes one datagram (at most `size` bytes);
 //! the end of the input ends the application after a pause for late answers. Without one, or
 //! beside it, whatever arrives is written out as it comes. There is no reliability and no order
-//! beyond the network's: for files there is `weft xia push`.
+//! beyond the network's: for files there is `weft xia push`. What standard output does not take as
+//! fast as it comes waits up to a limit; beyond it datagrams are dropped, and that is said.
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -19,6 +21,10 @@ const OPEN_INPUT: Token = Token(2);
 const OPEN_OUTPUT: Token = Token(3);
 const READ: Token = Token(4);
 const WRITE: Token = Token(5);
+/// How much waits for standard output before datagrams are dropped, in bytes.
+const WAITING_LIMIT: usize = 4 << 20;
+/// What a datagram that waits costs beside its bytes, so that empty ones are bounded, too.
+const COST: usize = 64;
 
 /// What to connect with what.
 #[derive(Clone, Debug)]
@@ -44,6 +50,11 @@ pub struct Cat {
     received: u64,
     /// Datagrams that came before standard output was open.
     early: Vec<Vec<u8>>,
+    /// The costs of the datagrams that are not written yet, in their order.
+    waiting: VecDeque<usize>,
+    /// The sum of `waiting`.
+    unwritten: usize,
+    dropped: u64,
     /// A read is under way.
     reading: bool,
     congested: bool,
@@ -61,6 +72,9 @@ impl Cat {
             output: None,
             received: 0,
             early: Vec::new(),
+            waiting: VecDeque::new(),
+            unwritten: 0,
+            dropped: 0,
             reading: false,
             congested: false,
             end: None,
@@ -84,7 +98,7 @@ impl Cat {
                 }
                 self.read(out);
             }
-            ClientEvent::Failed(error) => fail(error, out),
+            ClientEvent::Failed(error) => self.fail(error, out),
             ClientEvent::Datagram { payload, .. } => self.received(payload.bytes(), out),
             ClientEvent::Rejected(reason) => {
                 let line = format!("a datagram could not leave this node: {reason}");
@@ -100,16 +114,48 @@ impl Cat {
     }
 
     fn received(&mut self, payload: &[u8], out: &mut Vec<Action>) {
+        let cost = payload.len() + COST;
+        if self.unwritten + cost > WAITING_LIMIT {
+            self.drop_datagram(out);
+            return;
+        }
+        self.unwritten += cost;
+        self.waiting.push_back(cost);
         match self.output {
-            Some(file) => {
-                let request = DiskRequest::Write { file, offset: 0, bytes: payload.to_vec() };
-                out.push(Action::Disk { token: WRITE, request });
-            }
+            Some(file) => out.push(write(file, payload.to_vec())),
             None => self.early.push(payload.to_vec()),
         }
         self.received += 1;
         if self.options.count == Some(self.received) {
-            out.push(Action::Exit { status: 0 });
+            self.end(out);
+        }
+    }
+
+    fn drop_datagram(&mut self, out: &mut Vec<Action>) {
+        self.dropped += 1;
+        if self.dropped == 1 {
+            let line = "standard output takes less than arrives: datagrams are dropped".to_owned();
+            out.push(Action::Report { level: Level::Warning, line });
+        }
+    }
+
+    /// The application has done what it was asked for, or was told to stop.
+    fn end(&self, out: &mut Vec<Action>) {
+        self.report_drops(out);
+        out.push(Action::Exit { status: 0 });
+    }
+
+    fn fail(&self, error: String, out: &mut Vec<Action>) {
+        self.report_drops(out);
+        out.push(Action::Report { level: Level::Error, line: error });
+        out.push(Action::Exit { status: 1 });
+    }
+
+    fn report_drops(&self, out: &mut Vec<Action>) {
+        if self.dropped > 0 {
+            let dropped = self.dropped;
+            let line = format!("{dropped} datagrams were dropped: standard output was too slow");
+            out.push(Action::Report { level: Level::Warning, line });
         }
     }
 
@@ -129,10 +175,11 @@ impl Cat {
             (OPEN_INPUT, DiskReply::Opened { file, .. }) => self.input = Some(file),
             (OPEN_OUTPUT, DiskReply::Opened { file, .. }) => {
                 self.output = Some(file);
-                for payload in std::mem::take(&mut self.early) {
-                    let request = DiskRequest::Write { file, offset: 0, bytes: payload };
-                    out.push(Action::Disk { token: WRITE, request });
-                }
+                let early = std::mem::take(&mut self.early);
+                out.extend(early.into_iter().map(|payload| write(file, payload)));
+            }
+            (WRITE, DiskReply::Done) => {
+                self.unwritten -= self.waiting.pop_front().unwrap_or(0);
             }
             (READ, DiskReply::Data { bytes, end }) => {
                 self.reading = false;
@@ -154,9 +201,8 @@ fn open(token: Token, mode: OpenMode) -> Action {
     Action::Disk { token, request: DiskRequest::Open { path: PathBuf::from("-"), mode } }
 }
 
-fn fail(error: String, out: &mut Vec<Action>) {
-    out.push(Action::Report { level: Level::Error, line: error });
-    out.push(Action::Exit { status: 1 });
+fn write(file: FileId, bytes: Vec<u8>) -> Action {
+    Action::Disk { token: WRITE, request: DiskRequest::Write { file, offset: 0, bytes } }
 }
 
 impl Component for Cat {
@@ -167,9 +213,9 @@ impl Component for Cat {
         let mut events = Vec::new();
         match self.client.handle(now, event, &mut events, out) {
             Some(Event::Start) => self.start(out),
-            Some(Event::Stop) => out.push(Action::Exit { status: 0 }),
+            Some(Event::Stop) => self.end(out),
             Some(Event::Disk { token, result: Ok(reply) }) => self.disk(now, token, reply, out),
-            Some(Event::Disk { result: Err(error), .. }) => fail(error.text, out),
+            Some(Event::Disk { result: Err(error), .. }) => self.fail(error.text, out),
             _ => {}
         }
         for event in events {
@@ -177,7 +223,7 @@ impl Component for Cat {
         }
         if self.end.is_some_and(|at| at <= now) {
             self.end = None;
-            out.push(Action::Exit { status: 0 });
+            self.end(out);
         }
     }
 
@@ -243,5 +289,26 @@ mod tests {
             .collect();
         assert_eq!(written, [b"one".to_vec(), b"two".to_vec()]);
         assert_eq!(harness.exit_status(), Some(0));
+    }
+    #[test]
+    fn what_standard_output_does_not_take_is_dropped_beyond_a_limit_and_said() {
+        for payload in [&[0; 60_000][..], &[]] {
+            let mut harness = cat(None, None);
+            let fits = WAITING_LIMIT / (payload.len() + COST);
+            for _ in 0..fits + 7 {
+                harness.deliver(payload);
+            }
+            assert_eq!(harness.disk().len(), fits);
+            assert_eq!(harness.reported().len(), 1 + 1, "reachable, and dropped once");
+            // One is written: another one may wait.
+            harness.give(Event::Disk { token: WRITE, result: Ok(DiskReply::Done) });
+            harness.deliver(payload);
+            harness.deliver(payload);
+            assert_eq!(harness.disk().len(), 1);
+            harness.give(Event::Stop);
+            let last = harness.reported().last().unwrap();
+            assert_eq!(last, "8 datagrams were dropped: standard output was too slow");
+            assert_eq!(harness.exit_status(), Some(0));
+        }
     }
 }
