@@ -9,7 +9,7 @@ use serde_json::Value;
 use weft_lab::{EngineKind, Log, Options, Outcome as LabOutcome, Variables};
 
 use crate::lab::{WeftHost, become_root, push};
-use crate::output::Outcome;
+use crate::output::{Outcome, print_lines};
 
 const SCENARIOS: [(&str, &str); 2] = [
     ("three-node", "address of three nodes: tunnel, multicast tree, sockets"),
@@ -44,11 +44,9 @@ pub(crate) fn run(args: &DemoArgs) -> Outcome {
         };
         let outcome = weft_lab::run(&lab, &options, &host, &mut Log::new(std::io::stderr()))
             .map_err(|error| error.to_string())?;
-        println!("\n{title}");
-        print_table(&outcome);
+        print_lines(table(title, &outcome))?;
         if let Some(error) = &outcome.error {
-            println!("failed: {error}");
-            return Ok(1);
+            return Err(format!("the scenario {scenario} failed: {error}"));
         }
     }
     Ok(0)
@@ -68,32 +66,34 @@ fn variables(args: &DemoArgs) -> Result<Variables, String> {
     Ok(variables)
 }
 
-/// One line for each receiver: what it got, what that took.
-fn print_table(outcome: &LabOutcome) {
-    println!(
+/// A heading, and one line for each receiver: what it got, what that took.
+fn table(title: &str, outcome: &LabOutcome) -> Vec<String> {
+    let columns = format!(
         "{:<10} {:>12} {:>9} {:>9} {:>9} {:>9} {:>9}  SHA-256",
         "receiver", "bytes", "received", "used", "needed", "seconds", "Mbit/s"
     );
     let sent = push::sent_digest(outcome);
+    let mut lines = vec![String::new(), title.to_owned(), columns];
     for process in push::receivers(outcome) {
-        match push::received(outcome, process) {
-            Some(report) => print_row(&process.node, &report, sent.as_deref()),
-            None => println!("{:<10} received nothing", process.node),
-        }
+        lines.push(match push::received(outcome, process) {
+            Some(report) => row(&process.node, &report, sent.as_deref()),
+            None => format!("{:<10} received nothing", process.node),
+        });
     }
+    lines
 }
 
-fn print_row(node: &str, report: &Value, sent: Option<&str>) {
+fn row(node: &str, report: &Value, sent: Option<&str>) -> String {
     let number = |name: &str| report[name].as_u64().unwrap_or(0);
     let seconds = report["seconds"].as_f64().unwrap_or(0.0);
     let rate = push::goodput(report);
     let sha256 = report["sha256"].as_str();
     let verdict = if sent.is_some() && sha256 == sent { "equal" } else { "NOT EQUAL" };
-    println!(
+    format!(
         "{node:<10} {:>12} {:>9} {:>9} {:>9} {seconds:>9.3} {rate:>9.1}  {verdict}",
         number("bytes"),
         number("symbols_received"),
         number("symbols_used"),
         number("symbols_needed"),
-    );
+    )
 }

@@ -41,7 +41,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     match done {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
-            eprintln!("error: {error}");
+            output::say(&format!("error: {error}"));
             ExitCode::FAILURE
         }
     }

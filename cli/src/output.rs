@@ -18,6 +18,11 @@ pub(crate) fn print_lines<T: AsRef<str>>(lines: impl IntoIterator<Item = T>) -> 
     }
 }
 
+/// Writes a line to standard error. If that fails there is nobody left to tell.
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
 /// The lines of `value` as indented JSON, for `--json`.
 pub(crate) fn json_lines(value: &Value) -> Vec<String> {
     vec![format!("{value:#}")]

@@ -19,7 +19,7 @@ mod xip_engine;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::output::Outcome;
+use crate::output::{Outcome, print_lines, say};
 use measure::{Bench, Plan, Program};
 use report::Report;
 
@@ -63,7 +63,8 @@ pub(crate) struct BenchArgs {
 /// `weft bench`: measures, prints, and writes the files that were asked for.
 pub(crate) fn run(args: &BenchArgs) -> Outcome {
     if args.list {
-        BENCHES.iter().for_each(|bench| println!("{:<12} {}", bench.name(), bench.summary()));
+        let line = |bench: &&dyn Bench| format!("{:<12} {}", bench.name(), bench.summary());
+        print_lines(BENCHES.iter().map(line))?;
         return Ok(0);
     }
     let bench = find(args.name.as_deref().unwrap_or_default())?;
@@ -78,7 +79,7 @@ pub(crate) fn run(args: &BenchArgs) -> Outcome {
     let plan = plan(args);
     announce(bench, &plan);
     let report = conduct(bench, &plan)?;
-    report.table().iter().for_each(|line| println!("{line}"));
+    print_lines(report.table())?;
     if let Some(path) = &args.json {
         write(path, &format!("{:#}\n", report.json()))?;
     }
@@ -109,12 +110,12 @@ fn plan(args: &BenchArgs) -> Plan {
 fn announce(bench: &dyn Bench, plan: &Plan) {
     let duration = bench.duration(plan);
     let limit = if plan.quick { ", at most a minute" } else { "" };
-    eprintln!(
+    say(&format!(
         "{}: {} runs, about {} on an idle machine{limit}",
         bench.name(),
         plan.runs,
         text_of(duration)
-    );
+    ));
 }
 
 fn text_of(duration: Duration) -> String {

@@ -14,7 +14,7 @@ use weft_lab::{EngineKind, Lab, Log, Options, Outcome as LabOutcome, Variables, 
 
 pub(crate) use host::WeftHost;
 
-use crate::output::{Outcome, json_lines, plain_lines};
+use crate::output::{Outcome, json_lines, plain_lines, print_lines, say};
 
 /// Commands of the lab.
 #[derive(Debug, Subcommand)]
@@ -166,7 +166,7 @@ pub(crate) fn run(command: &LabCommand) -> Outcome {
         LabCommand::Up(args) => up(args),
         LabCommand::Down(args) => {
             let name = weft_lab::down(args.lab.as_deref()).map_err(|error| error.to_string())?;
-            println!("lab {name} is down");
+            print_lines([format!("lab {name} is down")])?;
             Ok(0)
         }
         LabCommand::Status(args) => status(args),
@@ -205,7 +205,7 @@ pub(crate) fn become_root(engine: EngineKind) -> Result<(), String> {
 fn check(args: &FileArgs) -> Outcome {
     let lab = args.lab()?;
     weft_lab::check(&lab, &WeftHost::new()?).map_err(|errors| errors.to_string())?;
-    println!("{}: no mistakes found", args.file.display());
+    print_lines([format!("{}: no mistakes found", args.file.display())])?;
     Ok(0)
 }
 
@@ -219,7 +219,7 @@ fn up(args: &UpArgs) -> Outcome {
     let options = Options { output: args.output.clone(), ..Options::default() };
     let name = weft_lab::up(&lab, &options, &WeftHost::new()?, &mut Log::new(std::io::stderr()))
         .map_err(|error| error.to_string())?;
-    println!("{name}");
+    print_lines([name])?;
     Ok(0)
 }
 
@@ -231,7 +231,7 @@ fn status(args: &StatusArgs) -> Outcome {
         (false, true) => vec!["there are no labs".to_owned()],
         (false, false) => lab_lines(&labs),
     };
-    println!("{}", lines.join("\n"));
+    print_lines(lines)?;
     Ok(0)
 }
 
@@ -241,10 +241,10 @@ fn lab_lines(labs: &Value) -> Vec<String> {
 }
 
 fn capture(args: &CaptureArgs) -> Outcome {
-    let ready = || eprintln!("capturing; end with Ctrl-C");
+    let ready = || say("capturing; end with Ctrl-C");
     let packets = weft_lab::capture(args.lab.lab.as_deref(), &args.interfaces, &args.file, ready)
         .map_err(|error| error.to_string())?;
-    println!("{packets} packets written to {}", args.file.display());
+    print_lines([format!("{packets} packets written to {}", args.file.display())])?;
     Ok(0)
 }
 
@@ -261,7 +261,7 @@ fn trace(args: &TraceArgs) -> Outcome {
         Some(packet) => weft_lab::trace::life(&visits, packet)
             .ok_or_else(|| format!("no node has recorded a packet {packet}"))?,
     };
-    println!("{life}");
+    print_lines([life.to_string()])?;
     Ok(0)
 }
 
@@ -279,24 +279,34 @@ fn run_scenario(args: &RunArgs) -> Outcome {
     if args.json {
         let text = serde_json::to_string_pretty(&outcome)
             .map_err(|error| format!("the outcome cannot be written as JSON: {error}"))?;
-        println!("{text}");
+        print_lines([text])?;
     } else {
-        print_outcome(&outcome);
+        print_lines(outcome_lines(&outcome))?;
     }
-    Ok(u8::from(!outcome.succeeded()))
+    match &outcome.error {
+        None => Ok(0),
+        Some(error) => {
+            let (LabOutcome { lab, scenario, .. }, seconds) = (&outcome, seconds(&outcome));
+            Err(format!("{lab}/{scenario} failed after {seconds:.3} s: {error}"))
+        }
+    }
 }
 
-fn print_outcome(outcome: &LabOutcome) {
-    let seconds = outcome.time_ns as f64 / 1e9;
+fn seconds(outcome: &LabOutcome) -> f64 {
+    outcome.time_ns as f64 / 1e9
+}
+
+/// What came of a scenario, except for why it failed.
+fn outcome_lines(outcome: &LabOutcome) -> Vec<String> {
     let LabOutcome { lab, scenario, engine, seed, output, .. } = outcome;
-    match &outcome.error {
-        None => println!("{lab}/{scenario} succeeded in {seconds:.3} s ({engine}, seed {seed})"),
-        Some(error) => println!("{lab}/{scenario} failed after {seconds:.3} s: {error}"),
+    let mut lines = Vec::new();
+    if outcome.succeeded() {
+        let seconds = seconds(outcome);
+        lines.push(format!("{lab}/{scenario} succeeded in {seconds:.3} s ({engine}, seed {seed})"));
     }
-    if let Some(hash) = &outcome.trace_hash {
-        println!("trace hash {hash}");
-    }
-    println!("files and logs are in {}", output.display());
+    lines.extend(outcome.trace_hash.as_ref().map(|hash| format!("trace hash {hash}")));
+    lines.push(format!("files and logs are in {}", output.display()));
+    lines
 }
 
 /// Reads a lab file.

@@ -15,7 +15,7 @@ pub use file::{NodeFileError, read_node_file};
 pub(crate) use privileges::open_packet_socket;
 
 use crate::args::RunArgs;
-use crate::output::Outcome;
+use crate::output::{Outcome, print_lines};
 
 /// `weft run`: checks the node file, then runs the node until it is told to stop.
 pub(crate) fn run(args: &RunArgs) -> Outcome {
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     let identity = args.identity.as_deref().map(file::load_identity).transpose()?;
     let node = file.node(&directory, identity, random).map_err(|error| error.to_string())?;
     if args.check {
-        println!("{source}: no mistakes found");
+        print_lines([format!("{source}: no mistakes found")])?;
         return Ok(0);
     }
     privileges::check(&file.name, &node.interfaces().collect::<Vec<_>>())?;

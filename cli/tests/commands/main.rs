@@ -3,5 +3,6 @@
 
 mod doctor;
 mod id;
+mod output;
 mod run;
 mod support;
