@@ -101,6 +101,28 @@ fn an_interface_is_removed_and_added_while_the_node_runs() {
 }
 
 #[test]
+fn what_ports_have_moved_is_shown() {
+    let mut network = network();
+    let ping = ping_through_the_domain(&mut network);
+    assert_eq!(answered(&mut network, ping), 40);
+    let show = Ask::new(&socket("a"), "show ports", |value| vec![value.to_string()]);
+    let ask = network.start("a", show);
+    assert_eq!(network.wait(ask, 5), 0);
+    let shown: serde_json::Value = serde_json::from_str(&network.printed(ask)).unwrap();
+    let [nwp, xip] = &shown["ports"].as_array().unwrap()[..] else { panic!("{shown}") };
+    let (nwp, xip) = if nwp["of"] == "hid" { (nwp, xip) } else { (xip, nwp) };
+    assert_eq!((&nwp["of"], &xip["of"]), (&"hid".into(), &"eth0".into()));
+    // 14 octets of Ethernet, the header with four rows each way, 56 of payload.
+    let bytes = 40 * (14 + 8 + 5 * 28 + 56);
+    assert_eq!(
+        (&xip["sent_packets"], &xip["received_packets"]),
+        (&40.into(), &40.into()),
+        "{shown}"
+    );
+    assert_eq!((&xip["sent_bytes"], &xip["drops"]), (&bytes.into(), &serde_json::json!({})));
+}
+
+#[test]
 fn a_node_without_principals_runs_and_counts_what_it_cannot_route() {
     let mut network = Network::new(1);
     network.machine("a", &["eth0"]);

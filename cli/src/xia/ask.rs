@@ -46,7 +46,7 @@ fn address_lines(node: &Value) -> Vec<String> {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
-    /// What to show: node, principals, counters or trace
+    /// What to show: node, principals, counters, ports or trace
     #[arg(default_value = "node")]
     what: String,
     #[command(flatten)]

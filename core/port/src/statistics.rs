@@ -32,7 +32,7 @@ pub struct Traffic {
 
 impl Traffic {
     /// Counts one packet of `bytes`.
-    pub(crate) fn add(&mut self, bytes: usize) {
+    pub fn add(&mut self, bytes: usize) {
         self.packets += 1;
         self.bytes += bytes as u64;
     }

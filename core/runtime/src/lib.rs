@@ -14,5 +14,6 @@ pub mod sim;
 pub use component::Component;
 pub use link::{BILLION, ETHERNET_OVERHEAD, LinkConfig, LinkCount, LinkModel};
 pub use process::{
-    Action, DiskError, DiskErrorKind, DiskReply, DiskRequest, Event, Level, OpenMode, Peer, Process,
+    Action, DiskError, DiskErrorKind, DiskReply, DiskRequest, DriverCounts, Event, Level, OpenMode,
+    Peer, Process,
 };

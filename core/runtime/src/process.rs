@@ -5,10 +5,11 @@
 //! actions out with sockets and files; the simulator (`sim`) with a modelled world.
 //! Neither knows what the bytes mean.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use weft_base::{ChannelId, FileId, Packet, PortId, Token};
-use weft_port::{PortInfo, PortSpec};
+use weft_port::{PortInfo, PortSpec, PortStatistics};
 
 use crate::Component;
 
@@ -120,6 +121,23 @@ pub enum Event {
         /// What came of it.
         result: Result<DiskReply, DiskError>,
     },
+    /// The answer to [`Action::Count`].
+    Counted {
+        /// The token of the request.
+        token: Token,
+        /// What was counted until now.
+        counts: DriverCounts,
+    },
+}
+
+/// What a driver has moved and dropped for a process since that began.
+#[derive(Clone, Debug, Default)]
+pub struct DriverCounts {
+    /// Of each open port.
+    pub ports: BTreeMap<PortId, PortStatistics>,
+    /// What the driver dropped before a port or behind it, by the name of the reason; only what is
+    /// not zero.
+    pub drops: Vec<(&'static str, u64)>,
 }
 
 /// What a process asks of the world.
@@ -180,6 +198,12 @@ pub enum Action {
         token: Token,
         /// What to do.
         request: DiskRequest,
+    },
+
+    /// Say what was moved and dropped until now; answered by [`Event::Counted`].
+    Count {
+        /// Comes back in the answer.
+        token: Token,
     },
 
     /// Write a line to standard output.

@@ -21,7 +21,7 @@ use super::ports::Ports;
 use super::signals::{Signal, Signals};
 use super::terminal::{Progress, Terminal};
 use super::{DriverDrop, Drops, Options, clock};
-use crate::{Action, Event, Level, Process};
+use crate::{Action, DriverCounts, Event, Level, Process};
 
 /// Under full load, background work gets one slice in so many turns.
 const TURNS_PER_SLICE: u32 = 8;
@@ -195,6 +195,11 @@ impl Driver {
             }
             Action::Close { channel } => channels.close(channel, poller, drops),
             Action::Disk { token, request } => disk.carry_out(token, request, poller, events),
+            Action::Count { token } => {
+                let drops = drops.nonzero().collect();
+                let counts = DriverCounts { ports: ports.counts(), drops };
+                events.push_back(Event::Counted { token, counts });
+            }
             Action::Print { line } => {
                 if !disk.streams.print(&line) {
                     drops.add(DriverDrop::OutputLost, 1);

@@ -164,6 +164,12 @@ impl Ports {
         self.open.values_mut().map(|open| (open.name.as_str(), open.port.statistics()))
     }
 
+    /// What each open port has moved and dropped.
+    pub(super) fn counts(&mut self) -> BTreeMap<PortId, PortStatistics> {
+        let ports = self.open.iter_mut();
+        ports.map(|(id, open)| (*id, open.port.statistics().clone())).collect()
+    }
+
     /// A port that the process has not closed.
     fn usable(&mut self, id: PortId) -> Option<&mut OpenPort> {
         self.open.get_mut(&id).filter(|open| !open.closing)

@@ -170,6 +170,10 @@ impl World {
             Action::Send { channel, message } => self.send_message(id, channel, message),
             Action::Close { channel } => self.close_channel(id, channel),
             Action::Disk { token, request } => self.use_disk(id, token, request),
+            Action::Count { token } => {
+                let counts = self.processes[id.index()].counts();
+                self.post(id, Waiting::Event(Event::Counted { token, counts }));
+            }
             Action::Print { line } => self.note_line(id, None, line),
             Action::Report { level, line } => self.note_line(id, Some(level), line),
             Action::Progress { .. } => {} // For terminals only.

@@ -117,7 +117,12 @@ impl World {
     pub(super) fn send_packet(&mut self, process: ProcessId, port: PortId, packet: Packet) {
         let slot = &mut self.processes[process.index()];
         let node = slot.node;
-        match slot.port(port).map_or(Binding::Closed, |port| port.binding) {
+        let open = slot.port(port);
+        let binding = open.map_or(Binding::Closed, |port| {
+            port.statistics.sent.add(packet.len());
+            port.binding
+        });
+        match binding {
             Binding::Ethernet(interface) => self.send_frame(interface, packet),
             Binding::Udp(local) => self.network.udp_send(&mut self.clock, node, local, packet),
             Binding::Closed => self.network.nodes[node.index()].count(NodeCount::Discarded),
@@ -147,6 +152,7 @@ impl World {
             packet.meta.time = now;
             let port = self.processes[process.index()].port(id);
             let port = port.expect("closing a port takes its tap or socket away");
+            port.statistics.received.add(packet.len());
             port.waiting.push(packet);
             if port.waiting.len() == 1 {
                 self.post(process, Waiting::Packets(id));

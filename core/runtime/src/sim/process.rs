@@ -6,10 +6,11 @@ use std::net::SocketAddrV4;
 use std::path::PathBuf;
 
 use weft_base::{ChannelId, Instant, Packet, PortId};
+use weft_port::PortStatistics;
 
 use super::disk::OpenFiles;
 use super::ids::{EndId, InterfaceId, NodeId};
-use crate::{Event, Level, Process};
+use crate::{DriverCounts, Event, Level, Process};
 
 /// How a process is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +109,7 @@ pub(super) enum Binding {
 pub(super) struct Port {
     pub(super) binding: Binding,
     pub(super) waiting: Vec<Packet>,
+    pub(super) statistics: PortStatistics,
 }
 
 /// A process and what the world keeps for it. The record outlives the process.
@@ -167,13 +169,22 @@ impl Slot {
 
     /// Opens a port, whose id is [`Slot::next_port`].
     pub(super) fn add_port(&mut self, binding: Binding) {
-        self.ports.push(Port { binding, waiting: Vec::new() });
+        let statistics = PortStatistics::default();
+        self.ports.push(Port { binding, waiting: Vec::new(), statistics });
     }
 
     /// An open port.
     pub(super) fn port(&mut self, id: PortId) -> Option<&mut Port> {
         let place = (id.0 as usize).checked_sub(1)?;
         self.ports.get_mut(place).filter(|port| port.binding != Binding::Closed)
+    }
+
+    /// What its open ports have moved.
+    pub(super) fn counts(&self) -> DriverCounts {
+        let open = (1..).zip(&self.ports).filter(|(_, port)| port.binding != Binding::Closed);
+        let ports = open.map(|(number, port)| (PortId(number), port.statistics.clone())).collect();
+        // What is lost here is lost in the network, and counted there.
+        DriverCounts { ports, drops: Vec::new() }
     }
 
     /// When the process wants to be called.

@@ -1,7 +1,7 @@
 //! Operators' commands to a running node: one line of words in, JSON text out.
 //!
 //! ```text
-//! show [node|principals|counters|trace]
+//! show [node|principals|counters|ports|trace]
 //! principal add NAME            principal remove NAME
 //! set PRINCIPAL words…          delete PRINCIPAL words…
 //! interface add NAME            interface remove NAME
@@ -9,12 +9,15 @@
 //! ```
 
 use serde_json::{Value, json};
-use weft_base::{ChannelId, Instant};
+use weft_base::{ChannelId, Instant, Token};
 use weft_config::Command;
-use weft_runtime::Action;
+use weft_runtime::{Action, DriverCounts};
 
 use super::Node;
 use crate::channel;
+
+/// The token of what the driver counts; answers come in the order of the questions.
+const COUNTS: Token = Token(0);
 
 impl Node {
     /// Carries out a command that came on `channel` and answers it there.
@@ -26,11 +29,9 @@ impl Node {
         out: &mut Vec<Action>,
     ) {
         match self.run_command(now, channel, text, out) {
-            Ok(value) => {
-                let text = value.to_string();
-                let parts = channel::emit_reply(&text);
-                out.extend(parts.map(|message| Action::Send { channel, message }));
-            }
+            Ok(Some(value)) => reply(channel, &value, out),
+            // It comes when the driver has answered.
+            Ok(None) => {}
             Err(error) => {
                 out.push(Action::Send { channel, message: channel::emit_failed(&error) });
             }
@@ -43,13 +44,18 @@ impl Node {
         channel: ChannelId,
         text: &str,
         out: &mut Vec<Action>,
-    ) -> Result<Value, String> {
+    ) -> Result<Option<Value>, String> {
         let command = Command::parse(text).map_err(|errors| errors.to_string())?;
         let words: Vec<&str> = command.statement().words().iter().map(|word| word.text()).collect();
         if words[0] != "show" {
             self.check_operator(channel)?;
         }
-        match words.as_slice() {
+        let value = match words.as_slice() {
+            ["show", "ports"] => {
+                self.asked_for_counts.push_back(channel);
+                out.push(Action::Count { token: COUNTS });
+                return Ok(None);
+            }
             ["show"] => self.show("node"),
             ["show", what] => self.show(what),
             ["principal", "add", name] => {
@@ -84,10 +90,18 @@ impl Node {
                 Ok(done())
             }
             _ => Err(format!(
-                "unknown command `{text}`; there are: show [node|principals|counters|trace], \
+                "unknown command `{text}`; there are: show [node|principals|counters|ports|trace], \
                  principal add|remove NAME, set|delete PRINCIPAL WORDS, \
                  interface add|remove NAME, trace NUMBER|off"
             )),
+        };
+        value.map(Some)
+    }
+
+    /// Answers whoever has waited longest for what the ports have counted.
+    pub(super) fn answer_ports(&mut self, counts: &DriverCounts, out: &mut Vec<Action>) {
+        if let Some(channel) = self.asked_for_counts.pop_front() {
+            reply(channel, &self.show_ports(counts), out);
         }
     }
 
@@ -102,6 +116,12 @@ impl Node {
             self.settings.operator
         ))
     }
+}
+
+/// Sends a command's reply.
+fn reply(channel: ChannelId, value: &Value, out: &mut Vec<Action>) {
+    let text = value.to_string();
+    out.extend(channel::emit_reply(&text).map(|message| Action::Send { channel, message }));
 }
 
 fn done() -> Value {

@@ -19,7 +19,7 @@ mod scope;
 mod show;
 mod sockets;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 
 use weft_base::{ChannelId, Counters, Instant, Packet, PortId, Random, Reason, Token};
@@ -96,6 +96,8 @@ pub struct Node {
     names: BTreeMap<XidType, String>,
     sockets: Sockets,
     peers: BTreeMap<ChannelId, Peer>,
+    /// Who waits for what the ports have counted, longest first.
+    asked_for_counts: VecDeque<ChannelId>,
     refusals: Counters<Refusal>,
     /// Outputs of principals that were configured before the node started.
     early: Vec<(XidType, Vec<Output>)>,
@@ -119,6 +121,7 @@ impl Node {
             names: BTreeMap::new(),
             sockets: Sockets::default(),
             peers: BTreeMap::new(),
+            asked_for_counts: VecDeque::new(),
             refusals: Counters::new(),
             early: Vec::new(),
             started: false,
@@ -437,6 +440,7 @@ impl Component for Node {
                 let name = &self.settings.name;
                 report(out, Level::Info, format!("node {name} is ready"));
             }
+            Event::Counted { counts, .. } => self.answer_ports(&counts, out),
             // A slow application loses datagrams, as with UDP; the driver counts them.
             Event::Congested { .. } | Event::Drained { .. } => {}
             // The node neither connects nor reads files.

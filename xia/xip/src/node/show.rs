@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 use weft_base::{Counters, LinkAddress, PortId, Reason};
+use weft_port::PortStatistics;
+use weft_runtime::DriverCounts;
 use weft_wire::MacAddr;
 
 use super::sockets::ECHO;
@@ -19,7 +21,7 @@ impl Node {
             "counters" => Ok(self.show_counters()),
             "trace" => Ok(self.show_trace()),
             _ => Err(format!(
-                "there is no `{what}` to show; there are: node, principals, counters, trace"
+                "there is no `{what}` to show; there are: node, principals, counters, ports, trace"
             )),
         }
     }
@@ -62,6 +64,28 @@ impl Node {
             "activity": counts(self.forwarder.activity()),
             "drops": counts(self.forwarder.drops()),
             "refusals": counts(&self.refusals),
+        })
+    }
+
+    /// What passed the ports and what was lost there, as the driver has counted it.
+    pub(super) fn show_ports(&self, counted: &DriverCounts) -> Value {
+        let nonzero = |drops: &mut dyn Iterator<Item = (&'static str, u64)>| {
+            Value::Object(drops.map(|(name, count)| (name.to_owned(), json!(count))).collect())
+        };
+        let ports = counted.ports.iter().map(|(port, PortStatistics { received, sent, drops })| {
+            json!({
+                "port": port.0,
+                "of": self.port_name(*port),
+                "received_packets": received.packets,
+                "received_bytes": received.bytes,
+                "sent_packets": sent.packets,
+                "sent_bytes": sent.bytes,
+                "drops": nonzero(&mut drops.nonzero()),
+            })
+        });
+        json!({
+            "ports": ports.collect::<Vec<_>>(),
+            "driver_drops": nonzero(&mut counted.drops.iter().copied()),
         })
     }
 
