@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::disk::Sparse;
 use super::*;
 use crate::host::HostInput;
-use crate::receiver::{DropReason, FullDisk, Limits};
+use crate::receiver::{DropReason, FullDisk, Limits, ReceiverInput};
 use crate::sender::SenderInput;
 
 const LONG: Duration = Duration::from_secs(600);
@@ -161,6 +161,27 @@ fn wrong_content_is_noticed_and_received_again() {
     assert_only_file(&network, 0, "/dst/file.bin", &file);
     let lines = &network.receivers[0].lines;
     assert!(lines.iter().any(|line| line.contains("announced SHA-256")), "{lines:?}");
+}
+
+#[test]
+fn a_symbol_of_a_wrong_size_after_a_new_start_wedges_nothing() {
+    let file = content(20_000, 5);
+    let mut network = Network::new(5);
+    network.add_receiver(to_directory(), Disk::default(), lossy(0));
+    network.add_sender("a", small_sender(Limit::UntilStopped), source(&file));
+    network.run_until(LONG, |network| network.senders[0].sender.object().is_some());
+    network.run_for(Duration::from_micros(500));
+    let (object, key) = (network.senders[0].sender.object().unwrap(), network.senders[0].key);
+    network.deliver(0, &hostile::symbol(object, 19_200, 800, 0, 64), key);
+    network.run_until(LONG, |network| {
+        network.receivers[0].lines.iter().any(|line| line.contains("received again"))
+    });
+    // The first symbol after the new start is forged, and not of the announced size.
+    let packet = hostile::symbol(object, 0, 3200, 0, 100);
+    network.tell_receiver(0, ReceiverInput::Datagram { packet, from: key });
+    network.run_until_received(1, LONG);
+    network.run_for(Duration::from_millis(1));
+    assert_only_file(&network, 0, "/dst/file.bin", &file);
 }
 
 #[test]

@@ -254,7 +254,7 @@ impl Reception {
         self.release(world);
         self.epoch += 1;
         self.blocks = Blocks::default();
-        self.symbol_size = None;
+        self.symbol_size = self.description.as_ref().map(|description| description.symbol_size);
         self.ready.clear();
         self.pass = HashPass::new();
         self.complete_at = None;
