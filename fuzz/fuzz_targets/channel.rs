@@ -104,7 +104,8 @@ impl RunningNode {
                 match action {
                     Action::OpenPort { token, spec } => events.push(self.open(token, &spec)),
                     Action::Send { channel, message } => {
-                        let response = Response::parse(message).expect("the node speaks the protocol");
+                        let response =
+                            Response::parse(message).expect("the node speaks the protocol");
                         responses.extend((channel == OPERATOR).then_some(response));
                     }
                     Action::Exit { .. } => panic!("a message ended the node"),

@@ -8,6 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use weft_base::{FileId, Instant, Packet};
 use weft_runtime::{Component, DiskReply, DiskRequest};
 use weft_wire::checksum;
+use weft_xia_push::host::{HostInput, HostOutput};
 use weft_xia_push::object::SenderKey;
 use weft_xia_push::receiver::{
     Destination, Limits, Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput,
@@ -83,9 +84,9 @@ impl Host {
     fn finish(&mut self) {
         if let Some(deadline) = self.receiver.deadline() {
             self.now = deadline;
-            self.tell(ReceiverInput::Tick);
+            self.tell(HostInput::Tick.into());
         }
-        self.tell(ReceiverInput::Stop);
+        self.tell(HostInput::Stop.into());
     }
 
     fn tell(&mut self, input: ReceiverInput) {
@@ -93,10 +94,10 @@ impl Host {
         self.receiver.handle(self.now, input, &mut out);
         loop {
             for output in std::mem::take(&mut out) {
-                if let ReceiverOutput::Disk { token, request } = output {
+                if let ReceiverOutput::Host(HostOutput::Disk { token, request }) = output {
                     let result = Ok(self.reply(&request));
-                    let input = ReceiverInput::Disk { token, result };
-                    self.receiver.handle(self.now, input, &mut out);
+                    let input = HostInput::Disk { token, result };
+                    self.receiver.handle(self.now, input.into(), &mut out);
                 }
             }
             if !out.is_empty() {
@@ -105,7 +106,7 @@ impl Host {
             if !self.receiver.has_background_work() {
                 return;
             }
-            self.receiver.handle(self.now, ReceiverInput::Slice, &mut out);
+            self.receiver.handle(self.now, HostInput::Slice.into(), &mut out);
         }
     }
 
