@@ -94,7 +94,8 @@ impl Driver {
             }
             self.turn(&ready);
         };
-        self.linger();
+        let signal = self.linger();
+        let status = self.status(status, signal);
         self.report_statistics();
         self.terminal.finish();
         status
@@ -273,24 +274,64 @@ impl Driver {
         }
     }
 
-    /// After the exit: waits for what was sent before it, for a grace period at most.
-    fn linger(&mut self) {
+    /// After the exit: waits for what was sent and printed before it, or for a signal.
+    ///
+    /// Packets and messages are waited for during a grace period at most; so is the output of a
+    /// process that was told to stop. Else output is waited for as long as there is a reader, who
+    /// may be a person.
+    fn linger(&mut self) -> Option<Signal> {
         self.channels.stop_listening();
         let deadline = clock::now() + self.options.grace;
         let mut ready = Vec::new();
         while !self.is_flushed() {
-            let left = deadline.since(clock::now());
+            let left = Some(deadline.since(clock::now())).filter(|left| !left.is_zero());
+            let patient = self.stop.is_none() && self.disk.streams.has_output();
             ready.clear();
-            if left.is_zero() || self.poller.wait(Some(left), &mut ready).is_err() {
-                return;
+            if left.is_none() && !patient || self.poller.wait(left, &mut ready).is_err() {
+                return None;
             }
             for ready in &ready {
                 match ready.source {
-                    Source::Signal(_) => return,
+                    Source::Signal(number) => {
+                        if let Some(signal) = self.signals.take(number) {
+                            return Some(signal);
+                        }
+                    }
                     _ => self.serve(*ready),
                 }
             }
             self.events.clear();
+        }
+        None
+    }
+
+    /// The exit status: that of the process, unless output is lost that somebody may have wanted.
+    fn status(&mut self, status: u8, signal: Option<Signal>) -> u8 {
+        if status != 0 && self.disk.streams.output_error().is_some() {
+            // The process has said so itself, or has failed for another reason.
+            return status;
+        }
+        let Some(lost) = self.lost_output() else { return status };
+        self.terminal.report(Level::Error, &lost);
+        if status != 0 { status } else { signal.map_or(1, |signal| signal.status) }
+    }
+
+    /// What of the output is lost. A reader who has gone wants no more of it.
+    fn lost_output(&self) -> Option<String> {
+        let streams = &self.disk.streams;
+        if let Some(error) = streams.output_error() {
+            return Some(error.text.clone());
+        }
+        let lines = self.drops.get(DriverDrop::OutputLost);
+        match (lines, streams.unwritten()) {
+            _ if streams.output_is_broken() => None,
+            (0, 0) => None,
+            (0, bytes) => {
+                Some(format!("standard output was not read: {bytes} bytes of output are lost"))
+            }
+            _ => Some(format!(
+                "standard output was read too slowly: {lines} lines of output are lost"
+            )),
         }
     }
 

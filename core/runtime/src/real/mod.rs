@@ -49,7 +49,8 @@ weft_base::reasons! {
         MessageRefused = "message-refused", "the kernel did not take a message";
         ConnectionRefused = "connection-refused",
             "a connection came in that could not be accepted, for lack of descriptors or by the limit";
-        OutputLost = "output-lost", "output could not be written because its reader is gone";
+        OutputLost = "output-lost",
+            "a line could not be printed because the reader of the output is gone or too slow";
     }
 }
 
@@ -62,8 +63,9 @@ pub struct Options {
     pub level: Level,
     /// Turn `SIGTERM` and `SIGINT` into [`Event::Stop`](crate::Event::Stop).
     pub signals: bool,
-    /// How long a process may take to end after a stop; also how long unsent packets, messages and
-    /// output are waited for at the end.
+    /// How long a process may take to end after a stop; also how long unsent packets and messages
+    /// are waited for at the end, and after a stop the reader of the output. Else that reader is waited
+    /// for until a signal comes.
     pub grace: Duration,
     /// How many packets wait for a port that takes no more; those beyond are dropped and counted.
     pub port_queue: usize,
@@ -93,7 +95,8 @@ impl Default for Options {
 ///
 /// The first `SIGTERM` or `SIGINT` is an [`Event::Stop`](crate::Event::Stop). A second one, or the
 /// end of the grace period, ends it with 128 plus the signal's number. If the driver itself cannot
-/// start, it says why on standard error and returns 1.
+/// start, or output is lost that still has a reader, it says why on standard error and the status is
+/// not 0.
 ///
 /// ```
 /// use weft_base::Instant;

@@ -60,6 +60,8 @@ struct Writer {
     /// Requests to be answered when that many bytes are written.
     waiting: VecDeque<(u64, Token)>,
     failed: Option<DiskError>,
+    /// It failed because its reader is gone.
+    reader_is_gone: bool,
 }
 
 impl Streams {
@@ -79,6 +81,7 @@ impl Streams {
             written: 0,
             waiting: VecDeque::new(),
             failed: None,
+            reader_is_gone: false,
         };
         self.writers.insert(id, writer);
     }
@@ -186,7 +189,18 @@ impl Streams {
         self.writers.get(&STDOUT).is_some_and(|writer| !writer.is_idle())
     }
 
-    /// Whether nobody reads standard output any more.
+    /// How many bytes wait for the reader of standard output.
+    pub(super) fn unwritten(&self) -> usize {
+        self.writers.get(&STDOUT).map_or(0, |writer| writer.pending.len())
+    }
+
+    /// Why standard output cannot be written, unless its reader is gone.
+    pub(super) fn output_error(&self) -> Option<&DiskError> {
+        let writer = self.writers.get(&STDOUT).filter(|writer| !writer.reader_is_gone)?;
+        writer.failed.as_ref()
+    }
+
+    /// Whether standard output cannot be written any more.
     pub(super) fn output_is_broken(&self) -> bool {
         self.writers.get(&STDOUT).is_some_and(|writer| writer.failed.is_some())
     }
@@ -238,7 +252,10 @@ impl Writer {
                     self.written += count as u64;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) => self.failed = Some(sentence("write to", &self.name, &error)),
+                Err(error) => {
+                    self.reader_is_gone = error.kind() == io::ErrorKind::BrokenPipe;
+                    self.failed = Some(sentence("write to", &self.name, &error));
+                }
             }
         }
         self.answer(events);

@@ -36,6 +36,16 @@ fn role() {
             options.grace = Duration::from_secs(60);
             wordy
         }
+        "brief" => {
+            options.grace = Duration::ZERO;
+            brief
+        }
+        "flooding" => flooding,
+        "unwritable" => {
+            let full = std::fs::File::create("/dev/full").unwrap();
+            rustix::stdio::dup2_stdout(full).unwrap();
+            brief
+        }
         "endless" => endless,
         "listening" => listening,
         "working" => working,
@@ -91,6 +101,22 @@ fn wordy(turn: &mut Turn<'_>) {
         }
         _ => {}
     }
+}
+
+/// Prints more than a pipe takes, and ends.
+fn brief(turn: &mut Turn<'_>) {
+    for number in 0..WORDS {
+        print(turn, &format!("line {number}"));
+    }
+    turn.out.push(Action::Report { level: Level::Error, line: "leaving".to_owned() });
+    turn.exit(0);
+}
+
+/// Prints more than the driver keeps for a reader (64 MiB).
+fn flooding(turn: &mut Turn<'_>) {
+    let line = "x".repeat((1 << 20) - 1);
+    (0..66).for_each(|_| print(turn, &line));
+    turn.exit(0);
 }
 
 fn endless(turn: &mut Turn<'_>) {
@@ -254,6 +280,43 @@ fn output_that_nobody_reads_yet_does_not_block_the_loop_and_is_not_lost() {
     let lines: Vec<&str> = stdout.lines().filter(|line| line.starts_with("line ")).collect();
     assert_eq!(lines.len(), WORDS);
     assert_eq!(lines[WORDS - 1], format!("line {}", WORDS - 1));
+}
+
+#[test]
+fn output_is_waited_for_after_the_grace_period() {
+    let mut actor = Actor::start("brief");
+    await_line(&mut actor.stderr, "error: leaving");
+    let (status, stdout, stderr) = actor.finish();
+    let lines = stdout.lines().filter(|line| line.starts_with("line ")).count();
+    assert_eq!((status, lines, stderr.as_str()), (0, WORDS, ""));
+}
+
+#[test]
+fn a_signal_ends_the_wait_for_a_reader_and_the_loss_is_said() {
+    let mut actor = Actor::start("brief");
+    await_line(&mut actor.stderr, "error: leaving");
+    actor.signal(Signal::INT);
+    let mut line = String::new();
+    actor.stderr.read_line(&mut line).unwrap();
+    let (status, ..) = actor.finish();
+    assert_eq!(status, 130);
+    let said = line.starts_with("error: standard output was not read: ");
+    assert!(said && line.ends_with(" bytes of output are lost\n"), "{line}");
+}
+
+#[test]
+fn output_beyond_the_limit_is_lost_and_that_is_an_error() {
+    let (status, _, stderr) = Actor::start("flooding").finish();
+    let sentence = "error: standard output was read too slowly: 2 lines of output are lost\n";
+    assert_eq!((status, stderr.as_str()), (1, sentence));
+}
+
+#[test]
+fn output_that_cannot_be_written_is_an_error() {
+    let (status, _, stderr) = Actor::start("unwritable").finish();
+    let sentence = "error: leaving\nerror: cannot write to `standard output`: the disk is full; \
+                    free some space\n";
+    assert_eq!((status, stderr.as_str()), (1, sentence));
 }
 
 #[test]
