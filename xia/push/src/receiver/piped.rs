@@ -405,8 +405,9 @@ impl Piped {
             return;
         }
         if world.shared.backlog > 0 {
-            // Not the network is slow, but whoever reads our output.
-            self.stalled = world.now;
+            // Not the network is slow, but whoever reads our output. Both waits begin anew: either
+            // may be the one that is over.
+            (self.stalled, self.heard) = (world.now, world.now);
             return;
         }
         let text = if self.blocks.is_empty() && self.total.is_none() {

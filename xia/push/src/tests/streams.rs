@@ -2,9 +2,14 @@
 
 use std::time::Duration;
 
+use weft_base::{FileId, Instant};
+use weft_runtime::{Component, DiskReply, DiskRequest};
+
 use super::*;
-use crate::host::HostInput;
-use crate::receiver::{DropReason, Limits};
+use crate::host::{HostInput, HostOutput};
+use crate::object::{Extent, ObjectId, ObjectKind, SenderKey};
+use crate::receiver::{DropReason, Limits, Receiver, ReceiverInput, ReceiverOutput};
+use crate::wire::Symbol;
 
 const LONG: Duration = Duration::from_secs(600);
 
@@ -127,4 +132,39 @@ fn the_window_before_standard_output_is_bounded() {
     let host = &network.receivers[0];
     assert!(host.receiver.as_ref().unwrap().drops().get(DropReason::Window) > 0);
     assert!(host.peak <= 20_000 + 3 * 64 * 50 * 3, "{} bytes", host.peak);
+}
+
+#[test]
+fn a_reader_that_stands_still_is_waited_for_without_a_deadline_in_the_past() {
+    let config = to_stdout();
+    let idle = config.idle;
+    let mut receiver = Receiver::new(config);
+    let mut now = Instant::ZERO;
+    let mut out = Vec::new();
+    receiver.handle(now, ReceiverInput::Start, &mut out);
+    let Some(ReceiverOutput::Host(HostOutput::Disk { token, .. })) = out.pop() else {
+        panic!("standard output is opened first");
+    };
+    let result = Ok(DiskReply::Opened { file: FileId(1), len: None });
+    receiver.handle(now, HostInput::Disk { token, result }.into(), &mut out);
+    let block = Extent { offset: 0, len: 64 };
+    let (object, kind, payload) = (ObjectId([1; 16]), ObjectKind::Stream, &[0; 64]);
+    let packet = Symbol { object, kind, block, esi: 0, payload }.emit(64);
+    let from = SenderKey::new(b"a");
+    receiver.handle(now, ReceiverInput::Datagram { packet, from }, &mut out);
+    let is_write = |output: &ReceiverOutput| match output {
+        ReceiverOutput::Host(HostOutput::Disk { request, .. }) => {
+            matches!(request, DiskRequest::Write { .. })
+        }
+        _ => false,
+    };
+    assert!(out.iter().any(is_write), "{out:?}");
+    // Nobody takes it: the write is never answered. Each tick moves the deadline on.
+    for _ in 0..5 {
+        now = receiver.deadline().expect("silence is not waited out for ever");
+        receiver.handle(now, HostInput::Tick.into(), &mut out);
+        assert!(receiver.deadline().is_some_and(|due| due > now), "due at {now:?} again");
+    }
+    assert!(now >= Instant::ZERO + idle);
+    assert!(!out.iter().any(|output| matches!(output, ReceiverOutput::Failed { .. })), "{out:?}");
 }
