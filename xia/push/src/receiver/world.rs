@@ -31,13 +31,22 @@ struct Full {
     /// Symbols that may be written until one of the writes is confirmed, and how many were.
     granted: u32,
     used: u32,
+    /// When they were granted.
+    granted_at: Instant,
     /// Whether a write has succeeded since.
     wrote: bool,
 }
 
 impl Full {
     fn new(now: Instant) -> Self {
-        Self { failed_at: now, retry_at: now + RETRY, granted: 0, used: 0, wrote: false }
+        Self {
+            failed_at: now,
+            retry_at: now + RETRY,
+            granted: 0,
+            used: 0,
+            granted_at: now,
+            wrote: false,
+        }
     }
 
     fn is_blocked(&self, now: Instant) -> bool {
@@ -45,19 +54,29 @@ impl Full {
     }
 
     /// Whether one more symbol may be written.
+    ///
+    /// What is taken may never be written: the symbol can still be dropped for another reason, or be
+    /// discarded while it is being gathered. So a grant that is used up without a write being
+    /// confirmed is given again after a while.
     fn take(&mut self, now: Instant) -> bool {
         if self.granted == 0 && now >= self.retry_at {
-            (self.granted, self.used) = (1, 0);
+            self.grant(1, now);
+        } else if self.granted > 0 && self.used >= self.granted && now >= self.granted_at + RETRY {
+            self.grant(self.granted, now);
         }
         let may = self.used < self.granted;
         self.used += u32::from(may);
         may
     }
 
-    fn on_write(&mut self) {
+    fn grant(&mut self, symbols: u32, now: Instant) {
+        (self.granted, self.used, self.granted_at) = (symbols, 0, now);
+    }
+
+    fn on_write(&mut self, now: Instant) {
         self.wrote = true;
         if self.used >= self.granted {
-            (self.granted, self.used) = (self.granted.saturating_mul(2), 0);
+            self.grant(self.granted.saturating_mul(2), now);
         }
     }
 }
@@ -222,10 +241,34 @@ impl World<'_> {
     /// A write succeeded.
     pub(super) fn on_write(&mut self) {
         let Some(full) = &mut self.shared.full else { return };
-        full.on_write();
+        full.on_write(self.now);
         if full.wrote && self.now >= full.failed_at + ROOM_AFTER {
             self.shared.full = None;
             self.report(Level::Info, "there is room on the disk again: reception goes on".into());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_grant_that_leads_to_no_write_is_given_again() {
+        let start = Instant::ZERO;
+        let mut full = Full::new(start);
+        assert!(!full.take(start));
+        let mut now = start + RETRY;
+        for _ in 0..3 {
+            // The symbol is admitted, and then dropped for another reason: nothing is written.
+            assert!(full.take(now));
+            assert!(!full.take(now), "one symbol at a time");
+            now = now + RETRY;
+        }
+        assert!(full.take(now));
+        full.on_write(now);
+        assert!(full.take(now) && full.take(now), "a write was confirmed: two more");
+        assert!(!full.take(now));
+        assert!(full.take(now + RETRY));
     }
 }
