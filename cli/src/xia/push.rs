@@ -65,13 +65,12 @@ impl PushArgs {
             (None, None) => Limit::UntilStopped,
         };
         let symbol_size = self.symbol_size;
-        let symbols_per_block = defaults.block_size / u32::from(defaults.symbol_size);
         let sender = SenderConfig {
             name: self.name.clone(),
             symbol_size,
             block_size: self
                 .block_size
-                .unwrap_or(symbols_per_block.saturating_mul(u32::from(symbol_size))),
+                .unwrap_or_else(|| SenderConfig::default_block_size(symbol_size)),
             rate: self.rate.0,
             limit,
             round_spacing: self.round_pause,

@@ -13,6 +13,9 @@ use sha2::{Digest, Sha256};
 
 /// Most source symbols a block may have (RFC 6330 §5.6).
 pub const MAX_BLOCK_SYMBOLS: u32 = 56_403;
+/// Most bytes of a block that senders make and that receivers take unless told otherwise: a block is
+/// held in memory as a whole, and decoding takes about four times as much.
+pub const MAX_BLOCK_BYTES: u32 = 10 << 20;
 /// Encoding symbol ids have 24 bits (RFC 6330 §3.2).
 pub const ESI_END: u32 = 1 << 24;
 /// Objects end before this offset: offsets have 48 bits on the wire.

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::object::MAX_BLOCK_BYTES;
+
 /// Where objects go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Destination {
@@ -56,7 +58,7 @@ impl Default for Limits {
             unfinished: 256,
             object_bytes: 1 << 40,
             disk_bytes_per_sender: 1 << 40,
-            block_bytes: 10 << 20,
+            block_bytes: MAX_BLOCK_BYTES,
             block_symbols: 8192,
             repair_bytes: 4 << 30,
             index_bytes: 48 << 20,

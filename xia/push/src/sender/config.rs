@@ -3,11 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::object::MAX_BLOCK_SYMBOLS;
+use crate::object::{MAX_BLOCK_BYTES, MAX_BLOCK_SYMBOLS};
 
 /// Most source symbols of a block that a sender makes: larger blocks gain nothing and take tens of
 /// milliseconds to encode.
 pub const MAX_SENT_BLOCK_SYMBOLS: u32 = 8192;
+
+/// Source symbols of a block unless told otherwise.
+const BLOCK_SYMBOLS: u32 = 512;
 
 /// When a sender of a file ends by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +34,8 @@ pub struct SenderConfig {
     /// XIP header of five rows into a UDP/IPv4 tunnel at MTU 1500: 20 + 8 + 148 + 32 + 1280 = 1488.
     pub symbol_size: u16,
     /// Most bytes of a block, rounded down to whole symbols. Larger blocks need a little less
-    /// redundancy and more memory and time at once; the default is 512 symbols.
+    /// redundancy and more memory and time at once; for the default see
+    /// [`default_block_size`](Self::default_block_size).
     pub block_size: u32,
     /// Bits of datagrams per second, XIP headers not included; `None` for as fast as the socket takes.
     pub rate: Option<u64>,
@@ -67,6 +71,12 @@ pub enum ConfigError {
         /// The symbol size, in bytes.
         symbol: u16,
     },
+    /// Receivers refuse such blocks.
+    #[error(
+        "a block size of {0} bytes is not possible: receivers take blocks of at most \
+         {MAX_BLOCK_BYTES} bytes"
+    )]
+    BlockBytes(u32),
     /// A rate of zero.
     #[error("a rate of zero would never send anything: give a rate in bit/s, or none")]
     Rate,
@@ -80,7 +90,7 @@ impl SenderConfig {
             path: path.into(),
             name: None,
             symbol_size: 1280,
-            block_size: 512 * 1280,
+            block_size: Self::default_block_size(1280),
             rate: Some(100_000_000),
             limit: Limit::UntilStopped,
             round_percent: 5,
@@ -89,6 +99,13 @@ impl SenderConfig {
             flush_after: Duration::from_millis(200),
             announce_every: Duration::from_millis(200),
         }
+    }
+
+    /// The block size for symbols of this size unless another one is asked for: 512 symbols, fewer
+    /// if receivers would refuse such large blocks.
+    #[must_use]
+    pub fn default_block_size(symbol_size: u16) -> u32 {
+        (BLOCK_SYMBOLS * u32::from(symbol_size)).min(MAX_BLOCK_BYTES)
     }
 
     /// Checks the options.
@@ -102,6 +119,10 @@ impl SenderConfig {
         }
         if !(1..=MAX_SENT_BLOCK_SYMBOLS).contains(&(block / u32::from(symbol))) {
             return Err(ConfigError::BlockSize { block, symbol });
+        }
+        // What is not a whole symbol is rounded away.
+        if block - block % u32::from(symbol) > MAX_BLOCK_BYTES {
+            return Err(ConfigError::BlockBytes(block));
         }
         if self.rate == Some(0) {
             return Err(ConfigError::Rate);
@@ -142,6 +163,22 @@ mod tests {
             assert_eq!(config.check(), Err(ConfigError::BlockSize { block, symbol: 1280 }));
         }
         assert_eq!(SenderConfig { rate: Some(0), ..good }.check(), Err(ConfigError::Rate));
+    }
+
+    #[test]
+    fn what_every_receiver_refuses_is_not_sent() {
+        let most = crate::receiver::Limits::default().block_bytes;
+        let config =
+            |block_size| SenderConfig { symbol_size: 65_000, block_size, ..SenderConfig::new("x") };
+        assert_eq!(config(most).check(), Ok(()), "what is over is rounded away");
+        let block = 162 * 65_000;
+        assert!(block > most);
+        assert_eq!(config(block).check(), Err(ConfigError::BlockBytes(block)));
+        for symbol_size in [16, 1280, 20_480, 20_481, 65_000] {
+            let block_size = SenderConfig::default_block_size(symbol_size);
+            let config = SenderConfig { symbol_size, block_size, ..SenderConfig::new("x") };
+            assert_eq!(config.check(), Ok(()), "symbols of {symbol_size} bytes");
+        }
     }
 
     #[test]
