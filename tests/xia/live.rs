@@ -143,6 +143,7 @@ fn mistakes_in_commands_are_explained_and_change_nothing() {
         ("principal add ad", "is there already"),
         ("set nonsense local x", "it has: ad, hid, xdp"),
         ("nonsense", "unknown command"),
+        ("interface add a/b", "`a/b` is no name of an interface"),
     ] {
         let error = command(&mut network, "a", text).unwrap_err();
         assert!(error.contains(answer), "`{text}` was answered: {error}");

@@ -4,6 +4,7 @@
 mod driven;
 mod hosts;
 mod live;
+mod loops;
 mod network;
 mod ping;
 #[path = "../vectors/read.rs"]

@@ -15,7 +15,7 @@ pub(crate) struct PingArgs {
     #[arg(value_parser = parse_address)]
     to: Address,
     /// Stop after this many requests
-    #[arg(short, long)]
+    #[arg(short, long, value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// Seconds between requests
     #[arg(short, long, default_value = "1", value_parser = parse_seconds)]

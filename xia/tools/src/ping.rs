@@ -87,6 +87,7 @@ impl Ping {
 
     fn client_event(&mut self, now: Instant, event: ClientEvent, out: &mut Vec<Action>) {
         match event {
+            ClientEvent::Ready(_) if self.all_sent() => {}
             ClientEvent::Ready(_) => self.next_send = Some(now),
             ClientEvent::Failed(error) => self.fail(error, out),
             ClientEvent::Datagram { source, payload } => {
@@ -277,6 +278,14 @@ mod tests {
         assert_eq!(harness.exit_status(), None);
         harness.deliver(&first);
         assert_eq!(harness.exit_status(), Some(0));
+    }
+
+    #[test]
+    fn a_node_that_returns_after_the_last_request_does_not_keep_it_busy() {
+        let mut harness = Harness::attached(Ping::new(Path::new("x"), options(1)));
+        harness.restart_node();
+        harness.advance(Duration::from_secs(3));
+        assert_eq!(harness.exit_status(), Some(1));
     }
 
     #[test]

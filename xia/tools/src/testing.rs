@@ -71,6 +71,11 @@ impl<P: Process> Harness<P> {
         }
     }
 
+    /// The node goes away, and is there again when the application looks for it.
+    pub(crate) fn restart_node(&mut self) {
+        self.give(Event::Closed { channel: CHANNEL });
+    }
+
     /// Sends a message of the node to the application.
     pub(crate) fn answer(&mut self, message: Packet) {
         self.give(Event::Messages { channel: CHANNEL, messages: vec![message] });
@@ -86,11 +91,14 @@ impl<P: Process> Harness<P> {
     /// Lets time pass, ticking at every deadline.
     pub(crate) fn advance(&mut self, span: Duration) {
         let end = self.now + span;
+        let mut ticks = 0;
         while self.exit.is_none()
             && let Some(at) = Component::deadline(&self.process).filter(|at| *at <= end)
         {
             self.now = self.now.max(at);
             self.give(Event::Tick);
+            ticks += 1;
+            assert!(ticks < 10_000, "it keeps itself busy at {}", self.now);
         }
         self.now = end;
     }

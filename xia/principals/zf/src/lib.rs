@@ -20,7 +20,7 @@
 //! # The way of a packet
 //! [`Principal::lookup`](weft_xip::principal::Principal::lookup) compares the filter with all links,
 //! one after the other: three words each. Copies are made by the forwarder, which bounds their number,
-//! and loops end with the hop limit. A node with thousands of links would want an index.
+//! and ends the copies of packets that come back. A node with thousands of links would want an index.
 //!
 //! # Statements
 //! ```text

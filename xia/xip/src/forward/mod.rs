@@ -21,6 +21,7 @@
 //! the packets of a batch wait together.
 
 mod egress;
+mod loops;
 mod principals;
 mod reasons;
 mod resolve;
@@ -41,6 +42,7 @@ use crate::principal::{Branch, NextHop, Principal, SocketId};
 use crate::xid::XID_LEN;
 use crate::{Xid, XidType};
 use egress::EgressTable;
+use loops::LoopMemory;
 use principals::Principals;
 use resolve::{Chain, Outcome};
 
@@ -105,6 +107,7 @@ pub struct Forwarder {
     pending: Vec<CheckedPacket>,
     /// Branches of the look-up in progress, kept to reuse its memory.
     branches: Vec<Branch>,
+    loops: LoopMemory,
 }
 
 /// A packet whose header has passed the receive checks.
@@ -116,6 +119,8 @@ struct Trip {
     received: bool,
     /// Copies that may still be made.
     copies_left: usize,
+    /// When it was given to the forwarder.
+    time: Instant,
 }
 
 /// The edge that a packet is about to take.
@@ -209,7 +214,7 @@ impl Forwarder {
         };
         packet.trim();
         self.tracer.begin(now, from, &packet);
-        let mut trip = Trip { received, copies_left: self.limits.copies };
+        let mut trip = Trip { received, copies_left: self.limits.copies, time: now };
         self.walk(packet, &mut trip, out);
         while let Some(packet) = self.pending.pop() {
             self.walk(packet, &mut trip, out);
@@ -274,7 +279,9 @@ impl Forwarder {
             self.tracer.step(|| Step::Edge { slot, xid });
             let mut chain = Chain::new();
             match self.resolve(xid, &mut chain) {
-                Outcome::NextEdge(reason) => failure = reason,
+                // What is wrong with an edge tells more than that another leads nowhere.
+                Outcome::NextEdge(reason) if failure == DropReason::Unreachable => failure = reason,
+                Outcome::NextEdge(_) => {}
                 outcome => {
                     let edge = EdgeAhead { slot, is_sink: packet.is_sink(row) };
                     return self.act(packet, edge, outcome, &mut chain, trip, out);
@@ -323,6 +330,13 @@ impl Forwarder {
         trip: &mut Trip,
         out: &mut Vec<Verdict>,
     ) {
+        if self.branches.len() > 1 {
+            let (id, hop_limit) = (trace::packet_id(&packet), packet.hop_limit());
+            if !self.loops.admits(trip.time, id, hop_limit) {
+                self.drop_packet(DropReason::CameBack);
+                return;
+            }
+        }
         let branches = std::mem::take(&mut self.branches);
         let last = branches.len().saturating_sub(1);
         let come_from = chain.len();

@@ -17,6 +17,7 @@ weft_base::reasons! {
         MalformedXid = "malformed-xid", "the principal says that the XID cannot be right";
         FilterTooFull = "filter-too-full", "more than half of the zFilter's bits are set";
         CopyLimit = "copy-limit", "the packet asked for more copies than one packet may cause";
+        CameBack = "came-back", "a packet that branched here came back with fewer hops left: its filter holds a cycle";
         BranchUnreachable = "branch-unreachable", "one of several ways at once leads nowhere from here";
     }
 }

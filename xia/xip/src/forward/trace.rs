@@ -132,11 +132,12 @@ impl Tracer {
 
 /// Hashes what stays the same while a packet travels.
 ///
-/// Every packet is hashed at every node while tracing is on, so it is done a word at a time: a
+/// Packets are hashed wherever they branch, and at every node while tracing is on, so it is done a
+/// word at a time: a
 /// multiplication and a rotation for each eight bytes, as FNV-1a does for each byte. The lengths are
 /// part of it, because words are padded with zeros. Nobody's choice of packets is worth defending
 /// against here; equal packets on all nodes are all that matters.
-fn packet_id(packet: &XipPacket<Packet>) -> PacketId {
+pub(super) fn packet_id(packet: &XipPacket<Packet>) -> PacketId {
     let [destination, source, payload] =
         [packet.destination_bytes(), packet.source_bytes(), packet.payload()];
     let mut hash = [destination, source, payload]

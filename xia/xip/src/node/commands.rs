@@ -10,7 +10,7 @@
 
 use serde_json::{Value, json};
 use weft_base::{ChannelId, Instant, Token};
-use weft_config::Command;
+use weft_config::{Command, FromWord, InterfaceName};
 use weft_runtime::{Action, DriverCounts};
 
 use super::Node;
@@ -29,7 +29,7 @@ impl Node {
         out: &mut Vec<Action>,
     ) {
         match self.run_command(now, channel, text, out) {
-            Ok(Some(value)) => reply(channel, &value, out),
+            Ok(Some(value)) => self.replies.send(channel, &value, out),
             // It comes when the driver has answered.
             Ok(None) => {}
             Err(error) => {
@@ -71,6 +71,8 @@ impl Node {
                 change.map(|()| done()).map_err(|error| format!("{name}: {error}"))
             }
             ["interface", "add", name] => {
+                InterfaceName::from_word(name)
+                    .map_err(|error| format!("`{name}` is no name of an interface: {error}"))?;
                 self.add_interface(name)?;
                 self.tick(now, out);
                 Ok(done())
@@ -101,7 +103,8 @@ impl Node {
     /// Answers whoever has waited longest for what the ports have counted.
     pub(super) fn answer_ports(&mut self, counts: &DriverCounts, out: &mut Vec<Action>) {
         if let Some(channel) = self.asked_for_counts.pop_front() {
-            reply(channel, &self.show_ports(counts), out);
+            let value = self.show_ports(counts);
+            self.replies.send(channel, &value, out);
         }
     }
 
@@ -116,12 +119,6 @@ impl Node {
             self.settings.operator
         ))
     }
-}
-
-/// Sends a command's reply.
-fn reply(channel: ChannelId, value: &Value, out: &mut Vec<Action>) {
-    let text = value.to_string();
-    out.extend(channel::emit_reply(&text).map(|message| Action::Send { channel, message }));
 }
 
 fn done() -> Value {

@@ -61,7 +61,9 @@ fn read_scope(block: &mut Block<'_>, default: Scope) -> Result<Scope, Errors> {
         path.push(entry.argument_with(XID_FORM, str::parse::<Xid>)?);
     }
     entry.end()?;
-    Ok(Scope { path: Some(path) })
+    let scope = Scope { path: Some(path) };
+    scope.check().map_err(|error| Errors::from(entry.error(error)))?;
+    Ok(scope)
 }
 
 fn read_interfaces(mut entry: Entry<'_>, node: &mut Node) -> Result<(), Errors> {

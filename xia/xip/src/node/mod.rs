@@ -15,6 +15,7 @@ mod echo;
 mod interfaces;
 mod principals;
 mod registry;
+mod replies;
 mod scope;
 mod show;
 mod sockets;
@@ -39,6 +40,7 @@ use crate::principal::{Input, Output};
 use crate::{Xid, XidType};
 use echo::prepend_header;
 use interfaces::Interface;
+use replies::Replies;
 use sockets::{ECHO, Sockets};
 
 /// The token of the application listener; those of ports come after it.
@@ -98,6 +100,7 @@ pub struct Node {
     peers: BTreeMap<ChannelId, Peer>,
     /// Who waits for what the ports have counted, longest first.
     asked_for_counts: VecDeque<ChannelId>,
+    replies: Replies,
     refusals: Counters<Refusal>,
     /// Outputs of principals that were configured before the node started.
     early: Vec<(XidType, Vec<Output>)>,
@@ -122,6 +125,7 @@ impl Node {
             sockets: Sockets::default(),
             peers: BTreeMap::new(),
             asked_for_counts: VecDeque::new(),
+            replies: Replies::default(),
             refusals: Counters::new(),
             early: Vec::new(),
             started: false,
@@ -395,10 +399,15 @@ impl Node {
             return;
         }
         payload.meta.port = PortId::NONE;
-        self.route(now, payload, out);
-        if let Some(reason) = self.forwarder.last_drop() {
+        let mut verdicts = std::mem::take(&mut self.verdicts);
+        self.forwarder.route(now, payload, &mut verdicts);
+        // A copy that was lost on one of several ways is the network's business.
+        if verdicts.is_empty()
+            && let Some(reason) = self.forwarder.last_drop()
+        {
             out.push(reject(reason.help()));
         }
+        self.settle(now, verdicts, out);
     }
 }
 
@@ -413,7 +422,8 @@ impl Component for Node {
                 self.tick(now, out);
             }
             Event::Stop => out.push(Action::Exit { status: 0 }),
-            Event::Tick | Event::Slice => self.tick(now, out),
+            Event::Tick => self.tick(now, out),
+            Event::Slice => self.replies.go_on(out),
             Event::PortOpened { token, port, info } => {
                 self.port_opened(now, token, port, info, out);
             }
@@ -430,6 +440,7 @@ impl Component for Node {
             }
             Event::Closed { channel } => {
                 self.peers.remove(&channel);
+                self.replies.forget(channel);
                 self.sockets.close(channel, &mut self.forwarder);
             }
             Event::ChannelFailed { error, .. } => {
@@ -442,7 +453,8 @@ impl Component for Node {
             }
             Event::Counted { counts, .. } => self.answer_ports(&counts, out),
             // A slow application loses datagrams, as with UDP; the driver counts them.
-            Event::Congested { .. } | Event::Drained { .. } => {}
+            Event::Congested { channel } => self.replies.set_congested(channel, true),
+            Event::Drained { channel } => self.replies.set_congested(channel, false),
             // The node neither connects nor reads files.
             Event::Connected { .. } | Event::Disk { .. } => {}
         }
@@ -451,6 +463,10 @@ impl Component for Node {
     fn deadline(&self) -> Option<Instant> {
         let interfaces = self.interfaces.iter().filter_map(Interface::deadline);
         interfaces.chain(self.principals_deadline()).min()
+    }
+
+    fn has_background_work(&self) -> bool {
+        self.replies.can_go_on()
     }
 }
 

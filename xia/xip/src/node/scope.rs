@@ -2,6 +2,7 @@
 
 use crate::dag::Address;
 use crate::forward::Forwarder;
+use crate::node::ECHO_SINK;
 use crate::{Xid, XidType};
 
 /// How the node scopes the addresses of its applications.
@@ -13,6 +14,15 @@ pub struct Scope {
 }
 
 impl Scope {
+    /// Checks that addresses of applications can be made.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let mut path = self.path.clone().unwrap_or_default();
+        path.push(ECHO_SINK);
+        Address::scoping(&path).map(drop).map_err(|error| {
+            format!("no address of an application can begin with these XIDs: {error}")
+        })
+    }
+
     /// The address by which others reach `sink` on this node.
     pub(super) fn address_of(&self, sink: Xid, forwarder: &Forwarder) -> Result<Address, String> {
         let mut path = self.path(forwarder);
