@@ -43,7 +43,8 @@ test: bootstrap-build-fuzz-test ## Run lints, all tests and the documentation bu
 lint: bootstrap-build ## Check formatting and lints only.
 	@scripts/test.sh lint
 
-bench: build ## Measure (BENCH_FLAGS=, default --quick).
+bench: bootstrap-bench-build ## Measure (BENCH_FLAGS=, default --quick).
+	cargo build --release --locked -p weft
 	@mkdir -p $(target)/bench
 	@for name in $(benches); do \
 		$(weft) bench $$name $(BENCH_FLAGS) --json $(target)/bench/$$name.json || exit 1; \
@@ -69,5 +70,5 @@ install: $(weft) ## Install the binary, examples and licences (PREFIX=, DESTDIR=
 	install -m 644 README.md CHANGELOG.md GLOSSARY.md LICENSE-APACHE LICENSE-MIT '$(DESTDIR)$(PREFIX)/share/doc/weft/'
 
 clean: ## Remove everything that was built.
-	cargo clean
+	if command -v cargo >/dev/null; then cargo clean; else rm -rf '$(target)'; fi
 	rm -rf fuzz/target docs/book

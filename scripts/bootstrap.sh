@@ -58,9 +58,25 @@ apt_update() {
     updated=yes
 }
 
+# Prints the services of the given packages that shall stay off.
+services_of() {
+    local package units
+    while read -r package units; do
+        case " $* " in *" $package "*) printf '%s ' "$units" ;; esac
+    done <<<"$services"
+}
+
+# SYSTEMD_OFFLINE keeps systemctl(1) from starting what the packages ask it to start.
 apt_install() {
+    local environment=(DEBIAN_FRONTEND=noninteractive) units
     say "installing with apt-get: $*"
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+    read -ra units <<<"$(services_of "$@")"
+    [ "${#units[@]}" = 0 ] || environment+=(SYSTEMD_OFFLINE=1)
+    as_root env "${environment[@]}" apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+    [ "${#units[@]}" != 0 ] && have systemctl || return 0
+    say "leaving these services off: ${units[*]}"
+    as_root env SYSTEMD_OFFLINE=1 systemctl --quiet disable "${units[@]}" ||
+        say "warning: ${units[*]} could not be disabled and may start at the next boot"
 }
 
 install_packages() {

@@ -4,12 +4,16 @@
 # One line per package: GROUP PACKAGE [COMMAND]. When a COMMAND is named and found in PATH, the
 # package counts as present however it came there; else the package manager is asked.
 #
+#   bench  the peers that weft is measured beside
 #   build  compiling weft, with the eBPF programs that it embeds
 #   demo   building the demonstration's network
 #   fuzz   libFuzzer is C++
 #   test   what `make test` needs beside building: second decoders, tools the tests look through
 # shellcheck disable=SC2034
 packages='
+bench  iperf           iperf
+bench  iproute2        ip
+bench  smcroute
 build  ca-certificates
 build  clang           clang
 build  gcc             cc
@@ -24,4 +28,10 @@ test   openssl         openssl
 test   procps          ps
 test   tcpdump         tcpdump
 test   tshark          tshark
+'
+
+# Services that packages of the list would start at once and at every boot, a line per package: only
+# the programs are needed, so bootstrap.sh leaves them off.
+services='
+smcroute  smcroute.service smcroute-helper.service
 '

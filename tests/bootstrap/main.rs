@@ -153,6 +153,48 @@ fn a_command_counts_however_it_came_there() {
 }
 
 #[test]
+fn programs_to_measure_are_installed_and_their_services_stay_off() {
+    let machine = Machine::new().with_cargo("1.95.0").without_packages();
+    let log = machine.folder.path().join("apt.log");
+    let note = |name| format!("echo \"{name} $* ${{SYSTEMD_OFFLINE-}}\" >>'{}'", log.display());
+    machine.command("apt-get", &note("apt-get"));
+    machine.command("systemctl", &note("systemctl"));
+    expect_success(&machine.bootstrap(&["bench"]));
+    let calls = machine.apt_calls();
+    let calls: Vec<&str> = calls.lines().collect();
+    assert!(calls[1].ends_with(" smcroute 1"), "{calls:?}");
+    let disable = "systemctl --quiet disable smcroute.service smcroute-helper.service 1";
+    assert_eq!(calls[2..], [disable]);
+}
+
+#[test]
+fn services_of_packages_that_were_there_are_left_alone() {
+    let machine = Machine::new().with_cargo("1.95.0");
+    machine.command("systemctl", "exit 1");
+    let output = machine.bootstrap(&["bench"]);
+    expect_success(&output);
+    assert_eq!((said(&output).as_str(), machine.apt_calls().as_str()), ("", ""));
+}
+
+// In a folder of its own, with nothing of the machine but three programs.
+#[test]
+fn cleaning_needs_no_cargo() {
+    let folder = TempDir::new().unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    fs::copy(root.join("Makefile"), folder.path().join("Makefile")).unwrap();
+    let (bin, built) = (folder.path().join("bin"), folder.path().join("target/release"));
+    fs::create_dir(&bin).unwrap();
+    for tool in ["make", "rm", "sh"] {
+        symlink(real_path(tool), bin.join(tool)).unwrap();
+    }
+    fs::create_dir_all(&built).unwrap();
+    let mut make = Command::new(bin.join("make"));
+    make.arg("clean").current_dir(folder.path()).env_clear().env("PATH", &bin);
+    expect_success(&make.env("HOME", folder.path()).output().unwrap());
+    assert!(!built.exists());
+}
+
+#[test]
 fn without_root_it_stops_with_the_command_to_run() {
     let machine = Machine::new().with_cargo("1.95.0").without_packages().used_by_nobody();
     expect_failure(
