@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything that must hold before a change is taken: formatting, lints, a release build, all
 # tests, documentation without warnings. Ends at the first stage that fails, and says how long
-# each stage took.
+# each stage took, and what was not run for lack of root or of a tool.
 #
 # usage: scripts/test.sh [lint|test|docs|all]...     (default: all)
 set -euo pipefail
@@ -9,6 +9,9 @@ cd "$(dirname "$0")/.."
 
 report=()
 stage=
+# Where tests that are not run say so, a line each: name, tab, reason (core/port/src/testing.rs).
+WEFT_NOT_RUN=$(mktemp)
+export WEFT_NOT_RUN
 
 # stage NAME COMMAND...: runs the command and notes how long it took.
 stage() {
@@ -28,9 +31,22 @@ finish() {
     [ "${#report[@]}" = 0 ] || printf '%s\n' "${report[@]}"
     [ -z "$stage" ] || printf '%-28s failed\n' "$stage"
     printf '%-28s %5d s\n' total "$SECONDS"
+    not_run
+    rm -f "$WEFT_NOT_RUN"
     return "$status"
 }
 trap finish EXIT
+
+# One line: how many tests were not run, by reason.
+not_run() {
+    [ -s "$WEFT_NOT_RUN" ] || return 0
+    awk -F '\t' '
+        { times[$2]++ }
+        END {
+            for (why in times) list = list (list ? "; " : "") times[why] " (" why ")"
+            print "tests that were not run: " list
+        }' "$WEFT_NOT_RUN"
+}
 
 lint() {
     stage "formatting" cargo fmt --all --check

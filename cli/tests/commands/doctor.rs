@@ -5,8 +5,9 @@ use std::fs;
 
 use rustix::thread::CapabilitySet;
 use serde_json::Value;
+use weft_port::testing::privileged;
 
-use crate::support::{Done, finish, finish_without, unprivileged, weft};
+use crate::support::{Done, finish, finish_without, weft};
 
 fn doctor() -> Done {
     finish(weft(["doctor", "--json"]))
@@ -86,7 +87,7 @@ fn missing_capabilities_are_seen() {
 
 #[test]
 fn root_without_the_power_to_make_namespaces_is_told_what_is_missing() {
-    if unprivileged("root_without_the_power_to_make_namespaces_is_told_what_is_missing") {
+    if !privileged() {
         return;
     }
     let done = finish_without(CapabilitySet::SYS_ADMIN, weft(["doctor", "--json"]));
@@ -105,7 +106,7 @@ fn interfaces() -> BTreeSet<String> {
 
 #[test]
 fn nothing_is_left_behind() {
-    if unprivileged("nothing_is_left_behind") {
+    if !privileged() {
         return;
     }
     // In a network and a /run where nobody else makes anything.

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rustix::thread::CapabilitySet;
+use weft_port::testing::privileged;
 
-use crate::support::{Done, Running, finish, finish_without, node_file, unprivileged, weft};
+use crate::support::{Done, Running, finish, finish_without, node_file, weft};
 
 /// `weft run FILE --run-dir DIRECTORY`.
 fn run(file: &Path, directory: &Path) -> Command {
@@ -74,7 +75,7 @@ fn a_node_without_interfaces_needs_no_capability() {
 
 #[test]
 fn a_node_waits_for_an_interface_that_is_not_there_yet() {
-    if unprivileged("a_node_waits_for_an_interface_that_is_not_there_yet") {
+    if !privileged() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();

@@ -71,14 +71,6 @@ pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Says that a test is not run for lack of privileges; true if so.
-pub(crate) fn unprivileged(test: &str) -> bool {
-    if !is_root() {
-        eprintln!("{test} needs root: not run");
-    }
-    !is_root()
-}
-
 /// A program that goes on running, ended when dropped.
 pub(crate) struct Running {
     child: Child,

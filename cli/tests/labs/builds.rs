@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use weft_port::testing::{lacks, not_run};
+
 use crate::demo::tree_hash;
 use crate::support::WEFT;
 
@@ -11,19 +13,17 @@ const RELEASE: &str = "WEFT_RELEASE";
 #[test]
 fn a_debug_and_a_release_build_send_the_same_packets() {
     let Ok(release) = std::env::var(RELEASE) else {
-        println!(
-            "NOT RUN: {RELEASE} names no release build to compare with; `make test` builds one, or: \
-             cargo build --release -p weft && {RELEASE}=$PWD/target/release/weft cargo test -p weft"
-        );
-        return;
+        return lacks(&format!(
+            "a release build that {RELEASE} names; `make test` makes one, or: cargo build --release \
+             -p weft && {RELEASE}=$PWD/target/release/weft cargo test -p weft"
+        ));
     };
     assert!(
         Path::new(&release).is_file(),
         "{RELEASE} names {release}, which is not there: `make test` builds it"
     );
     if !cfg!(debug_assertions) {
-        println!("NOT RUN: these tests were built for release, too");
-        return;
+        return not_run("these tests were built for release, too");
     }
     assert_eq!(tree_hash(WEFT, "1"), tree_hash(&release, "1"), "{WEFT} and {release}");
 }

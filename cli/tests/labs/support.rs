@@ -9,13 +9,7 @@ use std::process::{Command, Output};
 pub(crate) const WEFT: &str = env!("CARGO_BIN_EXE_weft");
 
 /// Whether this process may build labs on real interfaces; says so if not.
-pub(crate) fn is_root() -> bool {
-    let root = weft_lab::is_root();
-    if !root {
-        println!("NOT RUN: network namespaces with lossy links need root");
-    }
-    root
-}
+pub(crate) use weft_port::testing::privileged as is_root;
 
 pub(crate) fn weft(directory: &Path, arguments: &[&str]) -> Output {
     run(WEFT, directory, arguments)

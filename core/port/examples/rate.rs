@@ -19,7 +19,7 @@ const ETHERTYPE: u16 = 0x88b5;
 const SPAN: Duration = Duration::from_secs(2);
 
 fn main() {
-    if !privileged("rate") {
+    if !privileged() {
         return;
     }
     println!("frame bytes  sent/s     received/s  lost");

@@ -62,7 +62,7 @@ fn lost(port: &mut EthernetPort) -> Lost {
 
 #[test]
 fn only_frames_of_the_ethertype_arrive_with_their_source() {
-    if !privileged("only_frames_of_the_ethertype_arrive_with_their_source") {
+    if !privileged() {
         return;
     }
     let cable = Cable::new();
@@ -86,7 +86,7 @@ fn only_frames_of_the_ethertype_arrive_with_their_source() {
 
 #[test]
 fn frames_for_another_host_are_counted_and_dropped() {
-    if !privileged("frames_for_another_host_are_counted_and_dropped") {
+    if !privileged() {
         return;
     }
     let cable = Cable::new();
@@ -100,7 +100,7 @@ fn frames_for_another_host_are_counted_and_dropped() {
 
 #[test]
 fn several_batches_arrive_whole_and_in_order() {
-    if !privileged("several_batches_arrive_whole_and_in_order") {
+    if !privileged() {
         return;
     }
     let cable = Cable::new();
@@ -115,7 +115,7 @@ fn several_batches_arrive_whole_and_in_order() {
 
 #[test]
 fn jumbo_frames_arrive_whole_and_longer_ones_are_counted() {
-    if !privileged("jumbo_frames_arrive_whole_and_longer_ones_are_counted") {
+    if !privileged() {
         return;
     }
     let cable = Cable::new();
@@ -131,7 +131,7 @@ fn jumbo_frames_arrive_whole_and_longer_ones_are_counted() {
 
 #[test]
 fn what_the_kernel_drops_for_lack_of_room_is_counted() {
-    if !privileged("what_the_kernel_drops_for_lack_of_room_is_counted") {
+    if !privileged() {
         return;
     }
     let cable = Cable::new();
@@ -155,7 +155,7 @@ fn what_the_kernel_drops_for_lack_of_room_is_counted() {
 
 #[test]
 fn frames_pass_without_the_queueing_discipline() {
-    if !privileged("frames_pass_without_the_queueing_discipline") {
+    if !privileged() {
         return;
     }
     let cable = Cable::new();
@@ -168,7 +168,7 @@ fn frames_pass_without_the_queueing_discipline() {
 
 #[test]
 fn a_deleted_interface_is_a_lost_port_at_both_ends() {
-    if !privileged("a_deleted_interface_is_a_lost_port_at_both_ends") {
+    if !privileged() {
         return;
     }
     let cable = Cable::new();
@@ -183,7 +183,7 @@ fn a_deleted_interface_is_a_lost_port_at_both_ends() {
 
 #[test]
 fn an_interface_that_was_replaced_by_another_is_a_lost_port() {
-    if !privileged("an_interface_that_was_replaced_by_another_is_a_lost_port") {
+    if !privileged() {
         return;
     }
     let cable = Cable::new();
@@ -195,7 +195,7 @@ fn an_interface_that_was_replaced_by_another_is_a_lost_port() {
 
 #[test]
 fn an_interface_that_is_set_down_is_a_lost_port() {
-    if !privileged("an_interface_that_is_set_down_is_a_lost_port") {
+    if !privileged() {
         return;
     }
     let cable = Cable::new();
@@ -208,7 +208,7 @@ fn an_interface_that_is_set_down_is_a_lost_port() {
 
 #[test]
 fn opening_errors_say_what_is_in_the_way() {
-    if !privileged("opening_errors_say_what_is_in_the_way") {
+    if !privileged() {
         return;
     }
     let cable = Cable::new();
@@ -224,7 +224,7 @@ fn opening_errors_say_what_is_in_the_way() {
 
 #[test]
 fn without_privileges_the_error_names_the_capability_and_the_doctor() {
-    if !privileged("without_privileges_the_error_names_the_capability_and_the_doctor") {
+    if !privileged() {
         return;
     }
     let spec = PortSpec::Ethernet { interface: "lo".to_owned(), ethertype: XIP };
@@ -241,7 +241,7 @@ fn without_privileges_the_error_names_the_capability_and_the_doctor() {
 
 #[test]
 fn promiscuous_ports_take_all_and_outgoing_ones_what_leaves_too() {
-    if !privileged("promiscuous_ports_take_all_and_outgoing_ones_what_leaves_too") {
+    if !privileged() {
         return;
     }
     const ALL: u16 = libc::ETH_P_ALL as u16;

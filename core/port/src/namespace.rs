@@ -54,9 +54,7 @@ mod tests {
 
     #[test]
     fn a_thread_inside_sees_only_its_own_network_and_run_directory() {
-        if !crate::testing::privileged(
-            "a_thread_inside_sees_only_its_own_network_and_run_directory",
-        ) {
+        if !crate::testing::privileged() {
             return;
         }
         let marker = format!("weft-namespace-test-{}", std::process::id());

@@ -1,4 +1,5 @@
-//! Help for tests of ports and of what stands on them: network namespaces and waiting.
+//! Help for tests of ports and of what stands on them: what a test needs of its machine, network
+//! namespaces and waiting.
 //!
 //! Everything here panics on failure; it is compiled only for tests (feature `testing`).
 
@@ -8,7 +9,8 @@
     reason = "a test helper fails by panicking"
 )]
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -19,14 +21,39 @@ use weft_base::Packet;
 
 use crate::Port;
 
-/// Whether this process may make network namespaces; says so on standard error if not.
+/// Names a file to which a line is added for each test that is not run: its name, a tab, and why.
+const NOT_RUN: &str = "WEFT_NOT_RUN";
+
+/// Whether this process is root, which this test needs, to make network namespaces for example. If
+/// it is not, the test [`lacks`] it.
 #[must_use]
-pub fn privileged(test: &str) -> bool {
+pub fn privileged() -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
-        eprintln!("{test} needs root to make network namespaces: not run");
+        lacks("root");
     }
     root
+}
+
+/// This test cannot run for lack of `what`, a privilege or a program. In continuous integration,
+/// where the environment names `CI`, everything is there, so it fails; elsewhere it is [`not_run`].
+pub fn lacks(what: &str) {
+    let ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty());
+    assert!(!ci, "this test needs {what}, and with CI in the environment it must run");
+    not_run(&format!("needs {what}"));
+}
+
+/// Says that this test is not run, on standard error as it is, not as tests capture it, and in the
+/// file that `WEFT_NOT_RUN` names.
+pub fn not_run(why: &str) {
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("a test");
+    let _ = writeln!(io::stderr(), "NOT RUN: {test}: {why}");
+    if let Some(path) = std::env::var_os(NOT_RUN) {
+        let mut file = OpenOptions::new().create(true).append(true).open(path).unwrap();
+        // In one write, so that lines of other processes are not torn.
+        file.write_all(format!("{test}\t{why}\n").as_bytes()).unwrap();
+    }
 }
 
 /// A network namespace of its own, removed when dropped.
@@ -137,4 +164,46 @@ pub fn wait(port: &dyn Port, flags: PollFlags) {
     let mut fds = [PollFd::from_borrowed_fd(port.fd(), flags)];
     let ready = rustix::io::retry_on_intr(|| poll(&mut fds, Some(&minute))).unwrap();
     assert_eq!(ready, 1, "nothing happened on the port for a minute");
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Output;
+
+    use super::*;
+
+    const ROLE: &str = "WEFT_TEST_ROLE";
+
+    /// Not a test of its own: what the test below lets another process do.
+    #[test]
+    fn role() {
+        if std::env::var_os(ROLE).is_some() {
+            lacks("wings");
+        }
+    }
+
+    /// Runs the role with `CI` in its environment as given; the file `list` says what is not run.
+    fn play(ci: Option<&str>, list: &std::path::Path) -> Output {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "testing::tests::role"]).env(ROLE, "yes").env(NOT_RUN, list);
+        command.env_remove("CI").envs(ci.map(|value| ("CI", value)));
+        command.output().unwrap()
+    }
+
+    #[test]
+    fn what_is_missing_is_said_though_tests_are_captured_and_fails_in_ci() {
+        let list = std::env::temp_dir().join(format!("weft-not-run-{}", std::process::id()));
+        let elsewhere = [play(None, &list), play(Some(""), &list)];
+        let in_ci = play(Some("true"), &list);
+        let listed = std::fs::read_to_string(&list).unwrap();
+        std::fs::remove_file(&list).unwrap();
+        for output in elsewhere {
+            assert!(output.status.success());
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(said, "NOT RUN: testing::tests::role: needs wings\n");
+        }
+        assert_eq!(listed, "testing::tests::role\tneeds wings\n".repeat(2));
+        assert!(!in_ci.status.success());
+        assert!(String::from_utf8_lossy(&in_ci.stdout).contains("this test needs wings"));
+    }
 }

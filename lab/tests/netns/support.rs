@@ -11,19 +11,12 @@ use weft_base::Random;
 use weft_lab::{
     EngineKind, Host, Lab, LabError, Log, Options, Outcome, SimNode, StepOutcome, Variables, run,
 };
+/// Whether namespaces can be made; says so if not.
+pub(crate) use weft_port::testing::privileged as is_root;
 use weft_runtime::Process;
 
 /// The arguments of the child, one per line.
 pub(crate) const ARGUMENTS: &str = "WEFT_LAB_TEST_ARGUMENTS";
-
-/// Whether namespaces can be made; says so if not.
-pub(crate) fn is_root() -> bool {
-    let root = rustix::process::geteuid().is_root();
-    if !root {
-        eprintln!("skipped: needs root");
-    }
-    root
-}
 
 /// A directory for one test with the program that stands for `weft`.
 pub(crate) struct Bench {

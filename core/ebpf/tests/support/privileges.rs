@@ -3,12 +3,18 @@
 use std::fmt::Display;
 use std::fs;
 
+use weft_port::testing::{lacks, not_run};
+
 /// Takes what [`probe`](weft_ebpf::probe) found. True if the test can run. If not, says why; but
 /// fails if this process has all privileges and nothing excuses the machine.
 pub(crate) fn can_run<E: Display>(probed: Result<(), E>, excused: fn(&E) -> bool) -> bool {
     let Err(error) = probed else { return true };
-    assert!(!privileged() || excused(&error), "this should be possible here: {error}");
-    eprintln!("NOT RUN, this test needs root and ebpf: {error}");
+    if privileged() {
+        assert!(excused(&error), "this should be possible here: {error}");
+        not_run(&format!("needs eBPF: {error}"));
+    } else {
+        lacks("root");
+    }
     false
 }
 

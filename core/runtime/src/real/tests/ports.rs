@@ -44,7 +44,7 @@ fn echo(info: &Option<PortInfo>, turn: &mut Turn<'_>) {
 
 #[test]
 fn ping_and_pong_over_a_virtual_cable() {
-    if !privileged("ping_and_pong_over_a_virtual_cable") {
+    if !privileged() {
         return;
     }
     let (left, right) = (Namespace::new(), Namespace::new());
@@ -156,7 +156,7 @@ fn packets_sent_before_a_close_or_an_exit_still_leave() {
 
 #[test]
 fn a_port_whose_interface_is_deleted_is_lost_once_and_can_be_opened_again() {
-    if !privileged("a_port_whose_interface_is_deleted_is_lost_once_and_can_be_opened_again") {
+    if !privileged() {
         return;
     }
     let (left, right) = (Namespace::new(), Namespace::new());
