@@ -85,7 +85,7 @@ impl<'p> Network<'p> {
         let mut batch = Batch::default();
         for index in self.user_space_links() {
             for side in [0, 1] {
-                batch.add(&["link", "set", &links::far_end(index, side), "up"]);
+                batch.add(&["link", "set", "dev", &links::far_end(index, side), "up"]);
             }
         }
         batch.run(Some(&self.link_namespace()))
@@ -99,13 +99,14 @@ impl<'p> Network<'p> {
             let names: Vec<&str> = own.iter().map(|end| end.interface.as_str()).collect();
             settings::switch_off_offloads(namespace, &names)?;
             let mut batch = Batch::default();
-            batch.add(&["link", "set", "lo", "up"]);
+            batch.add(&["link", "set", "dev", "lo", "up"]);
             for end in own {
                 if let Some(address) = &end.address {
                     let address = address.value.to_string();
                     batch.add(&["address", "add", &address, "dev", &end.interface]);
                 }
-                batch.add(&["link", "set", &end.interface, "up"]);
+                // Without `dev` a name such as `up` would be taken for a word of the command.
+                batch.add(&["link", "set", "dev", &end.interface, "up"]);
             }
             for route in self.plan.lab.routes.iter().filter(|route| route.node == node) {
                 let (prefix, gateway) = (route.prefix.to_string(), route.gateway.to_string());
@@ -157,7 +158,7 @@ impl<'p> Network<'p> {
     pub(crate) fn delete_interface(&self, link: usize, side: usize) -> Result<(), LabError> {
         let end = &self.plan.lab.links[link].ends[side];
         let mut batch = Batch::default();
-        batch.add(&["link", "delete", &end.interface]);
+        batch.add(&["link", "delete", "dev", &end.interface]);
         batch.run(Some(self.namespace(end.node)))
     }
 

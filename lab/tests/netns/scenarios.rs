@@ -179,3 +179,29 @@ fn mistakes_that_only_the_host_knows_are_told_before_anything_is_built() {
         assert!(!bench.output().exists());
     }
 }
+
+#[test]
+fn interfaces_may_have_names_that_ip_takes_for_words() {
+    if !is_root() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.succeed(
+        "version 1;
+lab words {
+    node a { kind linux; }
+    node b { kind linux; }
+    link a:up b:dev { address 10.0.0.1/24 10.0.0.2/24; rate 1Gbit/s; }
+    link a:down b:mtu { delay 1ms; }
+    scenario default {
+        run b \"weft echo 10.0.0.2:7\" as echo;
+        wait-output echo \"echo is ready\";
+        exec a \"weft reach 10.0.0.2:7\";
+        exec a \"ip link show dev down\";
+        delete-interface b:mtu;
+        exec b \"ip link show dev mtu\" status 1;
+    }
+}",
+    );
+    assert_gone("words");
+}
