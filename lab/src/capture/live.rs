@@ -17,6 +17,10 @@ use crate::netns::{Target, wait_readable};
 /// Frames of every EtherType (`ETH_P_ALL` of packet(7)).
 const ALL_FRAMES: u16 = 3;
 const BATCH: usize = 64;
+/// Batches taken from each port when the capture ends: as many frames as can have been waiting, even
+/// if all of them are short and the kernel charges no more than 512 bytes for each. Without a limit
+/// a capture would not end while frames come faster than they are written.
+const LAST_BATCHES: usize = (4 << 20) / 512 / BATCH;
 
 /// A capture that goes on until it is dropped or finished.
 pub(crate) struct Capture {
@@ -87,14 +91,22 @@ impl<W: Write> Reader<W> {
         loop {
             let ports = self.ports.iter().flatten().map(|port| port.fd());
             wait_readable(ports.chain([self.stopped.as_fd()]), None)?;
-            let is_stopped = matches!(self.stopped.read(&mut [0]), Ok(0));
-            // Also at the end: what has passed by then belongs to the capture.
-            while self.take()? > 0 {}
-            if is_stopped {
-                self.writer.flush()?;
-                return Ok(self.packets);
+            if matches!(self.stopped.read(&mut [0]), Ok(0)) {
+                return self.finish();
+            }
+            self.take()?;
+        }
+    }
+
+    /// What has passed by now belongs to the capture, too.
+    fn finish(mut self) -> io::Result<u64> {
+        for _ in 0..LAST_BATCHES {
+            if self.take()? == 0 {
+                break;
             }
         }
+        self.writer.flush()?;
+        Ok(self.packets)
     }
 
     /// Writes a batch from each port; how many packets there were.
@@ -117,5 +129,65 @@ impl<W: Write> Reader<W> {
         }
         self.packets += taken as u64;
         Ok(taken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::os::fd::BorrowedFd;
+
+    use weft_base::Packet;
+    use weft_port::{Lost, PortInfo, PortStatistics};
+
+    use super::*;
+
+    /// A port at which there is always another batch.
+    struct Busy {
+        info: PortInfo,
+        statistics: PortStatistics,
+        readable: UnixStream,
+    }
+
+    impl Port for Busy {
+        fn info(&self) -> &PortInfo {
+            &self.info
+        }
+
+        fn fd(&self) -> BorrowedFd<'_> {
+            self.readable.as_fd()
+        }
+
+        fn receive(&mut self, batch: &mut Vec<Packet>, max: usize) -> Result<(), Lost> {
+            batch.extend((0..max).map(|_| Packet::from_slice(b"frame")));
+            Ok(())
+        }
+
+        fn transmit(&mut self, _: &mut VecDeque<Packet>) -> Result<(), Lost> {
+            Ok(())
+        }
+
+        fn statistics(&mut self) -> &PortStatistics {
+            &self.statistics
+        }
+    }
+
+    #[test]
+    fn a_capture_ends_though_frames_never_do() {
+        let (readable, mut peer) = UnixStream::pair().unwrap();
+        peer.write_all(b"x").unwrap();
+        let info = PortInfo { mac: [0; 6], mtu: 1500, local: None };
+        let port = Busy { info, statistics: PortStatistics::default(), readable };
+        let (stop, stopped) = UnixStream::pair().unwrap();
+        let reader = Reader {
+            ports: vec![Some(Box::new(port) as Box<dyn Port>)],
+            writer: Writer::new(io::sink(), ["a:eth0"]).unwrap(),
+            stopped,
+            packets: 0,
+        };
+        let thread = thread::spawn(move || reader.run());
+        drop(stop);
+        let packets = thread.join().unwrap().unwrap();
+        assert!(packets >= (LAST_BATCHES * BATCH) as u64, "what waited is in it: {packets}");
     }
 }
