@@ -1,7 +1,7 @@
 //! The directory in which the commands of a lab work, and that keeps their files and logs.
 
-use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Write};
+use std::fs::{self, File, TryLockError};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
@@ -9,16 +9,27 @@ use weft_base::Random;
 
 use crate::LabError;
 use crate::file::Content;
+use crate::netns;
 use crate::plan::Plan;
 
-/// Marks directories that a lab has made and may empty.
+/// Marks directories that a lab has made and may empty. Locked while a lab runs there.
 const MARK: &str = ".weft-lab";
 /// Where the logs of the processes are.
 pub(crate) const LOGS: &str = "logs";
 
-/// The output directory of one run.
-#[derive(Debug, Clone)]
-pub(crate) struct Output(PathBuf);
+/// The output directory of one run, to which nobody else has a claim while this value lives.
+#[derive(Debug)]
+pub(crate) struct Output {
+    path: PathBuf,
+    mark: File,
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        // Closing would not do: a program that is just being started may still share the file.
+        let _ = self.mark.unlock();
+    }
+}
 
 impl Output {
     /// Makes `path` an empty directory with the input files of the lab in it. What an earlier lab
@@ -27,7 +38,7 @@ impl Output {
         let output = Self::make_empty(path)?;
         for file in &plan.lab.files {
             let name = file.name.value.as_str();
-            let to = output.0.join(name);
+            let to = output.path.join(name);
             let result = match &file.content {
                 Content::Copy(from) => link(Path::new(&plan.expand(&from.value)), &to),
                 Content::Random(size) => make_random(&to, *size, plan.file_seed(name)),
@@ -39,40 +50,78 @@ impl Output {
 
     /// The same without the input files.
     pub(crate) fn make_empty(path: &Path) -> Result<Self, LabError> {
-        clear(path)?;
-        let logs = path.join(LOGS);
+        fs::create_dir_all(path).map_err(LabError::disk("make the directory", path))?;
+        let path = path.canonicalize().map_err(LabError::disk("find", path))?;
+        let mark = claim(&path)?;
+        let output = Self { path, mark };
+        // The process of a lab that stays has ended, and its lock with it.
+        if let Some(lab) = netns::lab_working_in(&output.path) {
+            return Err(in_use(&output.path, &format!("the lab {lab}")));
+        }
+        output.clear()?;
+        let logs = output.path.join(LOGS);
         fs::create_dir_all(&logs).map_err(LabError::disk("make the directory", &logs))?;
-        let mark = path.join(MARK);
-        fs::write(&mark, "").map_err(LabError::disk("write", &mark))?;
-        Ok(Self(path.canonicalize().map_err(LabError::disk("find", path))?))
+        Ok(output)
     }
 
     /// Its absolute path.
     pub(crate) fn path(&self) -> &Path {
-        &self.0
+        &self.path
+    }
+
+    /// Removes everything but the mark.
+    fn clear(&self) -> Result<(), LabError> {
+        let clear = || -> io::Result<()> {
+            for entry in fs::read_dir(&self.path)? {
+                let entry = entry?;
+                if entry.file_name() == MARK {
+                    continue;
+                }
+                if entry.file_type()?.is_dir() {
+                    fs::remove_dir_all(entry.path())?;
+                } else {
+                    fs::remove_file(entry.path())?;
+                }
+            }
+            Ok(())
+        };
+        clear().map_err(LabError::disk("empty the directory", &self.path))
     }
 
     /// The log files of a process are called so, with `.stdout` and `.stderr` behind.
     pub(crate) fn log(&self, process: &str) -> PathBuf {
-        self.0.join(LOGS).join(process)
+        self.path.join(LOGS).join(process)
     }
 }
 
-fn clear(path: &Path) -> Result<(), LabError> {
-    let mut entries = match fs::read_dir(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        entries => entries.map_err(LabError::disk("read the directory", path))?,
-    };
-    if path.join(MARK).exists() {
-        return fs::remove_dir_all(path).map_err(LabError::disk("empty the directory", path));
-    }
-    match entries.next() {
-        None => Ok(()),
-        Some(_) => Err(LabError::Usage(format!(
+/// Locks the mark of the directory `path`, which is made if nothing else is in there.
+fn claim(path: &Path) -> Result<File, LabError> {
+    let mark = path.join(MARK);
+    let mut entries = fs::read_dir(path).map_err(LabError::disk("read the directory", path))?;
+    if !mark.exists() && entries.next().is_some() {
+        return Err(LabError::Usage(format!(
             "the output directory {} holds files that no lab has made: name another one with `--output`, or empty it",
             path.display()
-        ))),
+        )));
     }
+    let file = File::options().create(true).append(true).open(&mark);
+    let file = file.map_err(LabError::disk("write", &mark))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::Error(error)) => Err(LabError::disk("lock", mark)(error)),
+        Err(TryLockError::WouldBlock) => {
+            let lab = netns::lab_working_in(path);
+            let user = lab.map_or("a run of a lab".to_owned(), |lab| format!("the lab {lab}"));
+            Err(in_use(path, &user))
+        }
+    }
+}
+
+fn in_use(path: &Path, user: &str) -> LabError {
+    LabError::Usage(format!(
+        "{user} is using the output directory {}: name another one with `--output`, or end it first",
+        path.display()
+    ))
 }
 
 /// Makes the real file `from` visible as `to`.
@@ -184,14 +233,30 @@ mod tests {
     #[test]
     fn directories_of_others_are_left_alone() {
         let directory = tempfile::tempdir().unwrap();
-        assert!(clear(&directory.path().join("new")).is_ok());
-        assert!(clear(directory.path()).is_ok(), "it is empty");
-        fs::write(directory.path().join("thesis"), "").unwrap();
-        let error = clear(directory.path()).unwrap_err().to_string();
+        assert!(Output::make_empty(&directory.path().join("new/one")).is_ok());
+        let error = Output::make_empty(directory.path()).unwrap_err().to_string();
         assert!(error.contains("--output"), "{error}");
-        assert!(directory.path().join("thesis").exists());
+        assert!(directory.path().join("new/one").exists());
+        fs::write(directory.path().join("thesis"), "").unwrap();
         fs::write(directory.path().join(MARK), "").unwrap();
-        assert!(clear(directory.path()).is_ok());
+        assert!(Output::make_empty(directory.path()).is_ok());
         assert!(!directory.path().join("thesis").exists());
+        assert!(!directory.path().join("new").exists());
+    }
+
+    #[test]
+    fn directories_in_use_are_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out");
+        let first = Output::make_empty(&path).unwrap();
+        fs::write(first.log("process"), "said").unwrap();
+        let error = Output::make_empty(&path).unwrap_err().to_string();
+        assert!(error.contains("is using the output directory"), "{error}");
+        assert!(error.contains("--output"), "{error}");
+        assert!(first.log("process").exists());
+        let log = first.log("process");
+        drop(first);
+        assert!(Output::make_empty(&path).is_ok());
+        assert!(!log.exists());
     }
 }

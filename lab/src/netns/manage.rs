@@ -60,6 +60,13 @@ pub(crate) fn status() -> Vec<LabStatus> {
     state::all().iter().map(lab_status).collect()
 }
 
+/// The lab that works in this directory, given by its absolute path, if there is one.
+pub(crate) fn lab_working_in(output: &Path) -> Option<String> {
+    let states = state::all();
+    let found = states.iter().find(|state| state.output == output && !state.is_stale());
+    found.map(State::full_name)
+}
+
 fn lab_status(state: &State) -> LabStatus {
     LabStatus {
         name: state.full_name(),

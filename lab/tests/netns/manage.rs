@@ -54,6 +54,13 @@ fn labs_stay_until_they_are_taken_down() {
     );
     assert!(visits(lab, &host).is_err());
 
+    // Nothing else may work in its directory.
+    let error = bench.run("version 1; lab other { node a { kind linux; } scenario s { } }");
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains(&name) && error.contains("--output"), "{error}");
+    assert!(bench.stdout("s").contains("stack is ready"), "it was left alone");
+    assert_gone("other");
+
     assert_eq!(namespaces("stays").len(), 4);
     assert_eq!(down(lab).unwrap(), name);
     assert_gone("stays");
