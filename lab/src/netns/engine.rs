@@ -37,7 +37,6 @@ const JOINER_TIMEOUT: Duration = Duration::from_secs(30);
 /// A lab in network namespaces, with its processes.
 pub(crate) struct Netns<'p> {
     plan: &'p Plan<'p>,
-    output: Output,
     /// Before the processes: taking it down lets them end by themselves.
     network: Network<'p>,
     processes: BTreeMap<String, Started>,
@@ -48,6 +47,8 @@ pub(crate) struct Netns<'p> {
     capture: Option<Capture>,
     /// What the process works by that joins user-space links, and the file that tells it so.
     joined: Option<(Config, PathBuf)>,
+    /// After all that may write there.
+    output: Output,
     /// Last, so that no signal disturbs the end.
     watch: Watch,
 }
@@ -144,9 +145,12 @@ impl<'p> Netns<'p> {
         self.output.path()
     }
 
-    /// Takes the lab down and reports what went wrong.
-    pub(crate) fn take_down(self) -> Result<(), LabError> {
-        self.network.take_down()
+    /// Takes the lab down and reports what went wrong, and whether the user has ended the lab
+    /// meanwhile.
+    pub(crate) fn take_down(self) -> (Result<(), LabError>, Result<(), LabError>) {
+        let removed = self.network.take_down();
+        drop(self.processes);
+        (removed, self.watch.end())
     }
 
     /// Lets the lab stay, with its processes, when this value is dropped.

@@ -49,7 +49,9 @@ pub(crate) fn run(
     let processes = engine.outcomes();
     let output = engine.output().to_owned();
     observer.see(time, Progress::TakingDown);
-    let error = match (result, engine.take_down()) {
+    let (removed, interruption) = engine.take_down();
+    // A signal that ended the scenario says more than one that came while it was taken down.
+    let error = match (result.and(interruption), removed) {
         (Ok(()), Ok(())) => None,
         (Err(error), Ok(())) | (Ok(()), Err(error)) => Some(error.to_string()),
         (Err(error), Err(left)) => Some(format!("{error}; and not all was removed: {left}")),

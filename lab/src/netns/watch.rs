@@ -1,12 +1,18 @@
 //! Waiting for what the scenario needs: a line in a log, the end of a process, a time, a signal.
 //!
-//! Reference: poll(2), inotify(7), pidfd_open(2).
+//! While somebody watches, signals wait to be seen; otherwise they do what they always do. The handlers
+//! stay where they are, since a process cannot know what was there before them (signal-hook's manual,
+//! "Limitations").
+//!
+//! Reference: poll(2), inotify(7), pidfd_open(2), signal(7).
 
 use std::io::{self, Read};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -14,7 +20,7 @@ use rustix::fs::inotify;
 use rustix::io::Errno;
 use signal_hook::SigId;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::low_level;
+use signal_hook::{flag, low_level};
 
 use crate::LabError;
 
@@ -24,6 +30,7 @@ const SIGNALS: [(i32, &str); 3] = [(SIGINT, "SIGINT"), (SIGTERM, "SIGTERM"), (SI
 /// Waits for events. While it lives, the signals that end programs are events, too.
 pub(crate) struct Watch {
     signals: Vec<Signal>,
+    attention: Option<Attention>,
     /// Readable when a file in the directory was written to.
     files: Option<OwnedFd>,
 }
@@ -51,7 +58,17 @@ impl Watch {
     pub(crate) fn signals() -> Result<Self, LabError> {
         let signals = SIGNALS.iter().map(|(number, name)| Signal::watch(*number, name));
         let signals = signals.collect::<io::Result<_>>();
-        Ok(Self { signals: signals.map_err(LabError::system("watch for signals"))?, files: None })
+        let watch = || -> io::Result<Self> {
+            Ok(Self { signals: signals?, attention: Some(Attention::pay()?), files: None })
+        };
+        watch().map_err(LabError::system("watch for signals"))
+    }
+
+    /// Stops watching; fails if the user has ended the lab before. A signal that comes later has its
+    /// default effect: none is lost in between.
+    pub(crate) fn end(mut self) -> Result<(), LabError> {
+        self.attention = None;
+        self.check()
     }
 
     /// Fails if the user has ended the lab.
@@ -85,6 +102,57 @@ impl Watch {
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut reader = inotify::Reader::new(files, &mut buffer);
         while reader.next().is_ok() {}
+    }
+}
+
+/// As long as one of these is there, signals do not have their default effect.
+struct Attention;
+
+/// What signals do in this process.
+struct Signals {
+    /// How many watch for them.
+    watching: Mutex<usize>,
+    /// Whether nobody does.
+    has_default: Arc<AtomicBool>,
+}
+
+/// `None` if the handlers of signals could not be set.
+static IN_PROCESS: OnceLock<Option<Signals>> = OnceLock::new();
+
+impl Signals {
+    /// Sets handlers that end the process if nobody watches.
+    fn set_up() -> io::Result<Self> {
+        let has_default = Arc::new(AtomicBool::new(false));
+        for (number, _) in SIGNALS {
+            flag::register_conditional_default(number, Arc::clone(&has_default))?;
+        }
+        Ok(Self { watching: Mutex::new(0), has_default })
+    }
+
+    fn watching(&self) -> MutexGuard<'_, usize> {
+        self.watching.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Attention {
+    fn pay() -> io::Result<Self> {
+        let signals = IN_PROCESS.get_or_init(|| Signals::set_up().ok());
+        let signals = signals.as_ref().ok_or(io::ErrorKind::Unsupported)?;
+        let mut watching = signals.watching();
+        *watching += 1;
+        signals.has_default.store(false, Ordering::SeqCst);
+        Ok(Self)
+    }
+}
+
+impl Drop for Attention {
+    fn drop(&mut self) {
+        let Some(Some(signals)) = IN_PROCESS.get() else { return };
+        let mut watching = signals.watching();
+        *watching -= 1;
+        if *watching == 0 {
+            signals.has_default.store(true, Ordering::SeqCst);
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -28,8 +29,19 @@ lab {name} {{
 
 /// Starts a process that runs a lab, and waits until the scenario goes on.
 fn start(bench: &Bench, name: &str) -> (Child, impl Iterator<Item = String> + use<>) {
+    let (child, mut lines) = start_lab(bench, name, &endless(name));
+    assert!(lines.any(|line| line.contains("the scenario goes on")), "it ended early");
+    (child, lines)
+}
+
+/// Starts a process that runs this lab.
+fn start_lab(
+    bench: &Bench,
+    name: &str,
+    text: &str,
+) -> (Child, impl Iterator<Item = String> + use<>) {
     let file = bench.directory.path().join(format!("{name}.lab"));
-    fs::write(&file, endless(name)).unwrap();
+    fs::write(&file, text).unwrap();
     let output = bench.directory.path().join(format!("{name}-out"));
     let arguments =
         format!("lab\n{}\n{}\n{}", file.display(), output.display(), bench.program().display());
@@ -39,8 +51,7 @@ fn start(bench: &Bench, name: &str) -> (Child, impl Iterator<Item = String> + us
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-    assert!(lines.any(|line| line.contains("the scenario goes on")), "it ended early");
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
     (child, lines)
 }
 
@@ -123,5 +134,46 @@ fn failures_while_building_leave_nothing() {
         let error = bench.run(&text).unwrap_err().to_string();
         assert!(error.contains(reason), "{error}");
         assert_gone("broken");
+    }
+}
+
+#[test]
+fn signals_while_a_lab_is_taken_down_count() {
+    if !is_root() {
+        return;
+    }
+    let bench = Bench::new();
+    // When it is asked to end, the lab is being taken down: its parent is the process of the lab.
+    let late =
+        "trap \\\"kill -INT $PPID; exit 0\\\" TERM; echo trapped; while :; do sleep 0.1; done";
+    let text = format!(
+        "version 1;
+lab late {{
+    node a {{ kind linux; }}
+    scenario default {{ run a \"sh -c '{late}'\" as late; wait-output late trapped; }}
+}}"
+    );
+    let (mut child, mut lines) = start_lab(&bench, "late", &text);
+    assert!(lines.any(|line| line == "error Some(\"ended by SIGINT\")"));
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    assert_gone("late");
+}
+
+#[test]
+fn signals_between_two_labs_end_the_program() {
+    if !is_root() {
+        return;
+    }
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let bench = Bench::new();
+        let number = signal.as_raw();
+        let text = format!(
+            "version 1; lab between {{ node a {{ kind linux; }} scenario then-{number} {{ }} }}"
+        );
+        let (mut child, lines) = start_lab(&bench, "between", &text);
+        let said: Vec<String> = lines.collect();
+        assert!(said.iter().any(|line| line == "error None"), "{said:?}");
+        assert_eq!(child.wait().unwrap().signal(), Some(number), "{said:?}");
+        assert_gone("between");
     }
 }
