@@ -94,6 +94,13 @@ impl Partial {
         }
     }
 
+    /// The end of its last source symbol in the object, for a block at `offset`; zero if it has none.
+    pub(super) fn held_end(&self, offset: u64, symbol_size: u16) -> u64 {
+        let Some((first, count)) = self.held.runs(true).pop() else { return 0 };
+        let (start, len) = Extent { offset, len: self.len }.bytes_of(first, count, symbol_size);
+        start + len as u64
+    }
+
     pub(super) fn memory(&self) -> usize {
         PARTIAL_OVERHEAD + self.held.memory() + self.repairs.len() * size_of::<Repair>()
     }
@@ -182,6 +189,31 @@ impl Blocks {
         let repairs = std::mem::take(&mut partial.repairs);
         self.memory -= repairs.len() * size_of::<Repair>();
         repairs
+    }
+
+    /// Forgets the repair symbols in slots from `slots` on.
+    pub(super) fn cut_repairs(&mut self, slots: u32) {
+        for offset in &self.repaired {
+            if let Some(partial) = self.partial.get_mut(offset) {
+                let before = partial.memory();
+                partial.repairs.retain(|repair| repair.slot < slots);
+                self.memory -= before - partial.memory();
+            }
+        }
+    }
+
+    /// Forgets a block of which something is missing.
+    pub(super) fn forget(&mut self, offset: u64) {
+        self.repaired.remove(&offset);
+        if let Some(partial) = self.partial.remove(&offset) {
+            self.memory -= partial.memory();
+        }
+    }
+
+    /// The end of the last byte in the part file.
+    pub(super) fn stored_end(&self, symbol_size: u16) -> u64 {
+        let partial = self.iter().map(|(offset, partial)| partial.held_end(offset, symbol_size));
+        partial.max().unwrap_or(0).max(self.complete.end())
     }
 
     /// The block furthest from the start whose repair symbols may be given up.

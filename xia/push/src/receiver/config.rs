@@ -19,7 +19,7 @@ pub enum Destination {
 pub enum FullDisk {
     /// Drop symbols, try again every second, go on when there is space.
     Wait,
-    /// End; what is on disk stays for a later run.
+    /// End; what was received stays for a later run if its state finds room.
     Fail,
 }
 

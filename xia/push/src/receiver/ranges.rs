@@ -19,6 +19,16 @@ impl Ranges {
         self.0.insert(start, end);
     }
 
+    /// Takes out all bytes from `end` on.
+    pub(super) fn cut(&mut self, end: u64) {
+        drop(self.0.split_off(&end));
+        if let Some(mut last) = self.0.last_entry()
+            && *last.get() > end
+        {
+            last.insert(end);
+        }
+    }
+
     /// Whether all of `start..end` is in the set.
     pub(super) fn contains(&self, start: u64, end: u64) -> bool {
         self.0.range(..=start).next_back().is_some_and(|(_, other_end)| *other_end >= end)
@@ -88,6 +98,10 @@ mod tests {
             prop_assert_eq!(ranges.prefix_end(), naive.iter().take_while(|bit| **bit).count() as u64);
             let all: Vec<_> = ranges.iter().collect();
             prop_assert!(all.windows(2).all(|pair| pair[0].1 < pair[1].0));
+            ranges.cut(start);
+            let left = naive[..start as usize].iter().filter(|bit| **bit).count();
+            prop_assert_eq!(ranges.bytes(), left as u64);
+            prop_assert!(ranges.end() <= start);
         }
     }
 }

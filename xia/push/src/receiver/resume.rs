@@ -43,13 +43,7 @@ pub(super) struct Saved {
 impl Saved {
     /// The end of the last byte that is claimed to be in the part file.
     pub(super) fn part_end(&self) -> u64 {
-        let partial = self.blocks.iter().filter_map(|(offset, partial)| {
-            let (first, count) = partial.held.runs(true).pop()?;
-            let block = Extent { offset, len: partial.len };
-            let (start, len) = block.bytes_of(first, count, self.symbol_size);
-            Some(start + len as u64)
-        });
-        partial.max().unwrap_or(0).max(self.blocks.complete.end())
+        self.blocks.stored_end(self.symbol_size)
     }
 
     /// The slots that are claimed to hold repair symbols.

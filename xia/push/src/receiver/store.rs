@@ -126,6 +126,11 @@ impl Store {
         })
     }
 
+    /// How many slots there are, free ones included.
+    pub(super) fn slots(&self) -> u32 {
+        self.slots
+    }
+
     /// Gives slots back.
     pub(super) fn free_slots(&mut self, repairs: &[Repair]) {
         self.free.extend(repairs.iter().map(|repair| repair.slot));

@@ -3,6 +3,7 @@
 mod disk;
 mod failures;
 mod files;
+mod full;
 mod hostile;
 mod network;
 mod streams;

@@ -11,6 +11,7 @@ mod admission;
 mod decoding;
 mod finishing;
 mod opening;
+mod room;
 mod saving;
 mod storing;
 
@@ -108,6 +109,12 @@ pub(super) struct Reception {
     saving: bool,
     /// No state is saved before: the last attempt failed.
     save_at: Instant,
+    /// Whether there is a state on disk.
+    has_state: bool,
+    /// Why it is given up as soon as its state is saved.
+    giving_up: Option<String>,
+    /// Whether some of what was received was given up so that the state finds room.
+    made_room: bool,
     disk_bytes: u64,
     mismatches: u32,
     stream_timeout: Duration,
@@ -166,6 +173,9 @@ impl Reception {
             state_len: 0,
             saving: false,
             save_at: world.now,
+            has_state: false,
+            giving_up: None,
+            made_room: false,
             disk_bytes: 0,
             mismatches: 0,
             stream_timeout: world.shared.config.stream_timeout,
@@ -268,6 +278,7 @@ impl Reception {
                 world.tell(DiskRequest::SetLen { file, len: 0 });
             }
         }
+        self.has_state = false;
         world.tell(DiskRequest::Remove { path: self.path(".state") });
     }
 

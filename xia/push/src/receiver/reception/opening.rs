@@ -138,6 +138,7 @@ impl Reception {
         if let Some(store) = &mut self.store {
             store.use_slots(&saved.slots());
         }
+        self.has_state = true;
         self.symbol_size = Some(saved.symbol_size);
         self.description = saved.description;
         self.total = saved.total;

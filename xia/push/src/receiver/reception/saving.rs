@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use weft_base::Instant;
-use weft_runtime::{DiskError, DiskReply, DiskRequest, OpenMode};
+use weft_runtime::{DiskError, DiskErrorKind, DiskReply, DiskRequest, Level, OpenMode};
 
 use super::{Outcome, Reception, Stage};
 use crate::object::Extent;
@@ -70,32 +70,42 @@ impl Reception {
             }
             (Job::WriteSave(file), result) => {
                 world.tell(DiskRequest::Close { file });
-                if result.is_ok() {
-                    let (from, to) = (self.path(".state.new"), self.path(".state"));
-                    self.ask(world, Job::RenameSave, DiskRequest::Rename { from, to });
-                } else {
-                    self.on_not_saved(world);
+                if let Err(error) = result {
+                    return self.on_not_saved(world, Some(&error));
                 }
+                let (from, to) = (self.path(".state.new"), self.path(".state"));
+                self.ask(world, Job::RenameSave, DiskRequest::Rename { from, to });
             }
             (Job::RenameSave, Ok(_)) => self.on_saved(world),
-            _ => self.on_not_saved(world),
+            (_, result) => self.on_not_saved(world, result.err().as_ref()),
         }
     }
 
     /// A state that could not be saved costs only reception after a kill; the next one may succeed.
-    fn on_not_saved(&mut self, world: &mut World<'_>) {
+    /// For the last state a full disk is given some room.
+    fn on_not_saved(&mut self, world: &mut World<'_>, error: Option<&DiskError>) {
         world.tell(DiskRequest::Remove { path: self.path(".state.new") });
         self.saving = false;
         self.unsaved = self.unsaved.max(1);
         self.save_at = world.now + SAVE_RETRY;
-        if matches!(self.stage, Stage::Parking) {
-            return self.end(world, Outcome::Forgotten);
+        if !matches!(self.stage, Stage::Parking) {
+            return self.verify(world);
         }
-        self.verify(world);
+        let is_full = error.is_some_and(|error| error.kind == DiskErrorKind::Full);
+        // An older state claims what would have to go: then that one is good enough.
+        if is_full && !self.has_state && !self.made_room {
+            self.made_room = true;
+            self.make_room(world);
+            if !self.blocks.is_empty() {
+                return self.save(world);
+            }
+        }
+        self.end_parked(world, false);
     }
 
     fn on_saved(&mut self, world: &mut World<'_>) {
         self.saving = false;
+        self.has_state = true;
         if !matches!(self.stage, Stage::Parking) {
             return self.verify(world);
         }
@@ -103,8 +113,35 @@ impl Reception {
         if self.unsaved > 0 {
             self.save(world);
         } else {
-            self.end(world, Outcome::Forgotten);
+            self.end_parked(world, true);
         }
+    }
+
+    /// Ends with what the disk holds, and says what a later run can go on with.
+    fn end_parked(&mut self, world: &mut World<'_>, saved: bool) {
+        let stays = if saved {
+            "what was received stays for a later run"
+        } else if self.has_state {
+            "what was saved before stays for a later run"
+        } else {
+            // Without a state a later run cannot tell what the files hold.
+            self.discard(world);
+            "nothing of it stays for a later run"
+        };
+        if let Some(text) = self.giving_up.take() {
+            return self.end(world, Outcome::Failed(format!("{text}; {stays}")));
+        }
+        if !saved {
+            let line = format!("{}: its state could not be saved; {stays}", self.name());
+            world.report(Level::Warning, line);
+        }
+        self.end(world, Outcome::Forgotten);
+    }
+
+    /// Gives up after its state is saved, if that is possible.
+    pub(super) fn give_up(&mut self, world: &mut World<'_>, text: String) {
+        self.giving_up = Some(text);
+        self.park(world);
     }
 
     /// Saves its state for the last time and closes its files.
@@ -113,22 +150,17 @@ impl Reception {
             Stage::Opening => self.end(world, Outcome::Forgotten),
             Stage::Receiving => {
                 self.flush(world);
-                let nothing = self.blocks.is_empty() && self.description.is_none();
                 self.stage = Stage::Parking;
-                if nothing || self.symbol_size.is_none() || world.shared.is_blocked(world.now) {
-                    self.discard_if_empty(world);
-                    self.end(world, Outcome::Forgotten);
+                let nothing = self.blocks.is_empty() && self.description.is_none();
+                if nothing || self.symbol_size.is_none() {
+                    self.discard(world);
+                    let outcome = self.giving_up.take().map_or(Outcome::Forgotten, Outcome::Failed);
+                    self.end(world, outcome);
                 } else {
                     self.save(world);
                 }
             }
             Stage::Parking | Stage::Verified | Stage::Placing(_) | Stage::Ended => {}
-        }
-    }
-
-    fn discard_if_empty(&mut self, world: &mut World<'_>) {
-        if self.blocks.is_empty() {
-            self.discard(world);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use weft_runtime::{DiskError, DiskReply};
 
-use super::Reception;
+use super::{Reception, Stage};
 use crate::receiver::blocks::{Phase, Repair};
 use crate::receiver::events::DropReason;
 use crate::receiver::store::{SourceWrite, Write, slot_size};
@@ -136,12 +136,9 @@ impl Reception {
     fn on_lost(&mut self, world: &mut World<'_>, symbols: u32, error: &DiskError) -> bool {
         world.shared.drops.add(DropReason::WriteFailed, u64::from(symbols));
         self.stats.received = self.stats.received.saturating_sub(u64::from(symbols));
-        if world.on_write_error(error) {
-            let text = format!(
-                "cannot be stored: {}; what was received stays for a later run",
-                error.text
-            );
-            self.fail(world, text);
+        // What is complete or being saved does without them.
+        if world.on_write_error(error) && matches!(self.stage, Stage::Receiving) {
+            self.give_up(world, format!("cannot be stored: {}", error.text));
             return false;
         }
         true
