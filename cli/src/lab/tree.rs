@@ -6,9 +6,40 @@
 
 use std::fmt::Write;
 
+use clap::error::ErrorKind;
+use clap::{ArgMatches, Command, FromArgMatches};
+
+/// How many nodes a tree may have. Ten times as many as the largest that was ever run.
+const MOST_NODES: u64 = 200_000;
+
+/// The options of `weft lab tree`, of which it is known that the tree is not too large.
+#[derive(Debug)]
+pub(crate) struct TreeArgs(Shape);
+
+impl clap::Args for TreeArgs {
+    fn augment_args(command: Command) -> Command {
+        Shape::augment_args(command)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Shape::augment_args_for_update(command)
+    }
+}
+
+impl FromArgMatches for TreeArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Shape::from_arg_matches(matches)?.checked().map(Self)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
 /// The shape of the tree and what is sent through it.
 #[derive(Debug, clap::Args)]
-pub(crate) struct TreeArgs {
+struct Shape {
     /// Branches of each node that is not a receiver
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=60))]
     fan_out: u32,
@@ -29,6 +60,27 @@ pub(crate) struct TreeArgs {
     seed: u64,
 }
 
+impl Shape {
+    /// How many nodes the tree has, receivers and the server included.
+    fn nodes(&self) -> u64 {
+        let level = |depth| u64::from(self.fan_out).saturating_pow(depth);
+        (0..=self.depth).map(level).fold(0, u64::saturating_add)
+    }
+
+    fn checked(self) -> Result<Self, clap::Error> {
+        let nodes = self.nodes();
+        if nodes <= MOST_NODES {
+            return Ok(self);
+        }
+        let message = format!(
+            "a tree of fan-out {} and depth {} has {nodes} nodes, and at most {MOST_NODES} are \
+             written: choose a smaller fan-out or depth\n",
+            self.fan_out, self.depth
+        );
+        Err(clap::Error::raw(ErrorKind::ValueValidation, message))
+    }
+}
+
 /// One node: the numbers of the branches that lead to it, joined by hyphens.
 struct Place {
     name: String,
@@ -37,10 +89,10 @@ struct Place {
 
 /// Prints the lab file.
 pub(crate) fn print(args: &TreeArgs) {
-    print!("{}", lab_file(args));
+    print!("{}", lab_file(&args.0));
 }
 
-fn lab_file(args: &TreeArgs) -> String {
+fn lab_file(args: &Shape) -> String {
     let places = places(args);
     let receivers: Vec<&Place> = places.iter().filter(|place| place.depth == args.depth).collect();
     let mut text = format!(
@@ -62,7 +114,7 @@ fn lab_file(args: &TreeArgs) -> String {
 }
 
 /// All nodes, the server first, parents before children.
-fn places(args: &TreeArgs) -> Vec<Place> {
+fn places(args: &Shape) -> Vec<Place> {
     let mut places = vec![Place { name: "server".to_owned(), depth: 0 }];
     let mut next = 0;
     while next < places.len() {
@@ -81,7 +133,7 @@ fn child_name(parent: &Place, branch: u32) -> String {
     if parent.depth == 0 { format!("n{branch}") } else { format!("{}-{branch}", parent.name) }
 }
 
-fn push_node(text: &mut String, place: &Place, args: &TreeArgs) {
+fn push_node(text: &mut String, place: &Place, args: &Shape) {
     let branches = 1..=if place.depth < args.depth { args.fan_out } else { 0 };
     let mut interfaces: Vec<String> =
         branches.clone().map(|branch| format!("down{branch}")).collect();
@@ -109,7 +161,7 @@ fn push_node(text: &mut String, place: &Place, args: &TreeArgs) {
     }
 }
 
-fn push_scenario(text: &mut String, receivers: &[&Place], args: &TreeArgs) {
+fn push_scenario(text: &mut String, receivers: &[&Place], args: &Shape) {
     text.push_str("    scenario default {\n");
     let mut step = |line: String| {
         let _ = writeln!(text, "        {line};");
@@ -138,16 +190,24 @@ fn push_scenario(text: &mut String, receivers: &[&Place], args: &TreeArgs) {
 mod tests {
     use super::*;
 
+    fn shape(fan_out: u32, depth: u32) -> Shape {
+        let (loss, size, rate) = ("1%".to_owned(), "1MiB".to_owned(), "10Mbit/s".to_owned());
+        Shape { fan_out, depth, loss, size, rate, seed: 4 }
+    }
+
+    #[test]
+    fn trees_that_are_too_large_are_refused() {
+        assert_eq!(shape(10, 5).checked().unwrap().nodes(), 111_111);
+        assert_eq!(shape(1, 6).checked().unwrap().nodes(), 7);
+        let error = shape(60, 6).checked().unwrap_err().to_string();
+        assert!(error.contains("has 47446779661 nodes"), "{error}");
+        assert!(error.contains("choose a smaller fan-out or depth"), "{error}");
+        assert!(shape(60, 3).checked().is_err());
+    }
+
     #[test]
     fn the_file_that_is_written_is_a_lab() {
-        let args = TreeArgs {
-            fan_out: 3,
-            depth: 2,
-            loss: "1%".to_owned(),
-            size: "1MiB".to_owned(),
-            rate: "10Mbit/s".to_owned(),
-            seed: 4,
-        };
+        let args = shape(3, 2);
         let lab = crate::lab::parse("tree", lab_file(&args).as_bytes(), Default::default(), None);
         let lab = lab.unwrap();
         assert_eq!(lab.nodes().count(), 1 + 3 + 9);
