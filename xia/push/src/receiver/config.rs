@@ -30,11 +30,12 @@ pub struct Limits {
     pub objects: usize,
     /// Objects being received at a time from one sender.
     pub objects_per_sender: usize,
-    /// Unfinished objects on disk, those of earlier runs included.
+    /// Unfinished objects on disk, those of earlier runs included. The one that waits longest for its
+    /// sender is removed when there would be more.
     pub unfinished: usize,
     /// Bytes of one object.
     pub object_bytes: u64,
-    /// Bytes on disk for the unfinished objects of one sender.
+    /// Bytes on disk for the objects being received from one sender.
     pub disk_bytes_per_sender: u64,
     /// Bytes of a block: decoding takes about four times as much memory.
     pub block_bytes: u32,

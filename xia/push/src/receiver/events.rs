@@ -121,3 +121,18 @@ reasons! {
         NotWanted = "not-wanted", "only one stream goes to standard output";
     }
 }
+
+impl DropReason {
+    /// Whether it is a limit of this receiver, which its operator should know of when it is reached.
+    pub(super) fn is_limit(self) -> bool {
+        matches!(
+            self,
+            Self::TooLarge
+                | Self::Objects
+                | Self::SenderObjects
+                | Self::SenderDisk
+                | Self::Index
+                | Self::RepairSpace
+        )
+    }
+}

@@ -18,9 +18,10 @@ mod ranges;
 mod reception;
 mod resume;
 mod store;
+mod unfinished;
 mod world;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -31,6 +32,7 @@ pub use self::config::{Destination, FullDisk, Limits, ReceiverConfig};
 pub use self::events::{DropReason, ReceiveReport, ReceiverInput, ReceiverOutput};
 use self::piped::{Ending, Piped};
 use self::reception::{Outcome, Reception};
+use self::unfinished::Unfinished;
 use self::world::{Job, Shared, World};
 use crate::host::{HostInput, HostOutput};
 use crate::object::{ObjectId, ObjectKind, SenderKey};
@@ -63,8 +65,7 @@ pub struct Receiver {
     next_serial: u64,
     /// Objects that were received or given up, and when they were last heard.
     ended: BTreeMap<Key, Instant>,
-    /// The file name stems of unfinished objects on disk.
-    unfinished: BTreeSet<String>,
+    unfinished: Unfinished,
     /// The stream on standard output, if that is the destination.
     piped: Option<Piped>,
     /// Whose slice was last.
@@ -88,7 +89,7 @@ impl Receiver {
             serials: BTreeMap::new(),
             next_serial: 1,
             ended: BTreeMap::new(),
-            unfinished: BTreeSet::new(),
+            unfinished: Unfinished::default(),
             piped: None,
             last_worked: 0,
             received: 0,
@@ -149,13 +150,13 @@ impl Receiver {
 
     fn on_listed(&mut self, names: &[String], out: &mut Vec<ReceiverOutput>) {
         self.stage = Stage::Running;
-        self.unfinished = names
+        let stems = names
             .iter()
             .filter(|name| name.starts_with(reception::STEM))
-            .filter_map(|name| Some(name.strip_suffix(".part")?.to_owned()))
-            .collect();
-        if !self.unfinished.is_empty() {
-            let count = self.unfinished.len();
+            .filter_map(|name| Some(name.strip_suffix(".part")?.to_owned()));
+        self.unfinished = Unfinished::of_earlier_runs(stems);
+        let count = self.unfinished.len();
+        if count > 0 {
             let line = format!("{count} unfinished objects of earlier runs wait for their senders");
             out.push(ReceiverOutput::Host(HostOutput::Report { level: Level::Info, line }));
         }
@@ -191,7 +192,9 @@ impl Receiver {
             Some(serial) => *serial,
             None => match self.begin(now, (from, object), kind, out) {
                 Ok(serial) => serial,
-                Err(reason) => return self.shared.drops.add(reason, 1),
+                Err(reason) => {
+                    return World { now, shared: &mut self.shared, out }.drop(reason);
+                }
             },
         };
         if self.objects.get(&serial).is_some_and(Reception::is_opening) {
@@ -211,14 +214,32 @@ impl Receiver {
     ) -> Result<u64, DropReason> {
         self.check_new(now, key)?;
         let (sender, object) = key;
+        let stem = reception::stem(sender, object);
+        let resume = self.unfinished.is_waiting(&stem);
+        if !resume {
+            self.make_room(now, out)?;
+        }
+        self.unfinished.begin(stem);
         let serial = self.next_serial;
         self.next_serial += 1;
-        let resume = !self.unfinished.insert(reception::stem(sender, object));
         let mut world = World { now, shared: &mut self.shared, out };
         let reception = Reception::new(&mut world, serial, sender, object, kind, resume);
         self.objects.insert(serial, reception);
         self.serials.insert(key, serial);
         Ok(serial)
+    }
+
+    /// Removes the unfinished objects that wait longest, until another one may begin.
+    fn make_room(&mut self, now: Instant, out: &mut Vec<ReceiverOutput>) -> Result<(), DropReason> {
+        let most = self.shared.config.limits.unfinished;
+        while self.unfinished.len() >= most {
+            let stem = self.unfinished.take_oldest().ok_or(DropReason::Objects)?;
+            let mut world = World { now, shared: &mut self.shared, out };
+            reception::remove_files(&mut world, &stem);
+            let line = format!("{stem}: removed, the oldest of {most} unfinished objects");
+            world.report(Level::Warning, line);
+        }
+        Ok(())
     }
 
     /// Whether an object may begin.
@@ -235,10 +256,7 @@ impl Receiver {
         }
         let limits = &self.shared.config.limits;
         let of_sender = self.serials.keys().filter(|(sender, _)| *sender == key.0).count();
-        let is_old = self.unfinished.contains(&reception::stem(key.0, key.1));
-        if self.objects.len() >= limits.objects
-            || (!is_old && self.unfinished.len() >= limits.unfinished)
-        {
+        if self.objects.len() >= limits.objects {
             Err(DropReason::Objects)
         } else if of_sender >= limits.objects_per_sender {
             Err(DropReason::SenderObjects)
@@ -269,9 +287,8 @@ impl Receiver {
         let Some(reception) = self.objects.remove(&serial) else { return };
         let (sender, object) = (reception.sender, reception.object);
         self.serials.remove(&(sender, object));
-        if reception.is_discarded() {
-            self.unfinished.remove(&reception::stem(sender, object));
-        }
+        let stem = reception::stem(sender, object);
+        self.unfinished.end(stem, !reception.is_discarded());
         match outcome {
             Outcome::Forgotten => return self.finish_if_done(out),
             Outcome::Received(report) => {
@@ -439,7 +456,19 @@ impl Receiver {
             self.stage = Stage::Ended;
             self.objects.clear();
             self.serials.clear();
+            self.report_drops(out);
             out.push(ReceiverOutput::Done { received: self.received, failed: self.failed });
+        }
+    }
+
+    /// Says how many datagrams were of no use, to everybody if a limit was the reason for some.
+    fn report_drops(&self, out: &mut Vec<ReceiverOutput>) {
+        let counts: Vec<String> =
+            self.shared.drops.nonzero().map(|(name, count)| format!("{name} {count}")).collect();
+        if !counts.is_empty() {
+            let level = if self.shared.told.is_empty() { Level::Debug } else { Level::Info };
+            let line = format!("datagrams that were of no use: {}", counts.join(", "));
+            out.push(ReceiverOutput::Host(HostOutput::Report { level, line }));
         }
     }
 }

@@ -1,10 +1,10 @@
 //! What all objects of a receiver share: options, outstanding requests, the state of the disk.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use weft_base::{Counters, FileId, Instant};
+use weft_base::{Counters, FileId, Instant, Reason};
 use weft_runtime::{DiskError, DiskErrorKind, DiskRequest, Level};
 
 use super::blocks::Repair;
@@ -133,6 +133,8 @@ pub(super) struct Shared {
     pub(super) directory: PathBuf,
     pub(super) requests: Requests<Purpose>,
     pub(super) drops: Counters<DropReason>,
+    /// The limits that were said to be reached.
+    pub(super) told: BTreeSet<DropReason>,
     /// Bytes on their way to the disk.
     pub(super) backlog: usize,
     /// Bytes on disk for unfinished objects of each sender.
@@ -162,6 +164,7 @@ impl Shared {
             directory,
             requests: Requests::new(),
             drops: Counters::new(),
+            told: BTreeSet::new(),
             backlog: 0,
             disk: BTreeMap::new(),
             index: 0,
@@ -215,8 +218,14 @@ impl World<'_> {
         self.ask(0, 0, Job::Unattended, request);
     }
 
+    /// Counts a datagram that is not used. A limit that is reached is said, once.
     pub(super) fn drop(&mut self, reason: DropReason) {
         self.shared.drops.add(reason, 1);
+        if reason.is_limit() && self.shared.told.insert(reason) {
+            let why = reason.help();
+            let line = format!("a datagram is dropped: {why}; further ones are counted only");
+            self.report(Level::Warning, line);
+        }
     }
 
     pub(super) fn report(&mut self, level: Level, line: String) {

@@ -5,6 +5,7 @@ mod failures;
 mod files;
 mod full;
 mod hostile;
+mod limits;
 mod network;
 mod streams;
 

@@ -135,6 +135,17 @@ pub(super) fn stem(sender: SenderKey, object: ObjectId) -> String {
     format!("{STEM}{}", ObjectId(id))
 }
 
+/// The extensions of its files.
+const EXTENSIONS: [&str; 4] = [".part", ".repair", ".state", ".state.new"];
+
+/// Removes the files of an object that is not being received.
+pub(super) fn remove_files(world: &mut World<'_>, stem: &str) {
+    for extension in EXTENSIONS {
+        let path = world.shared.directory.join(format!("{stem}{extension}"));
+        world.tell(DiskRequest::Remove { path });
+    }
+}
+
 impl Reception {
     /// Begins with an object, or goes on with it if `resume` says that its files may be there.
     pub(super) fn new(
@@ -409,7 +420,7 @@ impl Reception {
     /// Removes its files.
     fn discard(&mut self, world: &mut World<'_>) {
         self.discarded = true;
-        for extension in [".part", ".repair", ".state", ".state.new"] {
+        for extension in EXTENSIONS {
             world.tell(DiskRequest::Remove { path: self.path(extension) });
         }
     }
