@@ -3,11 +3,14 @@
 //! Reference: Machado et al., "Linux XIA", §6.1 and Figure 4. Runs the scenarios of
 //! `examples/push.lab`, which is part of this program, and prints what each receiver got.
 
+mod progress;
+
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use weft_lab::{EngineKind, Log, Options, Outcome as LabOutcome, Variables};
+use weft_lab::{EngineKind, Options, Outcome as LabOutcome, Variables};
 
+use self::progress::Show;
 use crate::lab::{WeftHost, become_root, push};
 use crate::output::{Outcome, print_lines};
 
@@ -42,8 +45,10 @@ pub(crate) fn run(args: &DemoArgs) -> Outcome {
             output: Some(Path::new("lab-out").join(format!("push-{scenario}"))),
             capture: None,
         };
-        let outcome = weft_lab::run(&lab, &options, &host, &mut Log::new(std::io::stderr()))
-            .map_err(|error| error.to_string())?;
+        let mut show = Show::new(options.output.as_deref().filter(|_| !args.sim));
+        let outcome =
+            weft_lab::run(&lab, &options, &host, &mut show).map_err(|error| error.to_string())?;
+        drop(show);
         print_lines(table(title, &outcome))?;
         if let Some(error) = &outcome.error {
             return Err(format!("the scenario {scenario} failed: {error}"));

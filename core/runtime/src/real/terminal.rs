@@ -1,9 +1,9 @@
 //! Output for people: reports on standard error and one line of progress.
 //!
 //! On a terminal the progress line is redrawn in place, ten times per second at most, and moves out
-//! of the way of other output. Elsewhere only the last state of each piece of work is written. Text from
-//! elsewhere (labels are often file names that a peer chose) cannot control the terminal: control
-//! characters are replaced.
+//! of the way of other output. Elsewhere it is a line every two seconds, and the last state of each
+//! piece of work. Text from elsewhere (labels are often file names that a peer chose) cannot control
+//! the terminal: control characters are replaced.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
@@ -14,6 +14,8 @@ use crate::Level;
 
 /// The shortest time between two drawings of the progress line.
 const REDRAW: Duration = Duration::from_millis(100);
+/// The same where it cannot be redrawn, and before the first line there.
+const REPEAT: Duration = Duration::from_secs(2);
 /// Columns of a terminal that does not say.
 const USUAL_WIDTH: usize = 80;
 /// Columns of the bar.
@@ -41,7 +43,8 @@ pub(super) struct Terminal {
     drawn: bool,
     /// The final state of `progress` was written.
     finished: bool,
-    next_drawing: Instant,
+    /// `None`: nothing is shown yet.
+    next_drawing: Option<Instant>,
 }
 
 impl Terminal {
@@ -55,7 +58,7 @@ impl Terminal {
             progress: None,
             drawn: false,
             finished: false,
-            next_drawing: Instant::ZERO,
+            next_drawing: None,
         }
     }
 
@@ -83,10 +86,19 @@ impl Terminal {
         self.finished = false;
         if complete {
             self.finish();
-        } else if self.redraws && now >= self.next_drawing {
-            self.next_drawing = now + REDRAW;
+        } else if self.is_due(now) {
             self.draw();
         }
+    }
+
+    /// Whether the progress is shown again now.
+    fn is_due(&mut self, now: Instant) -> bool {
+        let (pause, first) = if self.redraws { (REDRAW, now) } else { (REPEAT, now + REPEAT) };
+        let due = now >= *self.next_drawing.get_or_insert(first);
+        if due {
+            self.next_drawing = Some(now + pause);
+        }
+        due
     }
 
     /// Standard output is about to be written.
@@ -106,12 +118,14 @@ impl Terminal {
         write(&format!("{clear}{}\n", render(progress, self.width())));
         self.drawn = false;
         self.finished = true;
+        self.next_drawing = None;
     }
 
     fn draw(&mut self) {
         if let Some(progress) = &self.progress {
-            write(&format!("{CLEAR}{}", render(progress, self.width())));
-            self.drawn = true;
+            let line = render(progress, self.width());
+            write(&if self.redraws { format!("{CLEAR}{line}") } else { line + "\n" });
+            self.drawn = self.redraws;
         }
     }
 
@@ -119,7 +133,7 @@ impl Terminal {
         if self.drawn {
             write(CLEAR);
             self.drawn = false;
-            self.next_drawing = Instant::ZERO;
+            self.next_drawing = None;
         }
     }
 
@@ -218,6 +232,19 @@ mod tests {
         assert_eq!(part(u64::MAX, u64::MAX, 100), 100);
         assert_eq!(part(u64::MAX - 1, u64::MAX, 100), 99);
         assert_eq!(amount(u64::MAX), "18.4E");
+    }
+
+    #[test]
+    fn without_a_terminal_a_line_is_written_every_two_seconds_and_none_at_once() {
+        let mut terminal = Terminal::new(Level::Info);
+        for (redraws, expected) in [(false, [20, 40]), (true, [0, 1])] {
+            terminal.redraws = redraws;
+            terminal.next_drawing = None;
+            let tenths = (0..60_u32).filter(|tenth| {
+                terminal.is_due(Instant::ZERO + *tenth * Duration::from_millis(100))
+            });
+            assert_eq!(tenths.take(2).collect::<Vec<_>>(), expected);
+        }
     }
 
     #[test]
