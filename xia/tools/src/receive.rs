@@ -13,8 +13,8 @@ use weft_xia_push::receiver::{
     ReceiveReport, Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput,
 };
 use weft_xia_sockets::{Client, ClientEvent};
+use weft_xip::Address;
 use weft_xip::channel::BindRequest;
-use weft_xip::{Address, XidType};
 
 use crate::worker::Worker;
 
@@ -102,12 +102,13 @@ impl Receive {
     }
 }
 
-/// Who sent a datagram: the host its source address leads through. The sink is a socket, which is
-/// another one when the sender is started again, and then its object shall go on.
+/// Who sent a datagram: the row in front of the sink of its source address, usually the host. The
+/// sink is a socket, which is another one when the sender is started again, and then its object shall
+/// go on; it is taken only if it stands alone.
 fn sender_key(source: Option<&Address>) -> SenderKey {
     let who = source.map(|address| {
-        let mut hosts = address.rows().iter().map(|row| row.xid).rev();
-        hosts.find(|xid| xid.kind == XidType::HID).unwrap_or_else(|| address.final_xid())
+        let mut rows = address.rows().iter().rev();
+        rows.nth(1).map_or_else(|| address.final_xid(), |row| row.xid)
     });
     SenderKey::new(who.map(|xid| xid.to_bytes()).as_ref().map_or(&[], |bytes| bytes.as_slice()))
 }
@@ -187,12 +188,16 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_is_its_host_and_without_one_its_socket() {
+    fn a_sender_is_what_is_in_front_of_its_socket_and_without_that_the_socket() {
         let (host, other) = ("a1".repeat(20), "a2".repeat(20));
         let (socket, again) = ("b1".repeat(20), "b2".repeat(20));
         let first = key(&format!("hid-{host}-1:xdp-{socket}-0"));
         assert_eq!(first, key(&format!("hid-{host}-1:xdp-{again}-0")));
         assert_ne!(first, key(&format!("hid-{other}-1:xdp-{socket}-0")));
+        // Its scope may end in something else than a host, or hold more than one.
+        let domain = key(&format!("hid-{host}-1:ad-{host}-2:xdp-{socket}-0"));
+        assert_eq!(domain, key(&format!("ad-{host}-1:xdp-{again}-0")));
+        assert_ne!(domain, first);
         let bare = key(&format!("xdp-{socket}-0"));
         assert_ne!(bare, key(&format!("xdp-{again}-0")));
         assert_ne!(bare, sender_key(None));
