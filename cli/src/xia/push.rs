@@ -82,7 +82,7 @@ impl PushArgs {
 
     /// The process that these arguments ask for, on the node whose socket is at `socket`.
     pub(super) fn process(&self, socket: &Path, random: Random) -> Result<Push, String> {
-        Push::new(socket, self.options(), random).map_err(|error| error.to_string())
+        Push::new(socket, self.options(), random)
     }
 }
 

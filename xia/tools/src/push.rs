@@ -8,13 +8,12 @@ use std::path::Path;
 use serde_json::json;
 use weft_base::{Instant, Random, Token};
 use weft_runtime::{Action, Component, Event, Level};
-use weft_xia_push::sender::{
-    ConfigError, SendSummary, Sender, SenderConfig, SenderInput, SenderOutput,
-};
+use weft_xia_push::sender::{SendSummary, Sender, SenderConfig, SenderInput, SenderOutput};
 use weft_xia_sockets::{Client, ClientEvent};
 use weft_xip::channel::BindRequest;
 use weft_xip::{Address, XidType};
 
+use crate::text::check_destination;
 use crate::worker::Worker;
 
 /// What to push and where to.
@@ -42,14 +41,16 @@ impl Push {
     /// A push through the node whose socket is at `node`.
     ///
     /// # Errors
-    /// The options cannot be used.
-    pub fn new(node: &Path, options: PushOptions, random: Random) -> Result<Self, ConfigError> {
+    /// Says which option cannot be used.
+    pub fn new(node: &Path, options: PushOptions, random: Random) -> Result<Self, String> {
+        check_destination(&options.to)?;
+        let sender = Sender::new(options.sender, random).map_err(|error| error.to_string())?;
         let mut client = Client::new(Token(1), node, Some(BindRequest::Any(XidType::XDP)));
         client.set_hop_limit(options.hop_limit);
         Ok(Self {
             to: options.to,
             json: options.json,
-            worker: Worker::new(client, Sender::new(options.sender, random)?),
+            worker: Worker::new(client, sender),
             rejected: None,
         })
     }
@@ -151,5 +152,33 @@ impl Component for Push {
 
     fn has_background_work(&self) -> bool {
         self.worker.has_background_work()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse_address;
+
+    fn push_to(to: &str) -> Result<Push, String> {
+        let options = PushOptions {
+            to: parse_address(to).expect("the test's addresses are right"),
+            sender: SenderConfig::new("file"),
+            hop_limit: 128,
+            json: false,
+        };
+        Push::new(Path::new("node"), options, Random::from_seed(1))
+    }
+
+    #[test]
+    fn only_where_datagrams_are_received_is_pushed_to() {
+        let id = "ab".repeat(20);
+        for good in [format!("xdp-{id}"), format!("zf-{id}"), format!("hid-{id}-1:xdp-{id}-0")] {
+            assert!(push_to(&good).is_ok(), "{good}");
+        }
+        for bad in [format!("hid-{id}"), format!("xdp-{id}-1:ad-{id}-0")] {
+            let error = push_to(&bad).err().unwrap_or_default();
+            assert!(error.contains(&bad) && error.contains("datagram sink"), "{bad}: {error}");
+        }
     }
 }

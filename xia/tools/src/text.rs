@@ -28,11 +28,27 @@ pub fn parse_address(text: &str) -> Result<Address, String> {
 /// # Errors
 /// The address is too long, or has several sinks.
 pub fn destination(address: &Address, sink: Xid) -> Result<Address, String> {
-    let last = address.single_sink().map_err(|error| error.to_string())?;
-    if [XidType::XDP, XidType::ZF].contains(&last.kind) {
+    if takes_datagrams(address)? {
         return Ok(*address);
     }
     append(address, sink).ok_or_else(|| format!("{address} has no room for {sink}"))
+}
+
+/// Checks that somebody can receive datagrams at `address`: that it ends in XDP or a zFilter.
+pub(crate) fn check_destination(address: &Address) -> Result<(), String> {
+    if takes_datagrams(address)? {
+        return Ok(());
+    }
+    Err(format!(
+        "{address} does not end in a datagram sink or a zFilter, so that nobody there would receive \
+         anything: write for example {}-1:xdp-<40 hex digits>-0",
+        address.final_xid()
+    ))
+}
+
+fn takes_datagrams(address: &Address) -> Result<bool, String> {
+    let last = address.single_sink().map_err(|error| error.to_string())?;
+    Ok([XidType::XDP, XidType::ZF].contains(&last.kind))
 }
 
 /// Puts `sink` behind the single sink of `address`.
