@@ -33,7 +33,10 @@ pub(crate) struct JoinedLink {
     pub(crate) duplicate: u32,
     pub(crate) reorder: u32,
     /// The length of the queue.
+    pub(crate) queue_packets: usize,
     pub(crate) queue_bytes: usize,
+    /// Whether nothing passes.
+    pub(crate) cut: bool,
 }
 
 impl JoinedLink {
@@ -47,7 +50,9 @@ impl JoinedLink {
             loss: model.loss,
             duplicate: model.duplicate,
             reorder: model.reorder,
+            queue_packets: model.queue_packets,
             queue_bytes: model.queue_bytes,
+            cut: false,
         }
     }
 
@@ -60,6 +65,7 @@ impl JoinedLink {
             loss: self.loss,
             duplicate: self.duplicate,
             reorder: self.reorder,
+            queue_packets: self.queue_packets,
             queue_bytes: self.queue_bytes,
             ..LinkConfig::default()
         }
@@ -86,5 +92,29 @@ impl Config {
     /// What the process writes when it works by this configuration.
     pub(crate) fn report(&self) -> String {
         format!("links joined, generation {}.", self.generation)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_comes_back_as_it_was() {
+        let model = LinkConfig {
+            rate: NonZeroU64::new(1000),
+            delay: Duration::from_millis(1),
+            jitter: Duration::from_millis(2),
+            loss: 3,
+            duplicate: 4,
+            reorder: 5,
+            queue_packets: 6,
+            queue_bytes: 7,
+            ..LinkConfig::default()
+        };
+        let link = JoinedLink::new([("a".into(), 1), ("b".into(), 2)], &model);
+        let text = serde_json::to_vec(&link).unwrap();
+        let read: JoinedLink = serde_json::from_slice(&text).unwrap();
+        assert_eq!(read.model(), model);
     }
 }

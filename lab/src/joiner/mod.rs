@@ -120,7 +120,7 @@ impl Joiner {
             return;
         }
         for (link, wires) in config.links.iter().zip(self.wires.chunks_exact_mut(2)) {
-            wires.iter_mut().for_each(|wire| wire.set(link.model()));
+            wires.iter_mut().for_each(|wire| wire.set(link.model(), link.cut));
         }
         self.generation = config.generation;
         println!("{}", config.report());

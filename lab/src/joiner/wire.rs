@@ -48,6 +48,7 @@ pub(super) struct Wire {
     flying: BinaryHeap<Reverse<Flying>>,
     offered: u64,
     arrivals: Vec<(Instant, Packet)>,
+    cut: bool,
 }
 
 impl Wire {
@@ -57,16 +58,25 @@ impl Wire {
             flying: BinaryHeap::new(),
             offered: 0,
             arrivals: Vec::new(),
+            cut: false,
         }
     }
 
-    /// Changes its properties for the frames that come from now on.
-    pub(super) fn set(&mut self, config: LinkConfig) {
+    /// Changes its properties for the frames that come from now on. If it is cut, also the frames on
+    /// their way are lost, as in the simulator.
+    pub(super) fn set(&mut self, config: LinkConfig, cut: bool) {
         self.model.set_config(config);
+        self.cut = cut;
+        if cut {
+            self.flying.clear();
+        }
     }
 
     /// Takes a frame in at `now`; false if too many are on their way.
     pub(super) fn offer(&mut self, now: Instant, packet: Packet) -> bool {
+        if self.cut {
+            return true;
+        }
         if self.flying.len() >= MOST_FLYING {
             return false;
         }
@@ -112,6 +122,21 @@ mod tests {
         arrived.extend(std::iter::from_fn(|| wire.take(at(6))).map(|packet| packet.bytes()[0]));
         assert_eq!(arrived, [0, 1, 2]);
         assert_eq!(wire.next(), Some(at(7)));
+    }
+
+    #[test]
+    fn a_cut_wire_loses_what_is_on_it_and_what_comes() {
+        let config = LinkConfig { delay: Duration::from_millis(5), ..LinkConfig::default() };
+        let mut wire = Wire::new(config.clone(), &Random::from_seed(1));
+        let offer = |wire: &mut Wire| wire.offer(Instant::ZERO, Packet::from_slice(&[0]));
+        assert!(offer(&mut wire));
+        wire.set(config.clone(), true);
+        assert!(offer(&mut wire));
+        assert_eq!(wire.next(), None);
+        wire.set(config, false);
+        assert_eq!(wire.next(), None);
+        assert!(offer(&mut wire));
+        assert!(wire.next().is_some());
     }
 
     #[test]

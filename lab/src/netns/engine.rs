@@ -247,19 +247,21 @@ impl<'p> Netns<'p> {
     fn apply_loss(&mut self, link: usize) -> Result<(), LabError> {
         let cut = self.cut.get(&link).copied().unwrap_or_default();
         let loss = self.loss.get(&link).copied().unwrap_or_default();
-        let loss = if cut { BILLION } else { loss };
         match self.network.link_kind(link) {
-            Kind::Kernel => links::set_loss(self.plan, link, loss, self.network.ends(link)),
-            Kind::UserSpace => self.set_joined_loss(link, loss),
+            Kind::Kernel => {
+                let loss = if cut { BILLION } else { loss };
+                links::set_loss(self.plan, link, loss, self.network.ends(link))
+            }
+            Kind::UserSpace => self.change_joined(link, loss, cut),
         }
     }
 
-    fn set_joined_loss(&mut self, link: usize, loss: u32) -> Result<(), LabError> {
+    fn change_joined(&mut self, link: usize, loss: u32, cut: bool) -> Result<(), LabError> {
         let place = self.network.user_space_links().position(|other| other == link);
         let (Some(place), Some((mut config, path))) = (place, self.joined.take()) else {
             return Ok(());
         };
-        config.links[place].loss = loss;
+        (config.links[place].loss, config.links[place].cut) = (loss, cut);
         config.generation += 1;
         let result = config.write(&path).and_then(|()| self.expect_joined(&config));
         self.joined = Some((config, path));
