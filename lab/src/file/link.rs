@@ -199,6 +199,11 @@ fn read_properties(block: &mut Block<'_>, defaults: &Properties) -> Result<Prope
     let Properties { model, mtu } = defaults.clone();
     let per_billion =
         |value: Option<Probability>, default| value.map_or(default, Probability::parts_per_billion);
+    // A queue that is stated in bytes has no other limit.
+    let (queue_packets, queue_bytes) = match read_queue(block)? {
+        Some(bytes) => (usize::MAX, bytes),
+        None => (model.queue_packets, model.queue_bytes),
+    };
     let model = LinkConfig {
         rate: read_rate(block)?.or(model.rate),
         delay: block.leaf::<Duration>("delay")?.unwrap_or(model.delay),
@@ -206,7 +211,8 @@ fn read_properties(block: &mut Block<'_>, defaults: &Properties) -> Result<Prope
         loss: per_billion(block.leaf("loss")?, model.loss),
         duplicate: per_billion(block.leaf("duplicate")?, model.duplicate),
         reorder: per_billion(block.leaf("reorder")?, model.reorder),
-        queue_bytes: read_queue(block)?.unwrap_or(model.queue_bytes),
+        queue_packets,
+        queue_bytes,
         ..model
     };
     Ok(Properties { model, mtu: block.leaf_in("mtu", MTU)?.unwrap_or(mtu) })

@@ -24,8 +24,8 @@ use crate::plan::Plan;
 /// The kernel refills it with every packet, so that little is needed (tc-tbf(8), BUGS).
 const BURST_PER_SECOND: u64 = 1000;
 const LEAST_BURST: u64 = 16 * 1024;
-/// The queue in front of a token bucket, as time at its rate, if the lab file does not say.
-const LATENCY: &str = "100ms";
+/// What frames have besides a packet of the size of the MTU: the Ethernet header and a VLAN tag.
+const FRAME_OVERHEAD: u64 = 18;
 
 /// How a link is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,26 +144,31 @@ pub(crate) fn limit_rate(
     nodes: [&Namespace; 2],
 ) -> Result<(), LabError> {
     let it = &plan.lab.links[link];
-    let Some(rate) = it.properties.model.rate else { return Ok(()) };
-    let burst = (rate.get() / 8 / BURST_PER_SECOND).max(LEAST_BURST);
-    let (rate, burst) = (format!("{rate}bit"), burst.to_string());
-    let queue = it.properties.model.queue_bytes;
-    let queue = if queue == usize::MAX {
-        ["latency".to_owned(), LATENCY.to_owned()]
-    } else {
-        ["limit".to_owned(), queue.to_string()]
-    };
     for (end, namespace) in it.ends.iter().zip(nodes) {
-        let dev = end.interface.as_str();
-        tc(
-            namespace,
-            &[
-                "qdisc", "add", "dev", dev, "root", "tbf", "rate", &rate, "burst", &burst,
-                &queue[0], &queue[1],
-            ],
-        )?;
+        for discipline in disciplines(&it.properties) {
+            let words = ["qdisc", "add", "dev", &end.interface].into_iter();
+            tc(namespace, &words.chain(discipline.split(' ')).collect::<Vec<_>>())?;
+        }
     }
     Ok(())
+}
+
+/// The queueing disciplines at each end of a kernel link: a token bucket if there is a rate, and its
+/// queue if that is counted in packets. Both always have room for one frame of any length, as the
+/// model has.
+fn disciplines(properties: &Properties) -> Vec<String> {
+    let Properties { model, mtu } = properties;
+    let Some(rate) = model.rate else { return Vec::new() };
+    let frame = u64::from(*mtu) + FRAME_OVERHEAD;
+    let burst = (rate.get() / 8 / BURST_PER_SECOND).max(LEAST_BURST).max(frame);
+    // The kernel counts in 32 bits.
+    let bytes = (model.queue_bytes as u64).clamp(frame, u32::MAX.into());
+    let bucket = format!("root handle 1: tbf rate {rate}bit burst {burst} limit {bytes}");
+    if model.queue_packets == usize::MAX {
+        return vec![bucket];
+    }
+    let packets = model.queue_packets.clamp(1, u32::MAX as usize);
+    vec![bucket, format!("parent 1:1 handle 2: pfifo limit {packets}")]
 }
 
 /// Sets the loss of a kernel link, both ways, in parts per billion.
@@ -202,6 +207,36 @@ mod tests {
 
     fn of(model: LinkConfig, is_lossy: bool, loss: bool, rate: bool) -> Kind {
         kind(&Properties { model, mtu: 1500 }, is_lossy, Abilities { loss, rate })
+    }
+
+    #[test]
+    fn disciplines_hold_at_least_one_frame_and_count_as_the_model_does() {
+        let of = |rate: u64, queue_packets, queue_bytes, mtu| {
+            let rate = rate.try_into().ok();
+            let model = LinkConfig { rate, queue_packets, queue_bytes, ..LinkConfig::default() };
+            disciplines(&Properties { model, mtu })
+        };
+        let default = LinkConfig::default();
+        assert_eq!(
+            of(4_000_000, default.queue_packets, default.queue_bytes, 1500),
+            [
+                "root handle 1: tbf rate 4000000bit burst 16384 limit 4294967295",
+                "parent 1:1 handle 2: pfifo limit 1000"
+            ]
+        );
+        assert_eq!(
+            of(4_000_000, usize::MAX, 65_536, 1500),
+            ["root handle 1: tbf rate 4000000bit burst 16384 limit 65536"]
+        );
+        assert_eq!(
+            of(1_000_000_000, usize::MAX, 0, 1500),
+            ["root handle 1: tbf rate 1000000000bit burst 125000 limit 1518"]
+        );
+        assert_eq!(
+            of(4_000_000, usize::MAX, 1024, 65_535),
+            ["root handle 1: tbf rate 4000000bit burst 65553 limit 65553"]
+        );
+        assert_eq!(of(0, 1000, 0, 1500), Vec::<String>::new());
     }
 
     #[test]

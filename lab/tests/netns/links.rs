@@ -21,14 +21,15 @@ lab {name} {{
     )
 }
 
+/// Until the neighbour is known, the kernel keeps only the last packets of a burst.
+const NEIGHBOURS: &str = "exec a \"ip neighbour add 10.0.0.2 lladdr 02:00:00:00:00:02 dev eth0\";
+    exec b \"ip neighbour add 10.0.0.1 lladdr 02:00:00:00:00:01 dev eth0\";";
+
 /// Sends `count` datagrams of 1,000 bytes over a link. The numbers of those that got lost, and how
-/// long the others took from the first to the last, in milliseconds.
+/// long it took from the first one's departure to the last one's arrival, in milliseconds.
 fn send(bench: &Bench, name: &str, link: &str, count: u32) -> (String, u64) {
-    // Until the neighbour is known, the kernel keeps only the last packets of a burst.
-    let neighbours = "exec a \"ip neighbour add 10.0.0.2 lladdr 02:00:00:00:00:02 dev eth0\";
-         exec b \"ip neighbour add 10.0.0.1 lladdr 02:00:00:00:00:01 dev eth0\";";
     let scenario = format!(
-        "{neighbours}
+        "{NEIGHBOURS}
          run b \"weft receive 10.0.0.2:9 {count}\" as receiver;
          wait-output receiver \"receiver is ready\";
          exec a \"weft send 10.0.0.2:9 {count} 1000\";
@@ -99,11 +100,31 @@ fn rates_limit_what_passes_a_link() {
     for (name, link) in [
         ("rate-kernel", "rate 4Mbit/s; queue 1MiB;"),
         ("rate-user", "rate 4Mbit/s; queue 1MiB; delay 1ms;"),
+        // Without a size the queue holds 1,000 packets.
+        ("default-kernel", "rate 4Mbit/s;"),
+        ("default-user", "rate 4Mbit/s; delay 1ms;"),
     ] {
         // 200 frames of 1,042 bytes at 4 Mbit/s take 417 ms; 16 KiB may go at once.
         let (lost, took) = send(&bench, name, link, 200);
         assert_eq!(lost, "[]");
         assert!(took >= 350, "{name} took {took} ms");
+    }
+}
+
+#[test]
+fn frames_of_any_length_pass_links_with_a_rate() {
+    if !is_root() {
+        return;
+    }
+    let bench = Bench::new();
+    for (name, link) in [
+        ("long-kernel", "rate 100Mbit/s; mtu 40000; queue 0B;"),
+        ("long-user", "rate 100Mbit/s; mtu 40000; queue 0B; delay 1ms;"),
+    ] {
+        let scenario = "run b \"weft echo 10.0.0.2:7\" as echo;
+             wait-output echo \"echo is ready\";
+             exec a \"weft reach 10.0.0.2:7 39000\";";
+        bench.succeed(&pair(name, link, scenario));
     }
 }
 
