@@ -86,6 +86,11 @@ pub(crate) trait Engine {
     /// What a process has written to standard output.
     fn stdout(&mut self, process: &str) -> Result<String, LabError>;
 
+    /// What nodes have dropped so far and why, for messages; empty if that is not known.
+    fn drops(&self) -> String {
+        String::new()
+    }
+
     /// The last lines that a process has written, for messages; may be empty.
     fn last_words(&mut self, process: &str) -> String;
 }

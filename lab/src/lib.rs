@@ -39,6 +39,7 @@ mod error;
 mod file;
 mod host;
 mod joiner;
+mod lines;
 mod manage;
 mod netns;
 mod outcome;

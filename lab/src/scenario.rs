@@ -64,18 +64,21 @@ pub(crate) fn run(
             succeeded: result.is_ok(),
         });
         if let Err(failure) = result {
-            return (outcomes, Err(failed(step, failure)));
+            return (outcomes, Err(failed(step, failure, &engine.drops())));
         }
     }
     (outcomes, Ok(()))
 }
 
-fn failed(step: &Step, failure: Failure) -> LabError {
-    let reason = match failure {
+fn failed(step: &Step, failure: Failure, drops: &str) -> LabError {
+    let mut reason = match failure {
         Failure::Lab(interrupted @ LabError::Interrupted(_)) => return interrupted,
         Failure::Lab(error) => error.to_string(),
         Failure::Step(reason) => reason,
     };
+    if !drops.is_empty() {
+        reason += &format!("; packets dropped by nodes so far: {drops}");
+    }
     LabError::Step { place: step.location.to_string(), step: step.text.clone(), reason }
 }
 

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tempfile::TempDir;
-use weft_base::{Instant, LinkAddress, Packet, PortId, Random, Token};
+use weft_base::{FileId, Instant, LinkAddress, Packet, PortId, Random, Token};
 use weft_lab::{EngineKind, Host, Lab, LabError, Log, Options, Outcome, SimNode, Variables, run};
 use weft_port::PortSpec;
-use weft_runtime::{Action, Component, Event, Process};
+use weft_runtime::{Action, Component, DiskReply, DiskRequest, Event, OpenMode, Process};
 
 /// Sends every datagram back.
 struct Echo(SocketAddr);
@@ -112,6 +112,39 @@ impl Component for Say {
     }
 }
 
+/// Writes bytes to standard output as a file, in pieces, and goes on for ever.
+struct Write {
+    pieces: Vec<&'static str>,
+    file: Option<FileId>,
+}
+
+impl Component for Write {
+    type Input = Event;
+    type Output = Action;
+
+    fn handle(&mut self, _: Instant, event: Event, out: &mut Vec<Action>) {
+        match event {
+            Event::Start => {
+                let request = DiskRequest::Open { path: "-".into(), mode: OpenMode::Replace };
+                out.push(Action::Disk { token: Token(0), request });
+            }
+            Event::Disk { result: Ok(DiskReply::Opened { file, .. }), .. } => {
+                self.file = Some(file);
+            }
+            _ => {}
+        }
+        if let Some(file) = self.file.filter(|_| !self.pieces.is_empty()) {
+            let bytes = self.pieces.remove(0).as_bytes().to_vec();
+            let request = DiskRequest::Write { file, offset: 0, bytes };
+            out.push(Action::Disk { token: Token(1), request });
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+}
+
 struct TestHost;
 
 impl Host for TestHost {
@@ -182,6 +215,7 @@ impl Host for TestHost {
                 let (to, next) = (address(to)?, Instant::ZERO);
                 Box::new(Ping { to, left: count, count, answers: 0, port: None, next })
             }
+            ["write"] => Box::new(Write { pieces: vec!["a line\nhel", "lo\n"], file: None }),
             ["trace", _] => Box::new(Say { lines: Vec::new(), ends: true }),
             ["visits"] => {
                 let time = if node.name == "s" { 7_000_000 } else { 5_000_000 };
@@ -292,6 +326,14 @@ fn links_are_changed_and_cut_at_exact_times() {
 }
 
 #[test]
+fn bytes_that_are_written_as_a_file_are_output() {
+    let scenario = "run a \"weft write\" as w; wait-output w \"hello\" timeout 1s;
+        expect-output w \"a line\"; expect-running w;";
+    let (outcome, _) = Bench::new().run(&chain(scenario));
+    assert_eq!(outcome.error, None);
+}
+
+#[test]
 fn broken_expectations_fail_with_the_place_and_the_reason() {
     let bench = Bench::new();
     let cases = [
@@ -306,6 +348,10 @@ fn broken_expectations_fail_with_the_place_and_the_reason() {
         (
             "run a \"weft ping 10.0.3.1:7 1\" as p; wait-output p \"never\";",
             "exited with status 0 without writing \"never\"; it said: answers 0 of 1",
+        ),
+        (
+            "exec a \"weft ping 10.0.3.1:7 1\" status 1;",
+            "expected was status 1; it said: answers 0 of 1; packets dropped by nodes so far: 1 no-socket at b",
         ),
     ];
     for (scenario, reason) in cases {

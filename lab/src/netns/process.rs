@@ -13,6 +13,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use super::namespace::Namespace;
 use crate::LabError;
 use crate::engine::Ended;
+use crate::lines::PartialLine;
 
 /// What to start, and where.
 #[derive(Debug)]
@@ -217,14 +218,10 @@ impl Lines {
     }
 }
 
-/// How much of a line is kept; what is longer is looked at in pieces of this size.
-const LONGEST_LINE: usize = 64 * 1024;
-
 /// Reads a file while it grows.
 struct Follower {
     file: Option<File>,
-    /// What stands behind the last line end.
-    partial: Vec<u8>,
+    partial: PartialLine,
 }
 
 impl Follower {
@@ -234,31 +231,19 @@ impl Follower {
             // Seeking in a regular file cannot fail.
             let _ = file.seek(SeekFrom::Start(begin));
         }
-        Self { file, partial: Vec::new() }
+        Self { file, partial: PartialLine::default() }
     }
 
     fn find(&mut self, text: &str) -> bool {
         let Some(file) = &mut self.file else { return false };
         let mut chunk = [0; 16 * 1024];
         while let Ok(length @ 1..) = file.read(&mut chunk) {
-            self.partial.extend_from_slice(&chunk[..length]);
-            let found = contains(&self.partial, text);
-            match self.partial.iter().rposition(|byte| *byte == b'\n') {
-                Some(end) => drop(self.partial.drain(..=end)),
-                None if self.partial.len() > LONGEST_LINE => self.partial.clear(),
-                None => {}
-            }
-            if found {
+            if self.partial.extend(&chunk[..length], text) {
                 return true;
             }
         }
         false
     }
-}
-
-/// Whether one of the lines contains the text.
-fn contains(lines: &[u8], text: &str) -> bool {
-    String::from_utf8_lossy(lines).lines().any(|line| line.contains(text))
 }
 
 #[cfg(test)]
@@ -280,15 +265,6 @@ mod tests {
         file.write_all(b"\nrea\ndy\n").unwrap();
         let mut later = Lines(vec![Follower::new(file.path(), 24)]);
         assert!(!later.find("ready"), "a text does not go over line ends");
-    }
-
-    #[test]
-    fn lines_without_end_do_not_fill_the_memory() {
-        let mut file = tempfile::NamedTempFile::new().unwrap();
-        file.write_all(&vec![b'x'; 5 * LONGEST_LINE]).unwrap();
-        let mut follower = Follower::new(file.path(), 0);
-        assert!(!follower.find("ready"));
-        assert!(follower.partial.len() <= LONGEST_LINE + 16 * 1024);
     }
 
     #[test]

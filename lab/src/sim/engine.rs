@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use weft_base::Instant;
-use weft_runtime::sim::{Line, ProcessId, Spawn, Status, World};
+use weft_base::{Instant, Reason};
+use weft_runtime::sim::{Line, NodeCount, ProcessId, Spawn, Status, World};
 use weft_runtime::{LinkConfig, Process};
 
 use super::build::{Built, DIRECTORY, run_dir};
@@ -13,9 +13,13 @@ use crate::LabError;
 use crate::engine::{Ended, Engine, Waited};
 use crate::file::NodeKind;
 use crate::host::SimNode;
+use crate::lines::PartialLine;
 use crate::outcome::ProcessOutcome;
 use crate::output::LOGS;
 use crate::plan::Plan;
+
+/// How many nodes are named that have dropped packets for the same reason.
+const NAMED_NODES: usize = 3;
 
 /// The signal that stands for the end of a killed process.
 const SIGKILL: i32 = 9;
@@ -76,6 +80,17 @@ impl<'p> Sim<'p> {
     fn written(&self, id: ProcessId) -> String {
         let printed = lines(self.world(), id, |line| line.level.is_none());
         printed + &String::from_utf8_lossy(&self.world().output(id))
+    }
+
+    /// How many packets were dropped for this reason, and where; `None` if none was.
+    fn dropped(&self, reason: NodeCount) -> Option<String> {
+        let count = |node: &usize| self.world().node_counters(self.built.nodes[*node]).get(reason);
+        let nodes = || (0..self.built.nodes.len()).filter(|node| count(node) > 0);
+        let total: u64 = nodes().map(|node| count(&node)).sum();
+        let names = nodes().take(NAMED_NODES).map(|node| self.plan.node_name(node));
+        let names = names.collect::<Vec<_>>().join(", ");
+        let more = if nodes().count() > NAMED_NODES { ", …" } else { "" };
+        (total > 0).then(|| format!("{total} {} at {names}{more}", reason.name()))
     }
 
     fn id(&self, process: &str) -> Result<ProcessId, LabError> {
@@ -177,12 +192,18 @@ impl Engine for Sim<'_> {
         timeout: Duration,
     ) -> Result<Waited, LabError> {
         let id = self.id(process)?;
-        let mut seen = 0;
+        let (mut seen, mut read, mut partial) = (0, 0, PartialLine::default());
         let result = self.run_until(timeout, |world| {
             let lines = world.lines(id);
-            let found = lines[seen..].iter().any(|line| line.text.contains(text));
+            let in_lines = lines[seen..].iter().any(|line| line.text.contains(text));
             seen = lines.len();
-            if found { Some(Waited::Found) } else { ended(world, id).map(Waited::Ended) }
+            let written = world.output_from(id, read);
+            read += written.len() as u64;
+            if in_lines || !written.is_empty() && partial.extend(&written, text) {
+                Some(Waited::Found)
+            } else {
+                ended(world, id).map(Waited::Ended)
+            }
         })?;
         Ok(result.unwrap_or(Waited::TimedOut))
     }
@@ -265,6 +286,12 @@ impl Engine for Sim<'_> {
 
     fn stdout(&mut self, process: &str) -> Result<String, LabError> {
         Ok(self.written(self.id(process)?))
+    }
+
+    fn drops(&self) -> String {
+        let is_drop = |reason: &&NodeCount| reason.help().contains("drop: ");
+        let reasons = NodeCount::ALL.iter().filter(is_drop);
+        reasons.filter_map(|reason| self.dropped(*reason)).collect::<Vec<_>>().join("; ")
     }
 
     fn last_words(&mut self, process: &str) -> String {

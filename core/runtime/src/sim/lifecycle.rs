@@ -71,7 +71,13 @@ impl World {
     /// The bytes that a process wrote to standard output as a file.
     #[must_use]
     pub fn output(&self, process: ProcessId) -> Vec<u8> {
-        self.disk.written_output(&self.processes[process.index()].files)
+        self.output_from(process, 0)
+    }
+
+    /// The same from the byte `offset` on.
+    #[must_use]
+    pub fn output_from(&self, process: ProcessId, offset: u64) -> Vec<u8> {
+        self.disk.written_output(&self.processes[process.index()].files, offset)
     }
 
     /// Puts something in the inbox of a process, if it runs.

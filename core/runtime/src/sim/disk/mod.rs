@@ -212,10 +212,10 @@ impl Disk {
         })
     }
 
-    /// What a process wrote to standard output.
-    pub(super) fn written_output(&self, files: &OpenFiles) -> Vec<u8> {
+    /// What a process wrote to standard output, from the byte `offset` on.
+    pub(super) fn written_output(&self, files: &OpenFiles, offset: u64) -> Vec<u8> {
         let file = files.output.and_then(|inode| self.inodes.get(inode)?.as_ref());
-        file.and_then(|file| file.read(0, usize::MAX).ok()).unwrap_or_default()
+        file.and_then(|file| file.read(offset, usize::MAX).ok()).unwrap_or_default()
     }
 
     fn set_len(&mut self, files: &OpenFiles, file: FileId, len: u64) -> Reply {

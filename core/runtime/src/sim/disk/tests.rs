@@ -194,7 +194,9 @@ fn standard_streams_are_streams() {
     let output = shell.open("-", OpenMode::Replace).unwrap();
     shell.write(output, 7, b"out").unwrap();
     shell.write(output, 7, b"put").unwrap();
-    assert_eq!(shell.disk.written_output(&shell.files), b"output");
+    assert_eq!(shell.disk.written_output(&shell.files, 0), b"output");
+    assert_eq!(shell.disk.written_output(&shell.files, 3), b"put");
+    assert_eq!(shell.disk.written_output(&shell.files, 9), b"");
     assert_eq!(kind(shell.ask(DiskRequest::SetLen { file: output, len: 0 })), DiskErrorKind::Other);
     shell.close(input);
     shell.close(output);
