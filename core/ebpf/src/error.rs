@@ -88,6 +88,11 @@ impl LossError {
     }
 }
 
+/// Whether the call failed because what it named is not there.
+pub(crate) fn is_missing(error: &(dyn Error + 'static)) -> bool {
+    system_error(error).and_then(io::Error::raw_os_error) == Some(libc::ENOENT)
+}
+
 /// The system's own error under the layers that wrap it.
 fn system_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a io::Error> {
     let mut next = Some(error);
@@ -133,6 +138,13 @@ mod tests {
         assert!(matches!(from_bpf(libc::ENOSYS), LossError::NotSupported { .. }));
         let refused = from_bpf(libc::EINVAL).to_string();
         assert!(refused.starts_with("the kernel refused to load: the call failed: Invalid"));
+    }
+
+    #[test]
+    fn what_is_missing_is_told_from_what_is_refused() {
+        let is_missing = |code| is_missing(&Wrapped(io::Error::from_raw_os_error(code)));
+        assert!(is_missing(libc::ENOENT));
+        assert!(!is_missing(libc::EPERM));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use aya::{Ebpf, EbpfLoader};
 
 use super::{LossProbability, LossSequence, LossStatistics};
 use crate::LossError;
+use crate::error::is_missing;
 
 /// Name of the program, in the object file and at the hook.
 pub(super) const NAME: &str = "weft_loss";
@@ -114,7 +115,11 @@ fn read(map: &Array<MapData, [u64; 2]>) -> Result<[u64; 2], LossError> {
 /// The identifiers of the maps that a program uses.
 fn map_ids(program: u32) -> Result<Vec<u32>, LossError> {
     for info in loaded_programs() {
-        let info = info.map_err(|error| LossError::from_bpf(FIND, &error))?;
+        let info = match info {
+            // Some other program was removed while the list was read.
+            Err(error) if is_missing(&error) => continue,
+            info => info.map_err(|error| LossError::from_bpf(FIND, &error))?,
+        };
         if info.id() == program {
             let ids = info.map_ids().map_err(|error| LossError::from_bpf(FIND, &error))?;
             return Ok(ids.unwrap_or_default());
