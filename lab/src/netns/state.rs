@@ -7,6 +7,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -29,17 +30,32 @@ pub(crate) struct ProcessId {
 impl ProcessId {
     /// The process that has this id now; `None` if there is none.
     pub(crate) fn of(pid: u32) -> Option<Self> {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name of the program, in parentheses, may contain anything; field 3 follows it.
-        let (_, fields) = stat.rsplit_once(") ")?;
-        let started = fields.split(' ').nth(19)?.parse().ok()?;
-        Some(Self { pid, started })
+        Some(Self { pid, started: stat(pid, 22)? })
+    }
+
+    /// The one that had this id at another time.
+    #[cfg(test)]
+    pub(crate) fn of_another_process(self) -> Self {
+        Self { started: self.started + 1, ..self }
     }
 
     /// Whether it still runs (or has ended, but its parent has not yet noticed).
     pub(crate) fn is_alive(self) -> bool {
         Self::of(self.pid) == Some(self)
     }
+}
+
+/// The process group of a process.
+pub(crate) fn process_group(pid: u32) -> Option<u32> {
+    stat(pid, 5)
+}
+
+/// A number that the kernel tells of a process (proc_pid_stat(5)).
+fn stat<T: FromStr>(pid: u32, field: usize) -> Option<T> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name of the program, in parentheses, may contain anything; field 3 follows it.
+    let (_, fields) = stat.rsplit_once(") ")?;
+    fields.split(' ').nth(field.checked_sub(3)?)?.parse().ok()
 }
 
 /// A node as others see it.
@@ -202,7 +218,7 @@ mod tests {
     fn processes_are_recognised_by_their_start() {
         let own = ProcessId::of(std::process::id()).expect("this process is there");
         assert!(own.is_alive());
-        assert!(!ProcessId { started: own.started + 1, ..own }.is_alive());
+        assert!(!own.of_another_process().is_alive());
         assert_eq!(ProcessId::of(u32::MAX), None);
     }
 
@@ -219,7 +235,7 @@ mod tests {
             processes: Vec::new(),
         };
         assert!(!state.is_stale());
-        state.owner = own.map(|own| ProcessId { started: own.started + 1, ..own });
+        state.owner = own.map(ProcessId::of_another_process);
         assert!(state.is_stale());
         state.owner = None;
         assert!(!state.is_stale(), "it was meant to stay");
