@@ -56,13 +56,14 @@ pub struct ProcessStatus {
 }
 
 /// All labs that there are.
-pub(crate) fn status() -> Vec<LabStatus> {
-    state::all().iter().map(lab_status).collect()
+pub(crate) fn labs() -> Result<Vec<LabStatus>, LabError> {
+    Ok(state::all()?.iter().map(lab_status).collect())
 }
 
 /// The lab that works in this directory, given by its absolute path, if there is one.
 pub(crate) fn lab_working_in(output: &Path) -> Option<String> {
-    let states = state::all();
+    // A lab that this user may not see works in no directory of this user.
+    let states = state::all().unwrap_or_default();
     let found = states.iter().find(|state| state.output == output && !state.is_stale());
     found.map(State::full_name)
 }
@@ -96,7 +97,7 @@ fn node_status(state: &State, node: &NodeState) -> NodeStatus {
 /// The lab called `name`, with or without its id; the only one without a name.
 fn find(name: Option<&str>) -> Result<State, LabError> {
     super::require_root()?;
-    let all = state::all();
+    let all = state::all()?;
     let matches =
         |state: &&State| name.is_none_or(|name| state.full_name() == name || state.lab == name);
     let mut found: Vec<&State> = all.iter().filter(matches).collect();

@@ -30,7 +30,7 @@ use network::Network;
 use teardown::Removed;
 
 pub use manage::{LabStatus, NodeStatus, ProcessStatus};
-pub(crate) use manage::{Target, ask_nodes, capture_targets, down, exec, lab_working_in, status};
+pub(crate) use manage::{Target, ask_nodes, capture_targets, down, exec, lab_working_in, labs};
 pub(crate) use state::STATE_VARIABLE;
 pub(crate) use watch::{Watch, wait_readable};
 

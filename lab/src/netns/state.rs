@@ -5,7 +5,7 @@
 use std::fs::{self, File};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -120,9 +120,7 @@ const LOCK: &str = ".lock";
 
 /// Makes the directory of all labs, and waits until no other process holds the lock.
 pub(crate) fn lock() -> Result<File, LabError> {
-    let root = root();
-    private_directory(true).create(&root).map_err(LabError::disk("make the directory", &root))?;
-    let path = root.join(LOCK);
+    let path = make_root(root())?.join(LOCK);
     let lock = || -> io::Result<File> {
         let file = File::options().create(true).append(true).open(&path)?;
         file.lock()?;
@@ -131,10 +129,30 @@ pub(crate) fn lock() -> Result<File, LabError> {
     lock().map_err(LabError::disk("lock", &path))
 }
 
-fn private_directory(recursive: bool) -> fs::DirBuilder {
-    let mut builder = fs::DirBuilder::new();
-    builder.mode(0o700).recursive(recursive);
-    builder
+/// Makes the directory of all labs. The one above it is open to everybody: with `/run/weft`, other
+/// users reach the sockets of nodes that admit them.
+fn make_root(root: PathBuf) -> Result<PathBuf, LabError> {
+    let make = || -> io::Result<()> {
+        if let Some(parent) = root.parent()
+            && !parent.exists()
+        {
+            fs::create_dir_all(parent)?;
+            // Whatever the user's mask is.
+            fs::set_permissions(parent, fs::Permissions::from_mode(0o755))?;
+        }
+        match make_private(&root) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+            result => result,
+        }
+    };
+    match make() {
+        Ok(()) => Ok(root),
+        Err(error) => Err(LabError::disk("make the directory", root)(error)),
+    }
+}
+
+fn make_private(path: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().mode(0o700).create(path)
 }
 
 /// The directory of one lab.
@@ -146,13 +164,11 @@ pub(crate) struct Directory {
 impl Directory {
     /// Makes the directory of a new lab, and the id that nobody else has.
     pub(crate) fn make(lab: &str) -> Result<(Self, String), LabError> {
-        let root = root();
-        let made = private_directory(true).create(&root);
-        made.map_err(LabError::disk("make the directory", &root))?;
+        let root = make_root(root())?;
         loop {
             let id = format!("{:04x}", RandomState::new().hash_one(lab) & 0xffff);
             let path = root.join(format!("{lab}-{id}"));
-            match private_directory(false).create(&path) {
+            match make_private(&path) {
                 Ok(()) => return Ok((Self { path }, id)),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(LabError::disk("make the directory", path)(error)),
@@ -198,16 +214,30 @@ impl Directory {
 }
 
 /// The states of all labs that there are, sorted by name. Those that cannot be read are left out:
-/// they are being made or taken down at this moment.
-pub(crate) fn all() -> Vec<State> {
-    let Ok(entries) = fs::read_dir(root()) else { return Vec::new() };
+/// they are being made or taken down at this moment. Fails if this user may not see them.
+pub(crate) fn all() -> Result<Vec<State>, LabError> {
+    all_in(&root())
+}
+
+fn all_in(root: &Path) -> Result<Vec<State>, LabError> {
+    let entries = match fs::read_dir(root) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            let root = root.display();
+            return Err(LabError::NotPermitted(format!(
+                "only root may see the labs in {root}: use sudo"
+            )));
+        }
+        Err(error) => return Err(LabError::disk("read the directory", root)(error)),
+    };
     let read = |entry: io::Result<fs::DirEntry>| -> Option<State> {
         let text = fs::read(entry.ok()?.path().join(FILE)).ok()?;
         serde_json::from_slice(&text).ok()
     };
     let mut states: Vec<State> = entries.filter_map(read).collect();
     states.sort_by_key(State::full_name);
-    states
+    Ok(states)
 }
 
 #[cfg(test)]
@@ -220,6 +250,25 @@ mod tests {
         assert!(own.is_alive());
         assert!(!own.of_another_process().is_alive());
         assert_eq!(ProcessId::of(u32::MAX), None);
+    }
+
+    #[test]
+    fn only_the_directory_of_labs_is_private() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = make_root(directory.path().join("weft/labs")).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(root.parent().unwrap()), mode(&root)), (0o755, 0o700));
+        assert!(make_root(root).is_ok(), "it may be there");
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_read_is_no_empty_one() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(all_in(&directory.path().join("none")).unwrap(), []);
+        assert_eq!(all_in(directory.path()).unwrap(), []);
+        let file = directory.path().join("file");
+        fs::write(&file, "").unwrap();
+        assert!(all_in(&file).unwrap_err().to_string().contains("cannot read the directory"));
     }
 
     #[test]

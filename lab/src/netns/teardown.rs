@@ -30,7 +30,7 @@ pub(crate) struct Removed {
 pub(crate) fn remove_stale() -> Result<Vec<Removed>, LabError> {
     // One process at a time: what another one has removed meanwhile is not found any more.
     let _lock = state::lock()?;
-    let stale = state::all().into_iter().filter(State::is_stale);
+    let stale = state::all()?.into_iter().filter(State::is_stale);
     // An owner may have removed its lab before it died, since the state was read.
     let stale = stale.filter(|state| Directory::of(state).path().exists());
     Ok(stale.map(|state| Removed { name: state.full_name(), result: take_down(&state) }).collect())
