@@ -272,7 +272,7 @@ mod tests {
             // The symbol is admitted, and then dropped for another reason: nothing is written.
             assert!(full.take(now));
             assert!(!full.take(now), "one symbol at a time");
-            now = now + RETRY;
+            now += RETRY;
         }
         assert!(full.take(now));
         full.on_write(now);
