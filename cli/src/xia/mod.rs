@@ -130,7 +130,17 @@ impl NodeCommand {
     fn run(&self) -> Outcome {
         let random = Random::from_seed(seed()?);
         let process = self.process(&find_socket(self.node())?, random)?;
-        Ok(real::run(process, real::Options::default()))
+        Ok(real::run(process, self.driver_options()))
+    }
+
+    /// The grace after a signal is meant for processes that end at once. A live stream that is stopped
+    /// still sends what was read of it, at its rate, and must not be cut off in the middle of a block.
+    fn driver_options(&self) -> real::Options {
+        let mut options = real::Options::default();
+        if let Self::Push(args) = self {
+            options.grace += args.stop_time();
+        }
+        options
     }
 }
 

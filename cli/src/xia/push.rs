@@ -80,6 +80,12 @@ impl PushArgs {
         PushOptions { to: self.to, sender, hop_limit: self.hop_limit, json: self.json }
     }
 
+    /// How much longer than other commands it may take to end: what was read of a live stream is still
+    /// sent, at the rate that was asked for.
+    pub(super) fn stop_time(&self) -> Duration {
+        self.options().sender.stop_time()
+    }
+
     /// The process that these arguments ask for, on the node whose socket is at `socket`.
     pub(super) fn process(&self, socket: &Path, random: Random) -> Result<Push, String> {
         Push::new(socket, self.options(), random)

@@ -4,5 +4,6 @@
 mod doctor;
 mod id;
 mod output;
+mod push;
 mod run;
 mod support;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::object::{MAX_BLOCK_BYTES, MAX_BLOCK_SYMBOLS};
+use crate::wire::{ANNOUNCE_HEADER, SYMBOL_HEADER};
 
 /// Most source symbols of a block that a sender makes: larger blocks gain nothing and take tens of
 /// milliseconds to encode.
@@ -11,6 +12,9 @@ pub const MAX_SENT_BLOCK_SYMBOLS: u32 = 8192;
 
 /// Source symbols of a block unless told otherwise.
 const BLOCK_SYMBOLS: u32 = 512;
+
+/// Most seconds that a stop is said to take, however low the rate: a day.
+const LONGEST_STOP: f64 = 86_400.0;
 
 /// When a sender of a file ends by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +110,25 @@ impl SenderConfig {
     #[must_use]
     pub fn default_block_size(symbol_size: u16) -> u32 {
         (BLOCK_SYMBOLS * u32::from(symbol_size)).min(MAX_BLOCK_BYTES)
+    }
+
+    /// How long a live stream may take to end after a stop, as long as its datagrams leave at the
+    /// rate: three blocks may be there with their repair symbols, one being sent, one encoded and one
+    /// filled, and then come the last announces.
+    #[must_use]
+    pub fn stop_time(&self) -> Duration {
+        let symbols = self.block_size / u32::from(self.symbol_size.max(1));
+        let datagrams = u64::from(symbols) + u64::from(share(symbols, self.stream_percent));
+        let bytes = datagrams * (SYMBOL_HEADER as u64 + u64::from(self.symbol_size));
+        let announces = super::LAST_ANNOUNCE_EVERY * super::LAST_ANNOUNCES;
+        let Some(rate) = self.rate.filter(|rate| *rate > 0) else { return announces };
+        let rate = rate as f64;
+        // Announces go on meanwhile, and take their part of a low rate.
+        let announce = 8.0 * (ANNOUNCE_HEADER + self.object_name().len()) as f64;
+        let announced = (announce / self.announce_every.as_secs_f64().max(0.001)).min(0.9 * rate);
+        let symbols = (3 * 8 * bytes) as f64 / (rate - announced);
+        let last = f64::from(super::LAST_ANNOUNCES + 1) * announce / rate;
+        announces + Duration::from_secs_f64((symbols + last).min(LONGEST_STOP))
     }
 
     /// Checks the options.

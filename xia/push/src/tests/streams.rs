@@ -168,3 +168,22 @@ fn a_reader_that_stands_still_is_waited_for_without_a_deadline_in_the_past() {
     assert!(now >= Instant::ZERO + idle);
     assert!(!out.iter().any(|output| matches!(output, ReceiverOutput::Failed { .. })), "{out:?}");
 }
+
+#[test]
+fn a_stopped_stream_ends_within_the_time_that_is_said() {
+    for rate in [20_000, 200_000, 10_000_000] {
+        let config = SenderConfig { rate: Some(rate), ..stream_sender() };
+        let most = config.stop_time();
+        let bytes = content(200_000, 9);
+        let mut network = Network::new(9);
+        network.add_sender("a", config, stdin(&[&bytes], true));
+        // All that a sender holds back is full.
+        network.run_for(Duration::from_millis(500));
+        let stopped = network.now;
+        network.tell_sender(0, HostInput::Stop.into());
+        network.run_until(LONG, |network| network.senders[0].done.is_some());
+        let took = network.now.since(stopped);
+        assert!(took <= most, "{took:?} at {rate} bit/s, {most:?} were said");
+        assert!(most < 2 * took + Duration::from_secs(1), "{took:?}, and not {most:?}");
+    }
+}
