@@ -74,7 +74,7 @@ impl Shape {
         }
         let message = format!(
             "a tree of fan-out {} and depth {} has {nodes} nodes, and at most {MOST_NODES} are \
-             written: choose a smaller fan-out or depth\n",
+             written: choose a smaller fan-out or depth",
             self.fan_out, self.depth
         );
         Err(clap::Error::raw(ErrorKind::ValueValidation, message))
