@@ -17,10 +17,12 @@ use crate::netns::{Target, wait_readable};
 /// Frames of every EtherType (`ETH_P_ALL` of packet(7)).
 const ALL_FRAMES: u16 = 3;
 const BATCH: usize = 64;
+/// The receive buffer of each port, of which the kernel makes twice as much (socket(7), SO_RCVBUF).
+const RECEIVE_BUFFER: usize = 4 << 20;
 /// Batches taken from each port when the capture ends: as many frames as can have been waiting, even
 /// if all of them are short and the kernel charges no more than 512 bytes for each. Without a limit
 /// a capture would not end while frames come faster than they are written.
-const LAST_BATCHES: usize = (4 << 20) / 512 / BATCH;
+const LAST_BATCHES: usize = 2 * RECEIVE_BUFFER / 512 / BATCH;
 
 /// A capture that goes on until it is dropped or finished.
 pub(crate) struct Capture {
@@ -71,7 +73,12 @@ impl Drop for Capture {
 
 fn open(target: &Target) -> Result<Option<Box<dyn Port>>, LabError> {
     let spec = PortSpec::Ethernet { interface: target.interface.clone(), ethertype: ALL_FRAMES };
-    let options = Options { promiscuous: true, outgoing: true, ..Options::default() };
+    let options = Options {
+        promiscuous: true,
+        outgoing: true,
+        receive_buffer: RECEIVE_BUFFER,
+        ..Options::default()
+    };
     let port = target.namespace.inside(|| weft_port::open(&spec, &options))?;
     let action = format!("capture on node {}", target.node);
     port.map(Some).map_err(LabError::system(action))
