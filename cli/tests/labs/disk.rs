@@ -37,6 +37,25 @@ fn a_receiver_that_shall_not_wait_ends_when_its_disk_is_full() {
 }
 
 #[test]
+fn a_receiver_that_gave_up_goes_on_where_it_was_when_there_is_more_room() {
+    if !is_root() {
+        return;
+    }
+    let again = "--fail-when-full || mount -o remount,size=16m disk \
+                 && weft xia receive disk --bind @files --count 1 --json";
+    let steps = receive_on_a_small_disk("1m", "true", again, "cp disk/payload copy")
+        + &push()
+        + "wait-exit full timeout 10min;
+           stop sender;
+           expect-files-equal payload copy;";
+    let ran = run("disk-resumes", &lab("disk-resumes", &steps), &[], &[]);
+    let said = ran.said("full");
+    assert!(said.contains("what was received stays for a later run"), "{said}");
+    let resumed = ran.report("full")["symbols_resumed"].as_u64();
+    assert!(resumed.is_some_and(|resumed| resumed > 300), "{resumed:?}: {said}");
+}
+
+#[test]
 fn a_receiver_whose_disk_is_full_goes_on_when_there_is_room() {
     if !is_root() {
         return;

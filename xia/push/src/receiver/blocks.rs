@@ -202,12 +202,17 @@ impl Blocks {
         }
     }
 
-    /// Forgets a block of which something is missing.
-    pub(super) fn forget(&mut self, offset: u64) {
-        self.repaired.remove(&offset);
-        if let Some(partial) = self.partial.remove(&offset) {
-            self.memory -= partial.memory();
-        }
+    /// Forgets blocks of which nothing is left.
+    pub(super) fn forget_empty(&mut self) {
+        let (repaired, memory) = (&mut self.repaired, &mut self.memory);
+        self.partial.retain(|offset, partial| {
+            let stays = partial.symbols() > 0;
+            if !stays {
+                repaired.remove(offset);
+                *memory -= partial.memory();
+            }
+            stays
+        });
     }
 
     /// The end of the last byte in the part file.

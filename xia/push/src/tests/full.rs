@@ -56,6 +56,18 @@ fn what_was_received_before_the_disk_was_full_stays_for_a_later_run() {
 }
 
 #[test]
+fn part_of_a_block_is_kept_where_a_whole_one_finds_no_room() {
+    let file = content(640_000, 5);
+    let mut network = Network::new(5);
+    let config = SenderConfig { block_size: 64 * 8192, ..small_sender(Limit::UntilStopped) };
+    network.add_receiver(give_up(), limited(200_000), lossy(10));
+    network.add_sender("a", config, source(&file));
+    let text = failure(&mut network);
+    assert!(text.ends_with("; what was received stays for a later run"), "{text}");
+    assert!(resumed(&mut network, &file) > 1000);
+}
+
+#[test]
 fn a_receiver_that_is_stopped_on_a_full_disk_saves_what_it_has() {
     let file = content(600_000, 2);
     let mut network = Network::new(2);

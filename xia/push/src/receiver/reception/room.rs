@@ -27,11 +27,12 @@ impl Reception {
             let end = self.blocks.stored_end(size).saturating_sub(missing);
             self.cut_source(end, size);
         }
+        self.blocks.forget_empty();
         let len = self.blocks.stored_end(size);
         world.tell(DiskRequest::SetLen { file: part, len });
     }
 
-    /// Forgets blocks that have source symbols behind `end`.
+    /// Forgets source symbols that reach beyond `end`.
     fn cut_source(&mut self, end: u64, symbol_size: u16) {
         let behind: Vec<u64> = self
             .blocks
@@ -40,7 +41,12 @@ impl Reception {
             .map(|(offset, _)| offset)
             .collect();
         for offset in behind {
-            self.blocks.forget(offset);
+            if let Some(partial) = self.blocks.get_mut(offset) {
+                let keep = end.saturating_sub(offset) / u64::from(symbol_size);
+                let count = partial.held.len();
+                let keep = u32::try_from(keep).unwrap_or(count).min(count);
+                partial.held.set_range(keep, count - keep, false);
+            }
         }
         // Where blocks end is known of files that were announced.
         if let (Some(description), ObjectKind::File) = (&self.description, self.kind) {
