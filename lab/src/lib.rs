@@ -56,7 +56,7 @@ pub use error::LabError;
 pub use file::{Lab, Variables};
 pub use host::{Host, SimNode};
 pub use joiner::run_links;
-pub use manage::{capture, down, exec, labs, start_trace, status, up, visits};
+pub use manage::{capture, down, exec, labs, start_trace, up, visits};
 pub use netns::{LabStatus, NodeStatus, ProcessStatus};
 pub use outcome::{Log, Observer, Outcome, ProcessOutcome, Progress, StepOutcome};
 pub use rootless::{enter_user_namespace, is_root};

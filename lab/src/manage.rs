@@ -52,12 +52,6 @@ pub fn labs() -> Result<Vec<LabStatus>, LabError> {
     netns::labs()
 }
 
-/// All labs that this user may see, sorted by name.
-#[must_use]
-pub fn status() -> Vec<LabStatus> {
-    labs().unwrap_or_default()
-}
-
 /// Replaces this process by a command on a node of a lab; the word `weft` at its beginning stands for
 /// the host program.
 ///

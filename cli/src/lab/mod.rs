@@ -181,7 +181,7 @@ pub(crate) fn run(command: &LabCommand) -> Outcome {
         LabCommand::Capture(args) => capture(args),
         LabCommand::Trace(args) => trace(args),
         LabCommand::Tree(args) => {
-            tree::print(args);
+            tree::print(args)?;
             Ok(0)
         }
         LabCommand::Links { config } => {
@@ -224,7 +224,7 @@ fn up(args: &UpArgs) -> Outcome {
 }
 
 fn status(args: &StatusArgs) -> Outcome {
-    let labs = serde_json::to_value(weft_lab::status())
+    let labs = serde_json::to_value(weft_lab::labs().map_err(|error| error.to_string())?)
         .map_err(|error| format!("the status cannot be written as JSON: {error}"))?;
     let lines = match (args.json, labs.as_array().is_some_and(Vec::is_empty)) {
         (true, _) => json_lines(&labs),

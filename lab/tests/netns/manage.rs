@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::num::NonZeroU64;
 use std::process::Command;
 
-use weft_lab::{Lab, Log, Options, Variables, down, exec, start_trace, status, up, visits};
+use weft_lab::{Lab, Log, Options, Variables, down, exec, labs, start_trace, up, visits};
 
 use crate::support::{ARGUMENTS, Bench, TestHost, assert_gone, is_root, namespaces};
 
@@ -28,7 +28,7 @@ fn labs_stay_until_they_are_taken_down() {
     let name = up(&lab, &options, &host, &mut Log::new(std::io::sink())).unwrap();
     let lab = Some(name.as_str());
 
-    let found = status().into_iter().find(|status| status.name == name).unwrap();
+    let found = labs().unwrap().into_iter().find(|status| status.name == name).unwrap();
     let nodes: Vec<_> = found.nodes.iter().map(|node| node.name.as_str()).collect();
     assert_eq!((found.owner, nodes), (None, vec!["a", "s", "c"]));
     assert!(found.nodes[1].processes[0].running && found.nodes[2].processes[0].running);
