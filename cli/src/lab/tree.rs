@@ -9,6 +9,8 @@ use std::fmt::Write;
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Command, FromArgMatches};
 
+use crate::output::print_lines;
+
 /// How many nodes a tree may have. Ten times as many as the largest that was ever run.
 const MOST_NODES: u64 = 200_000;
 
@@ -88,8 +90,8 @@ struct Place {
 }
 
 /// Prints the lab file.
-pub(crate) fn print(args: &TreeArgs) {
-    print!("{}", lab_file(&args.0));
+pub(crate) fn print(args: &TreeArgs) -> Result<(), String> {
+    print_lines(lab_file(&args.0).lines())
 }
 
 fn lab_file(args: &Shape) -> String {

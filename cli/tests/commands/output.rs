@@ -41,6 +41,7 @@ fn a_reader_who_leaves_is_no_error() {
         &["bench", "--list"],
         &["lab", "check", &lab],
         &["lab", "status"],
+        &["lab", "tree"],
         &["run", "--check", &node],
         &["xia", "id", "new", &key],
     ];
