@@ -502,7 +502,9 @@ impl Component for Receiver {
     fn deadline(&self) -> Option<Instant> {
         let idle = self.shared.config.idle;
         let objects = self.objects.values().filter_map(|reception| reception.deadline(idle)).min();
-        let waits = self.objects.values().any(Reception::wants_to_decode);
+        // While another object decodes it would only be told to wait again.
+        let waits =
+            self.shared.decoding.is_none() && self.objects.values().any(Reception::wants_to_decode);
         let retry = self.shared.retry_at().filter(|_| waits);
         let piped = self.piped.as_ref().and_then(|piped| piped.deadline(&self.shared));
         let running = self.stage == Stage::Running;
