@@ -171,8 +171,9 @@ fn an_unknown_benchmark_is_refused_with_the_names_of_all() {
     assert!(error.contains("no benchmark `xip`") && error.contains("xip-engine"), "{error}");
 }
 
-/// Tests are built with debug assertions, which is what makes a build a debug build here.
+/// Debug assertions are what makes a build a debug build here; the long tests are built without.
 #[test]
+#[cfg(debug_assertions)]
 fn a_debug_build_is_not_measured_unless_asked_for() {
     let error = run(&arguments(&["xip-engine", "--quick"])).unwrap_err();
     assert!(error.contains("--debug-build") && error.contains("make build"), "{error}");
