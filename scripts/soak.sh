@@ -59,7 +59,7 @@ The last full run of \`make soak SOAK_CASES=$cases SOAK_ROUNDS=$rounds\`, which 
 * *Properties*: the unit and property tests of all crates, in release builds, with this many random cases
   for each property that does not set a number itself.
 * *Nodes that stay*: a 2 MB file is pushed to two receivers again and again, through five nodes on real
-  interfaces, one of them plain Linux. At the end no node may take 2 MiB more than after ten
+  interfaces, one of them plain Linux. At the end no node may take 4 MiB more than after ten
   transfers, or have another number of open descriptors.
 * *Seeds*: the same network in the simulator, the last links with 5 % loss, 2 % duplicates, 5 %
   reordering and jitter; every receiver must have the exact file.
