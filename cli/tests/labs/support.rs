@@ -1,12 +1,17 @@
 //! Running the program in a directory of its own, and what must not be left of a lab.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
 /// The program that these tests are about.
 pub(crate) const WEFT: &str = env!("CARGO_BIN_EXE_weft");
+
+/// The user and group `nobody` of every Linux system.
+const NOBODY: u32 = 65_534;
 
 /// Whether this process may build labs on real interfaces; says so if not.
 pub(crate) use weft_port::testing::privileged as is_root;
@@ -17,10 +22,30 @@ pub(crate) fn weft(directory: &Path, arguments: &[&str]) -> Output {
 
 /// Runs a program, which finds `weft` on its path and no settings of whoever runs the tests.
 pub(crate) fn run(program: &str, directory: &Path, arguments: &[&str]) -> Output {
+    output(&mut command(program, directory, arguments))
+}
+
+/// The same, as a user who may do nothing if this one is root. The files in `directory` must not be
+/// private.
+pub(crate) fn run_as_nobody(program: &str, directory: &Path, arguments: &[&str]) -> Output {
+    let mut command = command(program, directory, arguments);
+    if weft_lab::is_root() {
+        fs::set_permissions(directory, Permissions::from_mode(0o755)).unwrap();
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    output(&mut command)
+}
+
+fn command(program: &str, directory: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(program);
     command.args(arguments).current_dir(directory).env("PATH", path());
     command.env_remove("WEFT_RUN_DIR").env("WIRESHARK_CONFIG_DIR", directory);
+    command
+}
+
+fn output(command: &mut Command) -> Output {
     command.output().unwrap_or_else(|error| {
+        let program = command.get_program().display();
         panic!("this test needs the program `{program}`, which cannot be run: {error}")
     })
 }
