@@ -112,6 +112,8 @@ impl Push {
             output: Some(self.directory.0.join(scenario)),
             capture: None,
         };
+        // What an earlier run has written shall not be brought to the disk during this one.
+        rustix::fs::sync();
         let mut watch = Watch { begin, end, marks: [None, None] };
         let outcome = weft_lab::run(lab, &options, &self.host, &mut watch)
             .map_err(|error| error.to_string())?;
