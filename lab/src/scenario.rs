@@ -133,7 +133,7 @@ fn act(
         }
         Action::Trace { one_in } => trace::start(plan, engine, *one_in)?,
         Action::ShowTrace => {
-            let visits = trace::collect(plan, engine)?;
+            let visits = trace::collect_longest(plan, engine)?;
             observer.see(engine.now(), Progress::Say(&trace::longest_life(&visits)));
         }
         Action::Say { text } => observer.see(engine.now(), Progress::Say(&plan.expand(text))),

@@ -12,11 +12,13 @@
 //! `packet` is the identity of the packet, equal on all nodes; `time_ns` counts from the same origin
 //! on all nodes (they share the machine's monotonic clock, or the simulator's).
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -52,9 +54,19 @@ pub struct Visit {
 /// # Errors
 /// The text is not of the form that this module describes.
 pub fn read_visits(node: &str, json: &str) -> Result<Vec<Visit>, LabError> {
-    let visits: Vec<Visit> = serde_json::from_str(json)
-        .map_err(LabError::system(format!("read the trace of node {node}")))?;
+    let visits: Vec<Visit> = read(node, json)?;
     Ok(visits.into_iter().map(|visit| Visit { node: node.to_owned(), ..visit }).collect())
+}
+
+fn read<T: DeserializeOwned>(node: &str, json: &str) -> Result<Vec<T>, LabError> {
+    serde_json::from_str(json).map_err(LabError::system(format!("read the trace of node {node}")))
+}
+
+/// A visit without what happened.
+#[derive(Deserialize)]
+struct Sighting {
+    packet: String,
+    time_ns: u64,
 }
 
 /// The visits of each packet in order of time, by packet.
@@ -80,8 +92,7 @@ pub fn life(visits: &[Visit], packet: &str) -> Option<String> {
 pub fn longest_life(visits: &[Visit]) -> String {
     let packets = by_packet(visits);
     let first = |visits: &[&Visit]| visits.first().map_or(u64::MAX, |visit| visit.time_ns);
-    let longest =
-        packets.iter().max_by_key(|(_, visits)| (visits.len(), std::cmp::Reverse(first(visits))));
+    let longest = packets.iter().max_by_key(|(_, visits)| (visits.len(), Reverse(first(visits))));
     match longest {
         Some((packet, visits)) => print(packet, visits),
         None => "no packet was recorded: begin with the step `trace;` before packets flow".into(),
@@ -132,11 +143,32 @@ pub(crate) fn start(
     ask_all(plan, engine, "trace-start", &words).map(drop)
 }
 
-/// What all weft nodes have recorded.
-pub(crate) fn collect(plan: &Plan<'_>, engine: &mut dyn Engine) -> Result<Vec<Visit>, LabError> {
-    let answers = ask_all(plan, engine, "trace", &plan.host.visits_arguments())?;
-    let visits = answers.iter().map(|(node, json)| read_visits(node, json));
-    Ok(visits.collect::<Result<Vec<_>, _>>()?.concat())
+/// What all weft nodes have recorded of the packet that made the most visits.
+pub(crate) fn collect_longest(
+    plan: &Plan<'_>,
+    engine: &mut dyn Engine,
+) -> Result<Vec<Visit>, LabError> {
+    longest(&ask_all(plan, engine, "trace", &plan.host.visits_arguments())?)
+}
+
+/// The visits of the packet that made the most of them, the earliest if there are several, from the
+/// answers of nodes. All steps of all packets would take hundreds of megabytes.
+fn longest(answers: &[(String, String)]) -> Result<Vec<Visit>, LabError> {
+    let mut seen: BTreeMap<String, (usize, Reverse<u64>)> = BTreeMap::new();
+    for (node, json) in answers {
+        for sighting in read::<Sighting>(node, json)? {
+            let (visits, first) = seen.entry(sighting.packet).or_insert((0, Reverse(u64::MAX)));
+            *visits += 1;
+            *first = (*first).max(Reverse(sighting.time_ns));
+        }
+    }
+    let longest = seen.into_iter().max_by_key(|(_, rank)| *rank);
+    let Some((packet, _)) = longest else { return Ok(Vec::new()) };
+    let mut visits = Vec::new();
+    for (node, json) in answers {
+        visits.extend(read_visits(node, json)?.into_iter().filter(|visit| visit.packet == packet));
+    }
+    Ok(visits)
 }
 
 /// Runs a command of the host program on all weft nodes and returns what they print.
@@ -174,14 +206,26 @@ fn ask_all(
 mod tests {
     use super::*;
 
-    fn visits() -> Vec<Visit> {
+    /// What two nodes have answered.
+    fn answers() -> [(String, String); 2] {
         let a = r#"[{"packet": "1", "time_ns": 2000000, "from": "application",
             "steps": [{"step": "edge", "slot": 0, "xid": "hid-1"}, {"step": "sent", "port": "eth0"}]},
             {"packet": "2", "time_ns": 5, "from": "eth0", "steps": []}]"#;
         let b = r#"[{"packet": "1", "time_ns": 2500000, "from": "eth0", "unknown": [],
             "steps": [{"step": "dropped", "help": "it was too far", "reason": "hop-limit", "to": null}]}]"#;
-        let read = |node, json| read_visits(node, json).unwrap();
-        [read("router", b), read("a", a)].concat()
+        [("router", b), ("a", a)].map(|(node, json)| (node.to_owned(), json.to_owned()))
+    }
+
+    fn visits() -> Vec<Visit> {
+        answers().map(|(node, json)| read_visits(&node, &json).unwrap()).concat()
+    }
+
+    #[test]
+    fn only_the_packet_with_the_most_visits_is_taken_from_the_answers() {
+        let longest = longest(&answers()).unwrap();
+        assert_eq!(longest.len(), 2);
+        assert_eq!(longest_life(&longest), longest_life(&visits()));
+        assert_eq!(super::longest(&[]).unwrap(), []);
     }
 
     #[test]
