@@ -336,6 +336,12 @@ pub enum DiskRequest {
         /// Which.
         path: PathBuf,
     },
+    /// Make durable which names a directory holds: files made, renamed and removed in it;
+    /// answered by [`DiskReply::Done`].
+    SyncDirectory {
+        /// Which.
+        path: PathBuf,
+    },
     /// List a directory's entries in order of name; answered by [`DiskReply::Names`].
     List {
         /// Which.

@@ -117,6 +117,10 @@ impl Disk {
             DiskRequest::MakeDirectory { path } => {
                 done(fs::create_dir_all(&path), "make the directory", &show(&path))
             }
+            DiskRequest::SyncDirectory { path } => {
+                let synced = File::open(&path).and_then(|directory| directory.sync_all());
+                done(synced, "make durable", &show(&path))
+            }
             DiskRequest::List { path } => {
                 list(&path).map_err(|error| sentence("list", &show(&path), &error))
             }

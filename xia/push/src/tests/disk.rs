@@ -180,7 +180,9 @@ impl Disk {
             DiskRequest::Remove { path } => {
                 self.files.remove(&path).ok_or_else(|| not_found(&path)).map(|_| DiskReply::Done)
             }
-            DiskRequest::MakeDirectory { .. } => Ok(DiskReply::Done),
+            DiskRequest::MakeDirectory { .. } | DiskRequest::SyncDirectory { .. } => {
+                Ok(DiskReply::Done)
+            }
             DiskRequest::List { path } => Ok(DiskReply::Names(
                 self.files
                     .keys()

@@ -80,6 +80,7 @@ fn a_file_is_made_written_read_renamed_listed_and_removed() {
         DiskRequest::Close { file },
         open(&new, OpenMode::Read),
         open(&new, OpenMode::Replace),
+        DiskRequest::SyncDirectory { path: folder.clone() },
         DiskRequest::List { path: folder.clone() },
         DiskRequest::Remove { path: new.clone() },
         DiskRequest::List { path: folder.clone() },
@@ -100,6 +101,7 @@ fn a_file_is_made_written_read_renamed_listed_and_removed() {
         done(),
         opened(2, 3),
         opened(3, 0),
+        done(),
         Ok(DiskReply::Names(vec!["new".to_owned()])),
         done(),
         Ok(DiskReply::Names(Vec::new())),
@@ -116,17 +118,18 @@ fn errors_tell_what_where_and_why() {
         DiskRequest::Remove { path: missing.clone() },
         DiskRequest::Rename { from: missing.clone(), to: missing.clone() },
         DiskRequest::List { path: missing.clone() },
+        DiskRequest::SyncDirectory { path: missing.clone() },
         open(directory.path(), OpenMode::Read),
         DiskRequest::Read { file: FileId(9), offset: 0, len: 1 },
         DiskRequest::Close { file: FileId(9) },
     ]);
-    for answer in &answers[..4] {
+    for answer in &answers[..5] {
         assert_eq!(kind(answer), DiskErrorKind::NotFound);
         let text = &answer.as_ref().unwrap_err().text;
         assert!(text.contains(&missing.display().to_string()), "{text}");
     }
-    assert!(answers[4].as_ref().unwrap_err().text.contains("is a directory"));
-    for answer in &answers[5..] {
+    assert!(answers[5].as_ref().unwrap_err().text.contains("is a directory"));
+    for answer in &answers[6..] {
         assert_eq!(kind(answer), DiskErrorKind::Other);
     }
 }

@@ -113,6 +113,9 @@ impl Disk {
             }
             DiskRequest::Remove { path } => self.remove(&files.resolve(&path)),
             DiskRequest::MakeDirectory { path } => self.make_directory(&files.resolve(&path)),
+            DiskRequest::SyncDirectory { path } => {
+                self.list(&files.resolve(&path)).map(|_| DiskReply::Done)
+            }
             DiskRequest::List { path } => self.list(&files.resolve(&path)),
         }
     }
