@@ -5,7 +5,7 @@ use std::fs;
 use crate::{expect_none, workspace};
 
 /// Folders that hold several crates and so have a README that names them all.
-const ROOMS: &[&str] = &["core", "xia"];
+const ROOMS: &[&str] = &["control", "core", "xia"];
 
 #[test]
 fn crates_share_licence_edition_and_lints_and_are_not_published() {

@@ -1,0 +1,114 @@
+//! The directories of a node: its run directory, and in it one for the files of each instance.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, FlockOperation, Gid, Uid, chownat, flock};
+
+use crate::name::Name;
+
+/// The folder of the instances' own folders.
+const STATE: &str = "state";
+/// Whose lock says that a node runs here.
+const LOCK: &str = "launcher.lock";
+/// How deep below a directory its files are given away.
+const DEPTH: usize = 8;
+
+/// Makes the run directory, if it is not there, and claims it for this launcher.
+pub(super) fn claim(run_directory: &Path) -> Result<File, String> {
+    let shown = run_directory.display();
+    if !run_directory.is_absolute() || run_directory.to_str().is_none() {
+        return Err(format!("the run directory {shown} must be an absolute path in UTF-8"));
+    }
+    let sentence = |error: io::Error| format!("cannot use the run directory {shown}: {error}");
+    match DirBuilder::new().mode(0o755).create(run_directory) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(sentence(error)),
+        _ => {}
+    }
+    let found = fs::symlink_metadata(run_directory).map_err(sentence)?;
+    let ours = found.is_dir() && found.uid() == rustix::process::geteuid().as_raw();
+    if !ours || found.mode() & 0o022 != 0 {
+        return Err(format!(
+            "the run directory {shown} must belong to the user who runs the node, and nobody else \
+             may write to it"
+        ));
+    }
+    let lock = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(run_directory.join(LOCK))
+        .map_err(sentence)?;
+    flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
+        format!("another node runs in {shown}: end it, or choose another directory")
+    })?;
+    Ok(lock)
+}
+
+/// Removes what an earlier node left, and makes the folder for the instances' own anew.
+pub(super) fn clear_state(run_directory: &Path) -> Result<(), String> {
+    let state = run_directory.join(STATE);
+    let sentence = |error: io::Error| format!("cannot make {} anew: {error}", state.display());
+    match fs::remove_dir_all(&state) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(sentence(error)),
+        _ => {}
+    }
+    DirBuilder::new().mode(0o711).create(&state).map_err(sentence)
+}
+
+/// The folder of an instance, which belongs to its user and to nobody else.
+pub(super) fn state(
+    run_directory: &Path,
+    instance: &Name,
+    user: Option<(u32, u32)>,
+) -> Result<PathBuf, String> {
+    let folder = run_directory.join(STATE).join(instance.as_str());
+    let sentence = |error: io::Error| format!("cannot make {}: {error}", folder.display());
+    match DirBuilder::new().mode(0o700).create(&folder) {
+        Ok(()) => own(&folder, user).map_err(sentence)?,
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(sentence(error)),
+    }
+    Ok(folder)
+}
+
+/// Removes the folder of an instance.
+pub(super) fn remove_state(run_directory: &Path, instance: &Name) {
+    // It follows no symbolic link, whatever the instance put there; what stays goes with the next node.
+    let _ = fs::remove_dir_all(run_directory.join(STATE).join(instance.as_str()));
+}
+
+/// Makes a directory, if it is not there, and gives it and what is inside to a user.
+///
+/// Nobody may change it meanwhile but users who are trusted: the manager is not started yet.
+pub(super) fn give(directory: &Path, uid: u32, gid: u32) -> Result<(), String> {
+    let sentence = |error| format!("cannot give {} to the manager: {error}", directory.display());
+    DirBuilder::new().recursive(true).mode(0o750).create(directory).map_err(sentence)?;
+    give_all(directory, uid, gid, DEPTH).map_err(sentence)
+}
+
+fn give_all(path: &Path, uid: u32, gid: u32, depth: usize) -> io::Result<()> {
+    let found = fs::symlink_metadata(path)?;
+    // A file with other names may be somebody else's file.
+    if found.is_file() && found.nlink() > 1 {
+        return Ok(());
+    }
+    if found.uid() != uid {
+        own(path, Some((uid, gid)))?;
+    }
+    if found.is_dir() && depth > 0 {
+        for entry in fs::read_dir(path)? {
+            give_all(&entry?.path(), uid, gid, depth - 1)?;
+        }
+    }
+    Ok(())
+}
+
+fn own(path: &Path, user: Option<(u32, u32)>) -> io::Result<()> {
+    let Some((uid, gid)) = user else { return Ok(()) };
+    let (uid, gid) = (Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)));
+    Ok(chownat(CWD, path, uid, gid, AtFlags::SYMLINK_NOFOLLOW)?)
+}

@@ -1,0 +1,36 @@
+//! The launcher: the small privileged process of a node.
+//!
+//! It starts the manager, and for the manager all other processes, each a child that executes the same
+//! binary anew with a user of its own, no privilege and no descriptor but those that it was given. It
+//! keeps what must outlive a crash: listening sockets, and descriptors such as links of attached eBPF
+//! programs. It opens no connection, and it speaks to the manager alone ([`protocol`]). When
+//! the manager dies everything else runs on; when the launcher dies nothing does.
+//!
+//! [`run`] is the launcher. A child begins with [`inherited`], which gives it its descriptors, and
+//! [`isolate::enter`], which gives up what it does not need; both come before its first thread.
+//!
+//! Reference: xorp.txt §7; capabilities(7), seccomp(2), landlock(7), cgroups(7), unix(7).
+
+mod cgroup;
+mod channel;
+mod config;
+mod inherit;
+pub mod isolate;
+mod launcher;
+mod listeners;
+mod name;
+mod powers;
+mod profile;
+pub mod protocol;
+mod spawn;
+mod store;
+#[allow(unsafe_code, reason = "fork, descriptors by number and waiting for any child need it")]
+mod sys;
+mod uids;
+
+pub use channel::ManagerChannel;
+pub use config::{Config, LauncherError};
+pub use inherit::{InheritError, Inherited, VARIABLE, inherited};
+pub use launcher::run;
+pub use name::{Name, Secret};
+pub use profile::{Profile, Sandbox};

@@ -1,0 +1,73 @@
+//! Descriptors that outlive whoever made them, by name.
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+
+use crate::name::Name;
+use crate::protocol::Kept;
+
+/// How many descriptors are kept at most.
+const MOST: usize = 128;
+
+/// What is kept.
+#[derive(Default)]
+pub(crate) struct Store {
+    kept: BTreeMap<Name, Item>,
+}
+
+struct Item {
+    descriptor: OwnedFd,
+    instance: Option<Name>,
+}
+
+impl Store {
+    /// Keeps a descriptor in place of an earlier one of this name, whose receiver stays.
+    pub(crate) fn keep(&mut self, name: Name, descriptor: OwnedFd) -> Result<(), String> {
+        if let Some(item) = self.kept.get_mut(&name) {
+            item.descriptor = descriptor;
+            return Ok(());
+        }
+        if self.kept.len() >= MOST {
+            return Err(format!("{MOST} descriptors are kept already: drop one first"));
+        }
+        self.kept.insert(name, Item { descriptor, instance: None });
+        Ok(())
+    }
+
+    /// Says who gets a descriptor.
+    pub(crate) fn give(&mut self, name: &Name, instance: Name) -> Result<(), String> {
+        let item = self.kept.get_mut(name).ok_or_else(|| unknown(name))?;
+        item.instance = Some(instance);
+        Ok(())
+    }
+
+    /// Closes a descriptor.
+    pub(crate) fn drop(&mut self, name: &Name) -> Result<(), String> {
+        self.kept.remove(name).map(drop).ok_or_else(|| unknown(name))
+    }
+
+    /// What an instance gets.
+    pub(crate) fn of<'a>(
+        &'a self,
+        instance: &'a Name,
+    ) -> impl Iterator<Item = (&'a Name, &'a OwnedFd)> {
+        let its = move |item: &Item| item.instance.as_ref() == Some(instance);
+        self.kept
+            .iter()
+            .filter(move |(_, item)| its(item))
+            .map(|(name, item)| (name, &item.descriptor))
+    }
+
+    /// All of it, in order of names.
+    pub(crate) fn list(&self) -> Vec<Kept> {
+        let kept = |(name, item): (&Name, &Item)| Kept {
+            name: name.clone(),
+            instance: item.instance.clone(),
+        };
+        self.kept.iter().map(kept).collect()
+    }
+}
+
+fn unknown(name: &Name) -> String {
+    format!("no descriptor called `{name}` is kept")
+}

@@ -1,0 +1,139 @@
+//! Starting, ending, adopting: who outlives whom.
+
+use rustix::process::Signal;
+use std::os::fd::AsFd;
+use weft_launcher::Secret;
+use weft_launcher::protocol::{Command as Order, State};
+use weft_port::testing::privileged;
+
+use crate::node::{Node, name, signal, wait, watch};
+
+#[test]
+fn an_instance_is_started_listed_and_its_end_is_told() {
+    if !privileged() {
+        return;
+    }
+    let mut node = Node::start();
+    let mut one = node.agent("one");
+    one.secret = Secret::new(std::array::from_fn(|n| n as u8));
+    let pid = node.start_instance(one.clone());
+    let listed = node.instance("one").unwrap();
+    assert_eq!(listed.spec, one);
+    assert!(
+        matches!(listed.state, State::Running { pid: p, stopping: false, since } if p == pid && since > 0)
+    );
+    let talk = node.talk("one");
+    assert_eq!(talk.ask("secret"), format!("{:?}", one.secret.bytes()));
+    talk.send("exit 3");
+    assert_eq!(node.exited("one").status, Some(3));
+    let ended = node.instance("one").unwrap();
+    assert!(
+        matches!(ended.state, State::Ended { pid: p, exit } if p == pid && exit.status == Some(3))
+    );
+    assert!(node.start_instance(one) != pid);
+}
+
+#[test]
+fn what_is_stopped_is_forgotten_and_what_ignores_it_is_killed() {
+    if !privileged() {
+        return;
+    }
+    let mut node = Node::start();
+    node.start_instance(node.agent("one"));
+    node.order(Order::Stop { instance: name("one"), grace_ms: 600_000 });
+    assert_eq!(node.exited("one").signal, Some(15));
+    assert!(node.instance("one").is_none() && !node.path("one").exists());
+    let pid = node.start_instance(node.agent("two"));
+    // It cannot act on SIGTERM now.
+    node.order(Order::Signal { instance: name("two"), number: 19 });
+    node.order(Order::Stop { instance: name("two"), grace_ms: 0 });
+    assert_eq!(node.exited("two").signal, Some(9));
+    assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
+}
+
+#[test]
+fn everything_outlives_the_manager_and_the_next_one_learns_of_it() {
+    if !privileged() {
+        return;
+    }
+    let mut node = Node::start();
+    let one = node.agent("one");
+    let pid = node.start_instance(one.clone());
+    node.start_instance(node.agent("two"));
+    let (talk, two) = (node.talk("one"), node.talk("two"));
+    let manager = node.manager_pid();
+    let end = watch(manager);
+    signal(manager, Signal::STOP);
+    two.send("exit 5");
+    signal(manager, Signal::KILL);
+    wait(end.as_fd());
+    node.connect();
+    let again = node.instance("one").unwrap();
+    assert_eq!(again.spec, one);
+    assert!(matches!(again.state, State::Running { pid: p, .. } if p == pid));
+    while !matches!(node.instance("two").unwrap().state, State::Ended { .. }) {}
+    let State::Ended { exit, .. } = node.instance("two").unwrap().state else { unreachable!() };
+    assert_eq!(exit.status, Some(5));
+    assert!(!talk.ask("state").is_empty());
+    assert!(node.manager_pid() != manager);
+}
+
+#[test]
+fn nothing_outlives_the_launcher() {
+    if !privileged() {
+        return;
+    }
+    let mut node = Node::start();
+    let pids = [node.start_instance(node.agent("one")), node.manager_pid()];
+    let ends = pids.map(watch);
+    signal(node.launcher.id() as i32, Signal::KILL);
+    for end in ends {
+        wait(end.as_fd());
+    }
+}
+
+#[test]
+fn a_node_that_is_ended_leaves_nothing() {
+    if !privileged() {
+        return;
+    }
+    let mut node = Node::start();
+    let pids = [node.start_instance(node.agent("one")), node.manager_pid()];
+    let ends = pids.map(watch);
+    assert_eq!(node.end(), Some(0));
+    for end in ends {
+        wait(end.as_fd());
+    }
+    let left = std::fs::read_dir(&node.run_directory).unwrap().flatten();
+    let left: Vec<_> = left.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    assert!(!left.iter().any(|name| name.ends_with(".sock")), "{left:?}");
+}
+
+#[test]
+fn a_manager_that_does_not_stay_alive_ends_the_node_with_a_reason() {
+    if !privileged() {
+        return;
+    }
+    let mut node = Node::begin(|command| {
+        command.env("TRIAL_MANAGER", "status 4").stderr(std::process::Stdio::piped());
+    });
+    let mut said = String::new();
+    std::io::Read::read_to_string(&mut node.launcher.stderr.take().unwrap(), &mut said).unwrap();
+    assert_eq!(node.launcher.wait().unwrap().code(), Some(1));
+    assert!(said.contains("died 3 times in a row") && said.contains("status 4"), "{said}");
+}
+
+#[test]
+fn a_second_launcher_does_not_take_the_run_directory() {
+    if !privileged() {
+        return;
+    }
+    let node = Node::start();
+    let second = std::process::Command::new(crate::node::BINARY)
+        .arg("launcher")
+        .arg(&node.run_directory)
+        .output()
+        .unwrap();
+    let said = String::from_utf8(second.stderr).unwrap();
+    assert!(said.contains("another node runs in"), "{said}");
+}

@@ -1,0 +1,103 @@
+//! An instance that does what it is told over its socket, a command a message, and says what came of it.
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::ExitCode;
+
+use rustix::net::{SocketFlags, accept_with};
+use weft_launcher::{Inherited, Sandbox};
+
+use crate::relay::{receive, send};
+
+/// What the commands work on.
+pub(crate) struct Agent {
+    pub(crate) inherited: Inherited,
+    pub(crate) sandbox: Sandbox,
+    pub(crate) missing: Vec<String>,
+    /// Descriptors that came with commands, by the name that the command gave.
+    pub(crate) held: BTreeMap<String, OwnedFd>,
+}
+
+pub(crate) fn run(inherited: Inherited, sandbox: &Sandbox, missing: &[String]) -> ExitCode {
+    let mut agent = Agent {
+        inherited,
+        sandbox: sandbox.clone(),
+        missing: missing.to_vec(),
+        held: BTreeMap::new(),
+    };
+    let Some(listener) = agent.inherited.listeners.first_entry().map(|entry| entry.remove()) else {
+        loop {
+            std::thread::park();
+        }
+    };
+    loop {
+        wait_readable(&listener);
+        let Ok(connection) = accept_with(&listener, SocketFlags::CLOEXEC) else { continue };
+        while let Some((bytes, descriptors)) = receive(connection.as_fd()) {
+            let command = String::from_utf8(bytes).unwrap();
+            let words: Vec<_> = command.split(' ').collect();
+            let answer = agent.obey(&words, descriptors);
+            if !send(connection.as_fd(), answer.as_bytes(), &[]) {
+                break;
+            }
+        }
+    }
+}
+
+impl Agent {
+    fn obey(&mut self, words: &[&str], descriptors: Vec<OwnedFd>) -> String {
+        match words {
+            ["hold", name] => {
+                self.held.insert((*name).to_owned(), descriptors.into_iter().next().unwrap());
+                "held".to_owned()
+            }
+            ["secret"] => format!("{:?}", self.inherited.secret.as_ref().unwrap().bytes()),
+            ["kept"] => {
+                let contents = self.inherited.kept.iter().map(|(name, descriptor)| {
+                    let mut bytes = [0; 64];
+                    let count = rustix::io::pread(descriptor, &mut bytes, 0).unwrap_or(0);
+                    format!("{name}={}", String::from_utf8_lossy(&bytes[..count]))
+                });
+                format!("kept {}", contents.collect::<Vec<_>>().join(","))
+            }
+            ["missing"] => self.missing.join("\n"),
+            ["environment"] => {
+                let names = std::env::vars().map(|(name, _)| name);
+                names.collect::<Vec<_>>().join(" ")
+            }
+            ["descriptors"] => {
+                let entries = std::fs::read_dir("/proc/self/fd").unwrap();
+                let target = |entry: std::fs::DirEntry| std::fs::read_link(entry.path()).ok();
+                let targets = entries.flatten().filter_map(target);
+                let targets = targets.map(|target| target.to_string_lossy().into_owned());
+                targets.collect::<Vec<_>>().join(" ")
+            }
+            ["exit", status] => std::process::exit(status.parse().unwrap()),
+            ["leak"] => {
+                let mut all: Vec<Vec<u8>> = Vec::new();
+                loop {
+                    all.push(vec![1; 1 << 20]);
+                }
+            }
+            ["loop"] => loop {
+                std::hint::spin_loop();
+            },
+            ["thread"] => {
+                std::thread::spawn(|| {
+                    loop {
+                        std::thread::park();
+                    }
+                });
+                "started".to_owned()
+            }
+            ["state"] => self.sandbox.write[0].display().to_string(),
+            _ => format!("unknown command {words:?}"),
+        }
+    }
+}
+
+fn wait_readable(fd: &OwnedFd) {
+    let mut fds =
+        [rustix::event::PollFd::from_borrowed_fd(fd.as_fd(), rustix::event::PollFlags::IN)];
+    let _ = rustix::event::poll(&mut fds, None);
+}
