@@ -84,6 +84,13 @@ impl Packet {
         Self::filled(bytes, Meta::default())
     }
 
+    /// A packet that holds a copy of `bytes` in memory of just that size, without room in front: for
+    /// what is read and not sent on, and may come in great numbers.
+    #[must_use]
+    pub fn compact(bytes: &[u8]) -> Self {
+        Self { frame: bytes.into(), start: 0, end: bytes.len(), meta: Meta::default() }
+    }
+
     /// A packet with a copy of `bytes` and this metadata. It is put together in one go: a packet that
     /// is changed after it was made would have to be waited for when it moves.
     fn filled(bytes: &[u8], meta: Meta) -> Self {
@@ -275,6 +282,15 @@ mod tests {
         assert_eq!(packet.bytes()[HEADROOM], 1);
         assert_eq!(packet.bytes()[HEADROOM + 1], 7);
         assert_eq!(packet.bytes().last(), Some(&2));
+    }
+
+    #[test]
+    fn a_compact_packet_grows_when_it_must() {
+        let mut packet = Packet::compact(b"payload");
+        packet.push_front(4).copy_from_slice(b"head");
+        packet.extend(b"tail");
+        assert_eq!(packet.bytes(), b"headpayloadtail");
+        assert!(Packet::compact(b"").is_empty());
     }
 
     #[test]
