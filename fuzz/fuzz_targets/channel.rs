@@ -6,7 +6,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weft_base::{ChannelId, Instant, Packet, PortId, Random, Token};
+use weft_base::{ChannelId, Instant, Message, Packet, PortId, Random, Token};
 use weft_port::{PortInfo, PortSpec};
 use weft_runtime::{Action, Component, Event, Peer};
 use weft_xia_ad::Ad;
@@ -79,7 +79,7 @@ impl RunningNode {
         node.node.add_interface("eth0").expect("there is no other");
         node.handle(Event::Start);
         for channel in [OPERATOR, APPLICATION] {
-            let peer = Peer { pid: 1, uid: 0, gid: 0 };
+            let peer = Peer::Process { pid: 1, uid: 0, gid: 0 };
             node.handle(Event::Accepted { token: Token(0), channel, peer });
         }
         for name in ["hid", "xdp"] {
@@ -90,6 +90,7 @@ impl RunningNode {
 
     /// What the node answers to messages of the operator.
     fn tell(&mut self, messages: Vec<Packet>) -> Vec<Response> {
+        let messages = messages.into_iter().map(Message::from).collect();
         self.handle(Event::Messages { channel: OPERATOR, messages })
     }
 
@@ -105,7 +106,7 @@ impl RunningNode {
                     Action::OpenPort { token, spec } => events.push(self.open(token, &spec)),
                     Action::Send { channel, message } => {
                         let response =
-                            Response::parse(message).expect("the node speaks the protocol");
+                            Response::parse(message.packet).expect("the node speaks the protocol");
                         responses.extend((channel == OPERATOR).then_some(response));
                     }
                     Action::Exit { .. } => panic!("a message ended the node"),

@@ -47,7 +47,7 @@ impl Driven {
 
     /// Somebody connects.
     pub(crate) fn accept(&mut self, channel: ChannelId) {
-        let peer = Peer { pid: 1, uid: 0, gid: 0 };
+        let peer = Peer::Process { pid: 1, uid: 0, gid: 0 };
         self.handle(Event::Accepted { token: Token(0), channel, peer });
     }
 
@@ -67,7 +67,7 @@ impl Driven {
 
     /// The counters that are not zero, of a group such as `drops`.
     pub(crate) fn counters(&mut self, group: &str) -> BTreeMap<String, u64> {
-        let messages = vec![emit_command("show counters")];
+        let messages = vec![emit_command("show counters").into()];
         let mut text = Vec::new();
         for message in sent(self.handle(Event::Messages { channel: OPERATOR, messages })) {
             match message {
@@ -94,7 +94,7 @@ pub(crate) fn transmitted(actions: Vec<Action>) -> Vec<(PortId, Packet)> {
 /// Messages of actions that are nothing but messages to an application.
 pub(crate) fn sent(actions: Vec<Action>) -> Vec<Response> {
     let one = |action| match action {
-        Action::Send { message, .. } => Response::parse(message).unwrap(),
+        Action::Send { message, .. } => Response::parse(message.packet).unwrap(),
         other => panic!("unexpected {other:?}"),
     };
     actions.into_iter().map(one).collect()

@@ -95,7 +95,7 @@ fn send(host: &mut Driven, xip: &[u8]) -> Vec<(PortId, Packet)> {
     bind(host, view.source().unwrap());
     let mut message = Packet::from_slice(view.payload());
     emit_send(view.hop_limit(), &view.destination(), &mut message);
-    let messages = vec![message];
+    let messages = vec![message.into()];
     let out = transmitted(host.handle(Event::Messages { channel: APPLICATION, messages }));
     host.handle(Event::Closed { channel: APPLICATION });
     out
@@ -103,7 +103,7 @@ fn send(host: &mut Driven, xip: &[u8]) -> Vec<(PortId, Packet)> {
 
 fn bind(host: &mut Driven, address: Address) {
     host.accept(APPLICATION);
-    let messages = vec![BindRequest::Address(address).emit()];
+    let messages = vec![BindRequest::Address(address).emit().into()];
     let answer = sent(host.handle(Event::Messages { channel: APPLICATION, messages }));
     assert_eq!(answer, [Response::Bound(address)]);
 }

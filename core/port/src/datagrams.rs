@@ -1,16 +1,18 @@
 //! Batched I/O on sockets that keep message borders: the part that Ethernet ports, UDP ports and the
 //! runtime's channels share.
 //!
-//! One system call moves up to [`BATCH`] datagrams, straight into and out of packets.
+//! One system call moves up to [`BATCH`] datagrams, straight into and out of packets. Descriptors
+//! travel with messages of Unix sockets (`SCM_RIGHTS`, see unix(7)).
 
 use std::collections::VecDeque;
-use std::io;
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
 use rustix::io::Errno;
-use rustix::net::sockopt;
-use weft_base::Packet;
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg, sockopt};
+use weft_base::{Handle, Message, Packet};
 
 use crate::sys;
 
@@ -20,19 +22,40 @@ pub const BATCH: usize = sys::mmsg::BATCH;
 /// The longest datagram that [`receive`] takes whole, in bytes.
 pub const LONGEST: usize = 65_536;
 
-/// Receives up to `max` (at most [`BATCH`]) datagrams that are waiting on a socket without
-/// addresses and hands each to `take` in order, with whether its end was cut off because it is
-/// longer than [`LONGEST`]. Returns how many there were. Once the other side has closed, `take` sees
-/// nothing but empty datagrams.
+/// The most descriptors that come and go with one message.
+pub const MOST_HANDLES: usize = sys::rights::MOST;
+
+/// A message that came in.
+#[derive(Debug)]
+pub struct Received {
+    /// The message, with the handles that came along.
+    pub message: Message,
+    /// Its end was cut off because it is longer than [`LONGEST`].
+    pub truncated: bool,
+    /// There were more than [`MOST_HANDLES`] handles, or more than this process has room for. Those
+    /// that are missing are closed.
+    pub handles_missing: bool,
+}
+
+/// Receives up to `max` (at most [`BATCH`]) messages that are waiting on a connected Unix socket and
+/// hands each to `take` in order. Returns how many there were. Once the other side has closed, `take`
+/// sees nothing but empty messages.
 ///
 /// # Errors
 /// Those of recvmmsg(2); `WouldBlock` if nothing is waiting.
 pub fn receive(
     socket: BorrowedFd<'_>,
     max: usize,
-    mut take: impl FnMut(Packet, bool),
+    mut take: impl FnMut(Received),
 ) -> io::Result<usize> {
-    sys::mmsg::receive(socket, max, |received| take(received.packet, received.truncated))
+    sys::mmsg::receive(socket, max, true, |received| {
+        let handles = received.rights.descriptors.into_iter().map(Handle::from).collect();
+        take(Received {
+            message: Message { packet: received.packet, handles },
+            truncated: received.truncated,
+            handles_missing: received.rights.truncated,
+        });
+    })
 }
 
 /// What came of sending.
@@ -58,7 +81,7 @@ pub fn send<E>(
     mut refused: impl FnMut(Errno) -> Result<(), E>,
 ) -> Result<Sent, E> {
     while !queue.is_empty() {
-        match sys::mmsg::send(socket, queue, &destination) {
+        match sys::mmsg::send(socket, queue.iter(), &destination) {
             Ok(count) => queue.drain(..count).for_each(|packet| sent(&packet)),
             Err(error) => match Errno::from_io_error(&error).unwrap_or(Errno::IO) {
                 Errno::AGAIN => return Ok(Sent::Blocked),
@@ -71,6 +94,59 @@ pub fn send<E>(
         }
     }
     Ok(Sent::All)
+}
+
+/// The same for messages on a connected Unix socket: those without handles in batches, the others one
+/// at a time.
+///
+/// # Errors
+/// Those of `refused`.
+pub fn send_messages<E>(
+    socket: BorrowedFd<'_>,
+    queue: &mut VecDeque<Message>,
+    mut refused: impl FnMut(Errno) -> Result<(), E>,
+) -> Result<Sent, E> {
+    while let Some(first) = queue.front() {
+        let result = if first.handles.is_empty() {
+            let plain = queue.iter().take_while(|message| message.handles.is_empty());
+            sys::mmsg::send(socket, plain.map(|message| &message.packet), |_| None)
+                .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+        } else {
+            send_with_handles(socket, first.bytes(), &first.handles).map(|_| 1)
+        };
+        match result {
+            Ok(count) => drop(queue.drain(..count)),
+            Err(Errno::AGAIN) => return Ok(Sent::Blocked),
+            Err(Errno::INTR) => {}
+            Err(errno) => {
+                refused(errno)?;
+                queue.pop_front();
+            }
+        }
+    }
+    Ok(Sent::All)
+}
+
+/// Sends bytes on a connected Unix socket, and with their first byte at most [`MOST_HANDLES`] handles.
+/// Returns how many bytes were taken; a socket that keeps message borders takes all.
+///
+/// # Errors
+/// Those of sendmsg(2); `AGAIN` if the socket is full, and `INVAL` for handles that are no descriptors
+/// or too many.
+pub fn send_with_handles(
+    socket: BorrowedFd<'_>,
+    bytes: &[u8],
+    handles: &[Handle],
+) -> rustix::io::Result<usize> {
+    let descriptors: Option<Vec<_>> = handles.iter().map(Handle::descriptor).collect();
+    let descriptors = descriptors.ok_or(Errno::INVAL)?;
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_HANDLES))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(&descriptors)) {
+        return Err(Errno::INVAL);
+    }
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    sendmsg(socket, &[IoSlice::new(bytes)], &mut control, flags)
 }
 
 /// Asks for a receive buffer of `bytes`, beyond the system's limit if we may.

@@ -129,7 +129,7 @@ impl Port for EthernetPort {
 
     fn receive(&mut self, batch: &mut Vec<Packet>, max: usize) -> Result<(), Lost> {
         let Self { socket, statistics, promiscuous, .. } = self;
-        let result = mmsg::receive(socket.as_fd(), max, |mut received| {
+        let result = mmsg::receive(socket.as_fd(), max, false, |mut received| {
             let Source::Link { mac, kind } = received.source else { return };
             if kind == libc::PACKET_OTHERHOST && !*promiscuous {
                 return statistics.drops.add(PortDrop::OtherHost, 1);

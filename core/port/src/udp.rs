@@ -125,7 +125,7 @@ impl Port for UdpPort {
 
     fn receive(&mut self, batch: &mut Vec<Packet>, max: usize) -> Result<(), Lost> {
         let Self { socket, statistics, .. } = self;
-        let result = mmsg::receive(socket.as_fd(), max, |mut received| {
+        let result = mmsg::receive(socket.as_fd(), max, false, |mut received| {
             let Source::Ip(peer) = received.source else { return };
             if received.truncated {
                 return statistics.drops.add(PortDrop::ReceiveTooLong, 1);

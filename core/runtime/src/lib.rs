@@ -2,18 +2,24 @@
 //!
 //! * [`Component`] is the form of every protocol core; [`Process`] is a component at the border of a
 //!   process, which speaks [`Event`]s and [`Action`]s.
+//! * [`frames`] cuts a stream of bytes into messages.
 //! * [`real`] runs one process with sockets, files and the machine's clock.
 //! * `sim` runs any number of processes on modelled links in virtual time.
 
+mod address;
 mod component;
+pub mod frames;
 mod link;
 mod process;
 pub mod real;
 pub mod sim;
 
+pub use address::{ChannelAddress, Peer};
 pub use component::Component;
 pub use link::{BILLION, ETHERNET_OVERHEAD, LinkConfig, LinkCount, LinkModel};
 pub use process::{
     Action, DiskError, DiskErrorKind, DiskReply, DiskRequest, DriverCounts, Event, Level, OpenMode,
-    Peer, Process,
+    Process,
 };
+pub use weft_base::{Handle, Message};
+pub use weft_port::datagrams::MOST_HANDLES;

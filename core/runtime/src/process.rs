@@ -8,10 +8,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use weft_base::{ChannelId, FileId, Packet, PortId, Token};
+use weft_base::{ChannelId, FileId, Message, Packet, PortId, Token};
 use weft_port::{PortInfo, PortSpec, PortStatistics};
 
-use crate::Component;
+use crate::{ChannelAddress, Component, Peer};
 
 /// A component at the border of a process.
 pub trait Process: Component<Input = Event, Output = Action> {}
@@ -66,6 +66,8 @@ pub enum Event {
     Listening {
         /// The token of [`Action::Listen`].
         token: Token,
+        /// Where, with the TCP port that the system has chosen if the action left it open.
+        address: ChannelAddress,
     },
     /// Somebody connected to a listener.
     Accepted {
@@ -90,15 +92,23 @@ pub enum Event {
         /// Why, and what to do about it, in one sentence.
         error: String,
     },
+    /// A connected channel was there when the process started; told right after [`Event::Start`].
+    Inherited {
+        /// What whoever started the process calls it.
+        name: String,
+        /// The channel.
+        channel: ChannelId,
+    },
     /// Messages came in on a channel; message borders are kept.
     Messages {
         /// On which.
         channel: ChannelId,
         /// At least one, in order.
-        messages: Vec<Packet>,
+        messages: Vec<Message>,
     },
     /// The other side does not keep up: stop sending until [`Event::Drained`]. What is sent
-    /// nevertheless is queued up to a limit and then dropped and counted.
+    /// nevertheless is queued up to a limit. Beyond it a channel of [`ChannelAddress::Packets`] drops
+    /// and counts messages; any other is closed, since its users rely on every message.
     Congested {
         /// On which channel.
         channel: ChannelId,
@@ -108,7 +118,9 @@ pub enum Event {
         /// Which.
         channel: ChannelId,
     },
-    /// The other side closed the channel or died.
+    /// The channel is gone: the other side closed it or died, or the driver closed it because a
+    /// message could not be carried or came in malformed, which it counts by reason
+    /// ([`Action::Count`]).
     Closed {
         /// Which.
         channel: ChannelId,
@@ -163,27 +175,26 @@ pub enum Action {
         packet: Packet,
     },
 
-    /// Accept connections from applications on this machine, at a path; answered by
-    /// [`Event::Listening`] or [`Event::ChannelFailed`].
+    /// Accept connections; answered by [`Event::Listening`] or [`Event::ChannelFailed`].
     Listen {
         /// Comes back in the answer and with each connection.
         token: Token,
-        /// The socket's path. A stale socket of a dead process is replaced, a live one is an error.
-        path: PathBuf,
+        /// Where. A stale socket of a dead process at a path is replaced, a live one is an error.
+        address: ChannelAddress,
     },
     /// Connect to a listener; answered by [`Event::Connected`] or [`Event::ChannelFailed`].
     Connect {
         /// Comes back in the answer.
         token: Token,
-        /// The listener's path.
-        path: PathBuf,
+        /// Where the listener is.
+        address: ChannelAddress,
     },
-    /// Send a message on a channel.
+    /// Send a message on a channel. What each kind of channel takes: [`ChannelAddress`].
     Send {
         /// Which.
         channel: ChannelId,
         /// What.
-        message: Packet,
+        message: Message,
     },
     /// Close a channel. Messages sent before still arrive.
     Close {
@@ -247,17 +258,6 @@ pub enum Level {
     Info,
     /// Detail for debugging.
     Debug,
-}
-
-/// Who is at the other end of a channel, as the kernel says (`SO_PEERCRED`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Peer {
-    /// Process id.
-    pub pid: u32,
-    /// Effective user id.
-    pub uid: u32,
-    /// Effective group id.
-    pub gid: u32,
 }
 
 /// How to open a file.

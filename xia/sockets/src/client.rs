@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use weft_base::{ChannelId, Instant, Packet, Token};
-use weft_runtime::{Action, Event};
+use weft_runtime::{Action, ChannelAddress, Event};
 use weft_xip::Address;
 use weft_xip::channel::{self, BindRequest, Response};
 use weft_xip::numbers::DEFAULT_HOP_LIMIT;
@@ -87,7 +87,8 @@ impl Client {
     /// Asks for the connection; to be called once, at the start.
     pub fn start(&mut self, out: &mut Vec<Action>) {
         self.state = State::Connecting;
-        out.push(Action::Connect { token: self.token, path: self.path.clone() });
+        let address = ChannelAddress::Packets(self.path.clone());
+        out.push(Action::Connect { token: self.token, address });
     }
 
     /// When [`Event::Tick`] must come at the latest.
@@ -122,7 +123,7 @@ impl Client {
             }
             Event::Messages { channel, messages } if self.has(channel) => {
                 for message in messages {
-                    self.message(channel, message, events);
+                    self.message(channel, message.packet, events);
                 }
             }
             Event::Closed { channel } if self.has(channel) => {
@@ -149,14 +150,14 @@ impl Client {
     pub fn send(&self, destination: &Address, mut payload: Packet, out: &mut Vec<Action>) -> bool {
         let State::Ready(channel) = self.state else { return false };
         channel::emit_send(self.hop_limit, destination, &mut payload);
-        out.push(Action::Send { channel, message: payload });
+        out.push(Action::Send { channel, message: payload.into() });
         true
     }
 
     /// Sends a command of the node; false, and nothing happens, if the client is not ready.
     pub fn command(&self, text: &str, out: &mut Vec<Action>) -> bool {
         let State::Ready(channel) = self.state else { return false };
-        out.push(Action::Send { channel, message: channel::emit_command(text) });
+        out.push(Action::Send { channel, message: channel::emit_command(text).into() });
         true
     }
 
@@ -172,7 +173,7 @@ impl Client {
     ) {
         match &self.bind {
             Some(request) => {
-                out.push(Action::Send { channel, message: request.emit() });
+                out.push(Action::Send { channel, message: request.emit().into() });
                 self.state = State::Binding(channel);
             }
             None => {
@@ -251,7 +252,7 @@ mod tests {
     }
 
     fn bound() -> Event {
-        Event::Messages { channel: CHANNEL, messages: vec![channel::emit_bound(&address())] }
+        Event::Messages { channel: CHANNEL, messages: vec![channel::emit_bound(&address()).into()] }
     }
 
     #[test]

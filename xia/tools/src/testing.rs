@@ -56,7 +56,7 @@ impl<P: Process> Harness<P> {
             Action::Connect { token, .. } => {
                 self.give(Event::Connected { token, channel: CHANNEL });
             }
-            Action::Send { message, .. } => match Request::parse(message).unwrap() {
+            Action::Send { message, .. } => match Request::parse(message.packet).unwrap() {
                 Request::Bind(_) => self.answer(channel::emit_bound(&Self::own_address())),
                 Request::Send { destination, payload, .. } => {
                     self.datagrams.push((destination, payload.bytes().to_vec()));
@@ -78,7 +78,7 @@ impl<P: Process> Harness<P> {
 
     /// Sends a message of the node to the application.
     pub(crate) fn answer(&mut self, message: Packet) {
-        self.give(Event::Messages { channel: CHANNEL, messages: vec![message] });
+        self.give(Event::Messages { channel: CHANNEL, messages: vec![message.into()] });
     }
 
     /// Delivers a datagram without source.

@@ -6,7 +6,6 @@
 //! Frames and buffers are shared by all sockets of a thread, as is the free list they come from.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -14,6 +13,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use weft_base::Packet;
 
 use super::address::{self, Source};
+use super::rights::{self, Control, Rights};
 
 /// The most datagrams that one call moves.
 pub(crate) const BATCH: usize = 64;
@@ -27,6 +27,8 @@ pub(crate) struct Received {
     pub(crate) source: Source,
     /// It was longer than what can be received; the packet holds its beginning.
     pub(crate) truncated: bool,
+    /// The descriptors that came with it, if they were asked for.
+    pub(crate) rights: Rights,
 }
 
 struct Scratch {
@@ -35,6 +37,7 @@ struct Scratch {
     sources: Vec<libc::sockaddr_storage>,
     /// `BATCH` times `OVERFLOW` bytes. Zero pages, which take no memory until they are written.
     overflow: Vec<u8>,
+    controls: Vec<Control>,
 }
 
 thread_local! {
@@ -42,39 +45,47 @@ thread_local! {
         packets: (0..BATCH).map(|_| Packet::new()).collect(),
         sources: vec![address::EMPTY; BATCH],
         overflow: vec![0; BATCH * OVERFLOW],
+        controls: vec![Control::EMPTY; BATCH],
     });
 }
 
 /// Receives up to `max` datagrams that are waiting and hands each to `take`, in order of arrival.
-/// Returns how many there were. `take` must not receive on this thread itself.
+/// Returns how many there were. `take` must not receive on this thread itself. Without `rights` no
+/// descriptors are taken: the kernel drops those that somebody sends.
 ///
 /// # Errors
 /// Those of recvmmsg(2); `WouldBlock` if nothing is waiting.
 pub(crate) fn receive(
     fd: BorrowedFd<'_>,
     max: usize,
+    rights: bool,
     mut take: impl FnMut(Received),
 ) -> io::Result<usize> {
     SCRATCH.with_borrow_mut(|scratch| {
         let max = max.min(BATCH);
         let mut vectors = scratch.vectors();
         let mut headers = [EMPTY_HEADER; BATCH];
-        for ((header, vectors), source) in
-            headers.iter_mut().zip(&mut vectors).zip(&mut scratch.sources)
-        {
+        let slots = headers.iter_mut().zip(&mut vectors).zip(&mut scratch.sources);
+        for (((header, vectors), source), control) in slots.zip(&mut scratch.controls) {
             header.msg_hdr.msg_name = std::ptr::from_mut(source).cast();
             header.msg_hdr.msg_namelen = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
             header.msg_hdr.msg_iov = vectors.as_mut_ptr();
             header.msg_hdr.msg_iovlen = vectors.len() as _;
+            if rights {
+                control.prepare(&mut header.msg_hdr);
+            }
         }
-        // SAFETY: each of the first `max` headers points to a source address and to two vectors,
-        // which point to memory exclusively borrowed from `scratch`; all of it outlives the call.
+        // Packet sockets refuse a flag that they do not know.
+        let close_on_exec = if rights { libc::MSG_CMSG_CLOEXEC } else { 0 };
+        // SAFETY: each of the first `max` headers points to a source address, perhaps to control
+        // data, and to two vectors, which point to memory exclusively borrowed from `scratch`; all of
+        // it outlives the call.
         let count = unsafe {
             libc::recvmmsg(
                 fd.as_raw_fd(),
                 headers.as_mut_ptr(),
                 max as libc::c_uint,
-                libc::MSG_DONTWAIT as _,
+                (libc::MSG_DONTWAIT | close_on_exec) as _,
                 std::ptr::null_mut(),
             )
         };
@@ -108,7 +119,10 @@ impl Scratch {
             let start = slot * OVERFLOW;
             packet.extend(&self.overflow[start..start + beyond.min(OVERFLOW)]);
         }
+        // SAFETY: the kernel has just filled in this header, and it is taken once.
+        let rights = unsafe { rights::take(&header.msg_hdr) };
         Received {
+            rights,
             packet,
             source: address::decode(&self.sources[slot], header.msg_hdr.msg_namelen),
             truncated: header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
@@ -116,22 +130,24 @@ impl Scratch {
     }
 }
 
-/// Sends packets from the front of `queue`, each to where `destination` says (`None`: where the
-/// socket is bound or connected to). Leaves the queue as it is and returns how many were taken; at
-/// least one, at most [`BATCH`], zero only for an empty queue.
+/// Sends packets in their order, each to where `destination` says (`None`: where the socket is bound
+/// or connected to). Returns how many were taken; at least one, at most [`BATCH`], zero only if there
+/// are none.
 ///
 /// # Errors
 /// Those of sendmmsg(2), and they concern the first packet; `WouldBlock` if the socket is full.
-pub(crate) fn send(
+pub(crate) fn send<'a>(
     fd: BorrowedFd<'_>,
-    queue: &VecDeque<Packet>,
+    packets: impl Iterator<Item = &'a Packet>,
     destination: impl Fn(&Packet) -> Option<SocketAddr>,
 ) -> io::Result<usize> {
     let mut addresses = [address::EMPTY; BATCH];
     let mut vectors = [EMPTY_VECTOR; BATCH];
     let mut headers = [EMPTY_HEADER; BATCH];
     let slots = headers.iter_mut().zip(&mut vectors).zip(&mut addresses);
-    for (packet, ((header, vector), address)) in queue.iter().zip(slots) {
+    let mut count = 0;
+    for (packet, ((header, vector), address)) in packets.zip(slots) {
+        count += 1;
         *vector = read_only_vector(packet.bytes());
         header.msg_hdr.msg_iov = vector;
         header.msg_hdr.msg_iovlen = 1;
@@ -140,7 +156,6 @@ pub(crate) fn send(
             header.msg_hdr.msg_name = std::ptr::from_mut(address).cast();
         }
     }
-    let count = queue.len().min(BATCH);
     // SAFETY: each of the first `count` headers points to a vector over a packet's bytes, which the
     // kernel only reads, and to an address or nothing; all of it outlives the call.
     let sent = unsafe {

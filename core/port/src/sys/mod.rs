@@ -5,6 +5,7 @@ pub(crate) mod interface;
 pub(crate) mod mmsg;
 pub(crate) mod namespace;
 pub(crate) mod packet_socket;
+pub(crate) mod rights;
 pub(crate) mod socket;
 pub(crate) mod tun;
 

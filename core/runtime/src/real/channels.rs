@@ -1,27 +1,30 @@
-//! Message channels between this process and others on the machine.
+//! Message channels between this process and others.
 //!
-//! Unix sockets of type `SOCK_SEQPACKET` keep message borders and order, and tell when the other side
-//! is gone. An empty message cannot be told from the end, so it is not sent, and received it is the
-//! end. Congestion is the kernel's: when the socket takes no more, the process hears
-//! [`Event::Congested`], and [`Event::Drained`] once everything queued was taken.
+//! Congestion is the kernel's: when a socket takes no more, the process hears [`Event::Congested`], and
+//! [`Event::Drained`] once everything queued was taken.
 //!
-//! Reference: unix(7).
+//! Reference: unix(7), tcp(7).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
 
 use rustix::io::Errno;
-use weft_base::{ChannelId, Packet, Token};
-use weft_port::datagrams::{self, BATCH, LONGEST, Sent};
+use rustix::net::{Shutdown, shutdown, sockopt};
+use weft_base::{ChannelId, Message, Token};
+use weft_port::datagrams::{self, Sent};
 
-use super::listeners::{Accepted, Listener, connect_to};
-use super::outgoing::{Outgoing, Pushed};
+use super::bytestream::{PIECE, Stream};
+use super::channel::{Channel, Pushed, Refused, State, Transport};
+use super::inherited::{self, Inheritance};
+use super::listeners::{Accepted, Listener, connect_to, peer};
+use super::outgoing::Outgoing;
 use super::poller::{Interest, Poller, Source};
-use super::{DriverDrop, Drops, Options};
-use crate::{Event, Peer};
+use super::{DriverDrop, Drops, Inherited, Options, tcp};
+use crate::address::ChannelKind;
+use crate::{ChannelAddress, Event};
 
 /// The kernel's send buffer per channel, in bytes: some four hundred messages of 1,500 bytes.
 const SEND_BUFFER: usize = 1 << 20;
@@ -31,31 +34,20 @@ const ACCEPTS_PER_TURN: usize = 16;
 pub(super) struct Channels {
     listeners: BTreeMap<u32, Listener>,
     open: BTreeMap<ChannelId, Channel>,
+    /// Who asked for the channels that are [`State::Connecting`], and where they go.
+    connecting: BTreeMap<ChannelId, (Token, SocketAddr)>,
+    inheritance: Inheritance,
     last_listener: u32,
     last_channel: u32,
     /// Channels on which messages were sent in this turn.
     unflushed: Vec<ChannelId>,
+    /// Where streams are read to.
+    piece: Vec<u8>,
     /// Given up for a moment to accept, and close, a connection when there are no descriptors left.
     spare: Option<File>,
     queue_limit: usize,
+    stream_limit: usize,
     channel_limit: usize,
-}
-
-struct Channel {
-    socket: OwnedFd,
-    outgoing: Outgoing,
-    state: State,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    Open,
-    /// The process was told to stop sending.
-    Congested,
-    /// Nothing can be sent any more; what the other side sent before can still be read.
-    Broken,
-    /// The process closed it; it goes when its queue is empty.
-    Closing,
 }
 
 impl Channels {
@@ -63,44 +55,106 @@ impl Channels {
         Self {
             listeners: BTreeMap::new(),
             open: BTreeMap::new(),
+            connecting: BTreeMap::new(),
+            inheritance: Inheritance::default(),
             last_listener: 0,
             last_channel: 0,
             unflushed: Vec::new(),
+            piece: Vec::new(),
             spare: spare(),
             queue_limit: options.channel_queue,
+            stream_limit: options.stream_queue,
             channel_limit: options.channels,
         }
     }
 
+    /// Takes over sockets that were open before the process started, and says which channels there are.
+    ///
+    /// # Errors
+    /// A sentence about a socket that is not what it should be.
+    pub(super) fn inherit(
+        &mut self,
+        inherited: Vec<Inherited>,
+        poller: &Poller,
+    ) -> io::Result<Vec<Event>> {
+        let mut events = Vec::new();
+        for inherited in inherited {
+            match inherited {
+                Inherited::Listener { path, socket } => self.inheritance.add(path, socket)?,
+                Inherited::Channel { name, socket } => {
+                    let kind = inherited::connected(&name, &socket)?;
+                    let channel = self.insert(socket, kind, State::Open, poller)?;
+                    events.push(Event::Inherited { name, channel });
+                }
+            }
+        }
+        Ok(events)
+    }
+
     /// Binds a listener and says what came of it.
-    pub(super) fn listen(&mut self, token: Token, path: &Path, poller: &Poller) -> Event {
+    pub(super) fn listen(
+        &mut self,
+        token: Token,
+        address: &ChannelAddress,
+        poller: &Poller,
+    ) -> Event {
         let number = self.last_listener + 1;
-        let bound = Listener::bind(token, path).and_then(|listener| {
+        let inherited = self.inheritance.take(token, address);
+        let bound = inherited.unwrap_or_else(|| Listener::bind(token, address));
+        let bound = bound.and_then(|listener| {
             poller
                 .add(listener.fd(), Source::Listener(number), Interest::Read)
-                .map_err(|error| format!("cannot listen at `{}`: {error}", path.display()))?;
-            Ok(listener)
+                .map_err(|error| format!("cannot listen at {address}: {error}"))?;
+            Ok((listener.address(address), listener))
         });
         match bound {
-            Ok(listener) => {
+            Ok((address, listener)) => {
                 self.last_listener = number;
                 self.listeners.insert(number, listener);
-                Event::Listening { token }
+                Event::Listening { token, address }
             }
             Err(error) => Event::ChannelFailed { token, error },
         }
     }
 
-    /// Connects to a listener and says what came of it.
-    pub(super) fn connect(&mut self, token: Token, path: &Path, poller: &Poller) -> Event {
-        let connected = connect_to(path).and_then(|socket| {
-            self.insert(socket, poller)
-                .map_err(|error| format!("cannot connect to `{}`: {error}", path.display()))
-        });
-        match connected {
-            Ok(channel) => Event::Connected { token, channel },
-            Err(error) => Event::ChannelFailed { token, error },
+    /// Connects to a listener; says what came of it if that is known at once.
+    pub(super) fn connect(
+        &mut self,
+        token: Token,
+        address: &ChannelAddress,
+        poller: &Poller,
+    ) -> Option<Event> {
+        match self.try_connect(token, address, poller) {
+            Ok(channel) => channel.map(|channel| Event::Connected { token, channel }),
+            Err(error) => Some(Event::ChannelFailed { token, error }),
         }
+    }
+
+    fn try_connect(
+        &mut self,
+        token: Token,
+        address: &ChannelAddress,
+        poller: &Poller,
+    ) -> Result<Option<ChannelId>, String> {
+        let kind = ChannelKind::of(address);
+        let path = match address {
+            ChannelAddress::Packets(path) | ChannelAddress::Stream(path) => path,
+            ChannelAddress::Tcp(address) => {
+                let (socket, connected) = tcp::connect_to(*address)?;
+                let state = if connected { State::Open } else { State::Connecting };
+                let channel = self
+                    .insert(socket, kind, state, poller)
+                    .map_err(|error| format!("cannot connect to TCP {address}: {error}"))?;
+                if !connected {
+                    self.connecting.insert(channel, (token, *address));
+                }
+                return Ok(connected.then_some(channel));
+            }
+        };
+        let socket = connect_to(path, kind)?;
+        self.insert(socket, kind, State::Open, poller)
+            .map(Some)
+            .map_err(|error| format!("cannot connect to {address}: {error}"))
     }
 
     /// Accepts who waits at a listener.
@@ -113,10 +167,10 @@ impl Channels {
     ) {
         for _ in 0..ACCEPTS_PER_TURN {
             let Some(listener) = self.listeners.get(&number) else { return };
-            let token = listener.token;
+            let (token, kind) = (listener.token, listener.kind);
             match listener.accept() {
                 Accepted::Connection(socket) if self.open.len() < self.channel_limit => {
-                    match self.adopt(socket, token, poller) {
+                    match self.adopt(socket, kind, token, poller) {
                         Ok(event) => events.push_back(event),
                         Err(_) => drops.add(DriverDrop::ConnectionRefused, 1),
                     }
@@ -135,21 +189,42 @@ impl Channels {
     }
 
     /// Makes a channel of an accepted connection.
-    fn adopt(&mut self, socket: OwnedFd, token: Token, poller: &Poller) -> io::Result<Event> {
-        let peer = datagrams::peer_credentials(socket.as_fd())?;
-        let peer = Peer { pid: peer.pid, uid: peer.uid, gid: peer.gid };
-        let channel = self.insert(socket, poller)?;
+    fn adopt(
+        &mut self,
+        socket: OwnedFd,
+        kind: ChannelKind,
+        token: Token,
+        poller: &Poller,
+    ) -> io::Result<Event> {
+        let peer = peer(socket.as_fd(), kind)?;
+        let channel = self.insert(socket, kind, State::Open, poller)?;
         Ok(Event::Accepted { token, channel, peer })
     }
 
-    fn insert(&mut self, socket: OwnedFd, poller: &Poller) -> io::Result<ChannelId> {
+    fn insert(
+        &mut self,
+        socket: OwnedFd,
+        kind: ChannelKind,
+        state: State,
+        poller: &Poller,
+    ) -> io::Result<ChannelId> {
         // A smaller buffer only means congestion earlier.
         let _ = datagrams::set_send_buffer(socket.as_fd(), SEND_BUFFER);
+        if kind == ChannelKind::Tcp {
+            sockopt::set_tcp_nodelay(&socket, true)?;
+        }
+        let transport = match kind {
+            ChannelKind::Packets => Transport::Packets(Outgoing::new(self.queue_limit)),
+            ChannelKind::Stream | ChannelKind::Tcp => {
+                self.piece.resize(PIECE, 0);
+                Transport::Stream(Stream::new(self.stream_limit))
+            }
+        };
         let id = ChannelId(self.last_channel + 1);
-        poller.add(&socket, Source::Channel(id), Interest::Read)?;
+        let interest = if state == State::Connecting { Interest::Write } else { Interest::Read };
+        poller.add(&socket, Source::Channel(id), interest)?;
         self.last_channel = id.0;
-        let outgoing = Outgoing::new(self.queue_limit);
-        self.open.insert(id, Channel { socket, outgoing, state: State::Open });
+        self.open.insert(id, Channel::new(socket, kind, transport, state));
         Ok(id)
     }
 
@@ -157,26 +232,26 @@ impl Channels {
     pub(super) fn send(
         &mut self,
         id: ChannelId,
-        message: Packet,
+        message: Message,
         poller: &Poller,
         drops: &mut Drops,
     ) -> Option<Event> {
-        let reason = match self.usable(id) {
-            None => DriverDrop::ChannelGone,
-            Some(_) if message.is_empty() => DriverDrop::MessageEmpty,
-            Some(_) if message.len() > LONGEST => DriverDrop::MessageTooLong,
-            Some(channel) if channel.state == State::Broken => DriverDrop::ChannelGone,
-            Some(channel) => match channel.outgoing.push(message) {
-                Pushed::First => {
-                    self.unflushed.push(id);
-                    return None;
-                }
-                Pushed::Queued => return None,
-                Pushed::FullBatch => return self.flush_one(id, poller, drops),
-                Pushed::Dropped => DriverDrop::ChannelQueueFull,
-            },
+        let usable = self.usable(id).filter(|channel| channel.state != State::Broken);
+        let Some(channel) = usable else {
+            drops.add(DriverDrop::ChannelGone, 1);
+            return None;
         };
-        drops.add(reason, 1);
+        match channel.push(message) {
+            Ok(Pushed::First) => self.unflushed.push(id),
+            Ok(Pushed::Queued) => {}
+            Ok(Pushed::FullBatch) => return self.flush_one(id, poller, drops),
+            Err(Refused::Dropped(reason)) => drops.add(reason, 1),
+            Err(Refused::Fatal(reason)) => {
+                drops.add(reason, 1);
+                self.remove(id, poller);
+                return Some(Event::Closed { channel: id });
+            }
+        }
         None
     }
 
@@ -197,28 +272,17 @@ impl Channels {
         events: &mut VecDeque<Event>,
         drops: &mut Drops,
     ) {
-        let Some(channel) = self.usable(id) else { return };
-        let (mut messages, mut end) = (Vec::new(), false);
-        let result = datagrams::receive(channel.socket.as_fd(), BATCH, |message, truncated| {
-            if end || message.is_empty() {
-                end = true;
-            } else if truncated {
-                drops.add(DriverDrop::MessageTooLong, 1);
-            } else {
-                messages.push(message);
-            }
-        });
-        if !messages.is_empty() {
-            events.push_back(Event::Messages { channel: id, messages });
+        let Self { open, piece, .. } = self;
+        let Some(channel) = open.get_mut(&id) else { return };
+        if matches!(channel.state, State::Connecting | State::Closing) {
+            return;
         }
-        let failed = result.is_err_and(|error| {
-            // A reset is reported once, before what the other side had sent.
-            let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
-            !matches!(errno, Errno::AGAIN | Errno::INTR | Errno::CONNRESET)
-        });
-        if end || failed {
+        let draining = channel.state == State::Draining;
+        let (event, end) = channel.receive(id, piece, drops);
+        events.extend(event.filter(|_| !draining));
+        if end {
             self.remove(id, poller);
-            events.push_back(Event::Closed { channel: id });
+            events.extend((!draining).then_some(Event::Closed { channel: id }));
         }
     }
 
@@ -232,7 +296,7 @@ impl Channels {
         let mut unflushed = std::mem::take(&mut self.unflushed);
         for id in unflushed.drain(..) {
             if let Some(channel) = self.open.get_mut(&id) {
-                channel.outgoing.unlist();
+                channel.unlist();
             }
             events.extend(self.flush_one(id, poller, drops));
         }
@@ -247,10 +311,17 @@ impl Channels {
         drops: &mut Drops,
     ) -> Option<Event> {
         let channel = self.open.get_mut(&id)?;
-        let sent = channel.flush(drops);
+        if channel.state == State::Connecting {
+            return self.connected(id, poller);
+        }
+        let Ok(sent) = channel.flush(drops) else {
+            let told = channel.state != State::Closing;
+            self.remove(id, poller);
+            return told.then_some(Event::Closed { channel: id });
+        };
         let event = match (channel.state, sent) {
             (State::Closing, Sent::All) => {
-                self.remove(id, poller);
+                self.finish(id, poller);
                 return None;
             }
             (State::Open, Sent::Blocked) => {
@@ -262,16 +333,41 @@ impl Channels {
                 Some(Event::Drained { channel: id })
             }
             (State::Open, Sent::All) => return None,
-            (State::Congested | State::Closing, Sent::Blocked) | (State::Broken, _) => None,
+            _ => None,
         };
         let interest = match channel.state {
-            State::Open | State::Broken => Interest::Read,
+            State::Open | State::Broken | State::Draining => Interest::Read,
             State::Congested => Interest::Both,
-            State::Closing => Interest::Write,
+            State::Closing | State::Connecting => Interest::Write,
         };
         // The descriptor was added when the channel opened; changing it needs no memory.
         let _ = poller.modify(&channel.socket, Source::Channel(id), interest);
         event
+    }
+
+    /// A connection was made, or could not be.
+    fn connected(&mut self, id: ChannelId, poller: &Poller) -> Option<Event> {
+        let channel = self.open.get_mut(&id)?;
+        let (token, address) = self.connecting.remove(&id)?;
+        let result = sockopt::socket_error(&channel.socket).unwrap_or(Err(Errno::IO));
+        if let Err(errno) = result {
+            self.remove(id, poller);
+            return Some(Event::ChannelFailed { token, error: tcp::connect_error(address, errno) });
+        }
+        channel.state = State::Open;
+        let _ = poller.modify(&channel.socket, Source::Channel(id), Interest::Read);
+        Some(Event::Connected { token, channel: id })
+    }
+
+    /// Closes a channel from which everything has left.
+    fn finish(&mut self, id: ChannelId, poller: &Poller) {
+        let Some(channel) = self.open.get_mut(&id) else { return };
+        if channel.has_to_drain() && shutdown(&channel.socket, Shutdown::Write).is_ok() {
+            channel.state = State::Draining;
+            let _ = poller.modify(&channel.socket, Source::Channel(id), Interest::Read);
+        } else {
+            self.remove(id, poller);
+        }
     }
 
     /// Accepts nobody any more, and removes the paths of the listeners.
@@ -279,50 +375,21 @@ impl Channels {
         self.listeners.clear();
     }
 
-    /// Whether messages still wait somewhere.
+    /// Whether no message waits anywhere.
     pub(super) fn is_flushed(&self) -> bool {
-        self.open.values().all(|channel| channel.outgoing.queue.is_empty())
+        self.open.values().all(Channel::is_flushed)
     }
 
-    /// A channel that the process has not closed.
+    /// A channel that the process knows and has not closed.
     fn usable(&mut self, id: ChannelId) -> Option<&mut Channel> {
-        self.open.get_mut(&id).filter(|channel| channel.state != State::Closing)
+        let closed = [State::Connecting, State::Closing, State::Draining];
+        self.open.get_mut(&id).filter(|channel| !closed.contains(&channel.state))
     }
 
     fn remove(&mut self, id: ChannelId, poller: &Poller) {
         if let Some(channel) = self.open.remove(&id) {
             poller.remove(&channel.socket);
         }
-    }
-}
-
-impl Channel {
-    /// Hands the queue to the kernel. A channel whose other side is gone takes everything, to no
-    /// effect; that it is gone shows when it is read.
-    fn flush(&mut self, drops: &mut Drops) -> Sent {
-        let sent = datagrams::send(
-            self.socket.as_fd(),
-            &mut self.outgoing.queue,
-            |_| None,
-            |_| (),
-            |errno| match errno {
-                Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN => Err(()),
-                _ => {
-                    drops.add(DriverDrop::MessageRefused, 1);
-                    Ok(())
-                }
-            },
-        );
-        let sent = sent.unwrap_or_else(|()| {
-            drops.add(DriverDrop::ChannelGone, self.outgoing.queue.len() as u64);
-            self.outgoing.queue.clear();
-            if self.state != State::Closing {
-                self.state = State::Broken;
-            }
-            Sent::All
-        });
-        self.outgoing.blocked = sent == Sent::Blocked;
-        sent
     }
 }
 

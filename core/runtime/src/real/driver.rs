@@ -55,19 +55,22 @@ struct Stop {
 }
 
 impl Driver {
-    pub(super) fn new(process: Box<dyn Process>, options: Options) -> io::Result<Self> {
+    pub(super) fn new(process: Box<dyn Process>, mut options: Options) -> io::Result<Self> {
         let poller = Poller::new()?;
         let signals = if options.signals { Signals::watch(&poller)? } else { Signals::none() };
+        let mut channels = Channels::new(&options);
+        let mut events = VecDeque::from([Event::Start]);
+        events.extend(channels.inherit(std::mem::take(&mut options.inherited), &poller)?);
         Ok(Self {
             process,
             poller,
             signals,
             ports: Ports::new(&options),
-            channels: Channels::new(&options),
+            channels,
             disk: Disk::new()?,
             terminal: Terminal::new(options.level),
             drops: Drops::new(),
-            events: VecDeque::from([Event::Start]),
+            events,
             actions: Vec::new(),
             turns_since_slice: 0,
             stop: None,
@@ -185,11 +188,11 @@ impl Driver {
             Action::Transmit { port, packet } => {
                 events.extend(ports.transmit(port, packet, poller, drops));
             }
-            Action::Listen { token, path } => {
-                events.push_back(channels.listen(token, &path, poller));
+            Action::Listen { token, address } => {
+                events.push_back(channels.listen(token, &address, poller));
             }
-            Action::Connect { token, path } => {
-                events.push_back(channels.connect(token, &path, poller));
+            Action::Connect { token, address } => {
+                events.extend(channels.connect(token, &address, poller));
             }
             Action::Send { channel, message } => {
                 events.extend(channels.send(channel, message, poller, drops));

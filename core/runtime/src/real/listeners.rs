@@ -11,22 +11,34 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, fchmod};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen,
-    socket_with,
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect,
+    getpeername, getsockname, listen, socket_with,
 };
 use weft_base::Token;
+use weft_port::datagrams::{self, Credentials};
+
+use super::tcp;
+use crate::address::ChannelKind;
+use crate::{ChannelAddress, Peer};
 
 /// Who may connect: the owner and the group of the socket.
 const MODE: u32 = 0o660;
 /// How many connections may wait to be accepted.
 const BACKLOG: i32 = 128;
 
-/// A bound socket. Its path is removed with it.
+/// A socket that listens. A path that it has made is removed with it.
 pub(super) struct Listener {
     pub(super) token: Token,
+    pub(super) kind: ChannelKind,
     socket: OwnedFd,
+    /// Kept to be removed at the end.
+    _own: Option<OwnPath>,
+}
+
+/// A path that this process has made.
+struct OwnPath {
     path: PathBuf,
-    /// Device and inode of the path, to recognise it as ours.
+    /// Device and inode, to recognise it as ours.
     identity: (u64, u64),
 }
 
@@ -40,17 +52,29 @@ pub(super) enum Accepted {
 }
 
 impl Listener {
-    /// Binds `path`. A socket that a dead process left there is replaced.
-    pub(super) fn bind(token: Token, path: &Path) -> Result<Self, String> {
+    /// Binds `address`. A socket that a dead process left at a path is replaced.
+    pub(super) fn bind(token: Token, address: &ChannelAddress) -> Result<Self, String> {
+        match address {
+            ChannelAddress::Packets(path) | ChannelAddress::Stream(path) => {
+                Self::bind_path(token, path, ChannelKind::of(address))
+            }
+            ChannelAddress::Tcp(address) => {
+                let socket = tcp::listen_at(*address, BACKLOG)?;
+                Ok(Self { token, kind: ChannelKind::Tcp, socket, _own: None })
+            }
+        }
+    }
+
+    fn bind_path(token: Token, path: &Path, kind: ChannelKind) -> Result<Self, String> {
         let address = address(path)?;
         let sentence = |error: io::Error| listen_error(path, &error);
-        let socket = new_socket().map_err(|errno| sentence(errno.into()))?;
+        let socket = new_socket(kind).map_err(|errno| sentence(errno.into()))?;
         // A new socket's path gets the mode of the socket, so that it is never open to others.
         let mode = Mode::from_raw_mode(MODE);
         fchmod(&socket, mode).map_err(|errno| sentence(errno.into()))?;
         match bind(&socket, &address) {
             Err(Errno::ADDRINUSE) => {
-                remove_stale(path, &address)?;
+                remove_stale(path, &address, kind)?;
                 bind(&socket, &address)
             }
             result => result,
@@ -58,7 +82,22 @@ impl Listener {
         .map_err(|errno| sentence(errno.into()))?;
         let identity = make_public(path).map_err(sentence)?;
         listen(&socket, BACKLOG).map_err(|errno| sentence(errno.into()))?;
-        Ok(Self { token, socket, path: path.to_owned(), identity })
+        let own = OwnPath { path: path.to_owned(), identity };
+        Ok(Self { token, kind, socket, _own: Some(own) })
+    }
+
+    /// A socket that listens already, and whose path is somebody else's.
+    pub(super) fn inherited(token: Token, kind: ChannelKind, socket: OwnedFd) -> Self {
+        Self { token, kind, socket, _own: None }
+    }
+
+    /// Where it listens, having been asked to do so at `asked`.
+    pub(super) fn address(&self, asked: &ChannelAddress) -> ChannelAddress {
+        let bound = getsockname(&self.socket).ok().and_then(|bound| bound.try_into().ok());
+        match (asked, bound) {
+            (ChannelAddress::Tcp(_), Some(bound)) => ChannelAddress::Tcp(bound),
+            _ => asked.clone(),
+        }
     }
 
     /// Accepts one connection.
@@ -75,7 +114,7 @@ impl Listener {
     }
 }
 
-impl Drop for Listener {
+impl Drop for OwnPath {
     fn drop(&mut self) {
         if fs::symlink_metadata(&self.path).is_ok_and(|found| identity(&found) == self.identity) {
             // If it cannot be removed, the next process replaces it.
@@ -85,16 +124,29 @@ impl Drop for Listener {
 }
 
 /// Connects to the listener at `path`.
-pub(super) fn connect_to(path: &Path) -> Result<OwnedFd, String> {
+pub(super) fn connect_to(path: &Path, kind: ChannelKind) -> Result<OwnedFd, String> {
     let address = address(path)?;
-    let socket = new_socket().map_err(|errno| connect_error(path, errno))?;
+    let socket = new_socket(kind).map_err(|errno| connect_error(path, errno))?;
     connect(&socket, &address).map_err(|errno| connect_error(path, errno))?;
     Ok(socket)
 }
 
-fn new_socket() -> rustix::io::Result<OwnedFd> {
+/// Who is at the other end of a connected socket.
+pub(super) fn peer(socket: BorrowedFd<'_>, kind: ChannelKind) -> io::Result<Peer> {
+    if kind == ChannelKind::Tcp {
+        let address = getpeername(socket)?.ok_or(Errno::NOTCONN)?;
+        return Ok(Peer::Address(address.try_into()?));
+    }
+    let Credentials { pid, uid, gid } = datagrams::peer_credentials(socket)?;
+    Ok(Peer::Process { pid, uid, gid })
+}
+
+/// A Unix socket.
+fn new_socket(kind: ChannelKind) -> rustix::io::Result<OwnedFd> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
+    let kind =
+        if kind == ChannelKind::Packets { SocketType::SEQPACKET } else { SocketType::STREAM };
+    socket_with(AddressFamily::UNIX, kind, flags, None)
 }
 
 fn address(path: &Path) -> Result<SocketAddrUnix, String> {
@@ -103,13 +155,13 @@ fn address(path: &Path) -> Result<SocketAddrUnix, String> {
 }
 
 /// Removes the socket at `path` if nobody answers there.
-fn remove_stale(path: &Path, address: &SocketAddrUnix) -> Result<(), String> {
+fn remove_stale(path: &Path, address: &SocketAddrUnix, kind: ChannelKind) -> Result<(), String> {
     let shown = path.display();
     let is_socket = fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
     if !is_socket {
         return Err(format!("`{shown}` exists and is not a socket: remove it or choose another"));
     }
-    let probe = new_socket().map_err(|errno| listen_error(path, &errno.into()))?;
+    let probe = new_socket(kind).map_err(|errno| listen_error(path, &errno.into()))?;
     match connect(&probe, address) {
         Err(Errno::CONNREFUSED) => {
             fs::remove_file(path).map_err(|error| listen_error(path, &error))
@@ -160,7 +212,11 @@ fn connect_error(path: &Path, errno: Errno) -> String {
         Errno::AGAIN => {
             format!("the process at `{shown}` does not accept connections now: try again later")
         }
-        Errno::PROTOTYPE => format!("`{shown}` is a socket of another kind"),
+        Errno::PROTOTYPE => {
+            format!(
+                "`{shown}` is a socket of another kind: connect with the kind that listens there"
+            )
+        }
         errno => format!("cannot connect to `{shown}`: {errno}"),
     }
 }
@@ -172,7 +228,11 @@ mod tests {
     use super::*;
 
     fn bind_at(path: &Path) -> Result<Listener, String> {
-        Listener::bind(Token(1), path)
+        Listener::bind(Token(1), &ChannelAddress::Packets(path.to_owned()))
+    }
+
+    fn connect_to(path: &Path) -> Result<OwnedFd, String> {
+        super::connect_to(path, ChannelKind::Packets)
     }
 
     #[test]
@@ -200,6 +260,25 @@ mod tests {
         assert!(error.contains("another process listens") && error.contains("ss -xlp"), "{error}");
         assert!(connect_to(&path).is_ok());
         drop(listener);
+    }
+
+    #[test]
+    fn a_socket_of_another_kind_is_stale_or_alive_as_any_other() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("socket");
+        let stream = ChannelAddress::Stream(path.clone());
+        let listener = bind_at(&path).unwrap();
+        assert!(
+            super::connect_to(&path, ChannelKind::Stream).unwrap_err().contains("of another kind")
+        );
+        let error = Listener::bind(Token(1), &stream).err().unwrap();
+        assert!(error.contains("another process listens"), "{error}");
+        drop(listener);
+        let listener = Listener::bind(Token(1), &stream).unwrap();
+        assert!(super::connect_to(&path, ChannelKind::Stream).is_ok());
+        drop(listener);
+        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+        assert!(bind_at(&path).is_ok());
     }
 
     #[test]

@@ -7,8 +7,8 @@
 //! * `poller`: waiting for descriptors until an exact deadline (epoll_pwait2(2));
 //! * `clock`: the monotonic clock;
 //! * `ports`: packet ports of `weft_port`;
-//! * `channels`: message channels, Unix sockets of type `SOCK_SEQPACKET` (unix(7)); `listeners`: where
-//!   they come from;
+//! * `channels`: message channels; `channel`: one of them, on a Unix socket of type `SOCK_SEQPACKET`
+//!   (unix(7)) or on a `bytestream`; `listeners`, `tcp` and `inherited`: where they come from;
 //! * `outgoing`: the bounded queue in front of a port or channel;
 //! * `disk`: files; `streams`: standard input and output, pipes and devices;
 //! * `terminal`: output for people;
@@ -18,21 +18,27 @@
 //! Interrupt-driven Kernel", ACM TOCS 15(3), 1997): in each turn every ready source is served once
 //! and gives at most one batch, and what was sent in the turn leaves at its end.
 
+mod bytestream;
+mod channel;
 mod channels;
 mod clock;
 mod disk;
 mod driver;
+mod inherited;
 mod listeners;
 mod outgoing;
 mod poller;
 mod ports;
 mod signals;
 mod streams;
+mod tcp;
 mod terminal;
 #[cfg(test)]
 mod tests;
 
 use std::time::Duration;
+
+pub use inherited::Inherited;
 
 use crate::{Level, Process};
 
@@ -44,9 +50,21 @@ weft_base::reasons! {
         ChannelGone = "channel-gone", "an action named a channel that is not open (any more)";
         ChannelQueueFull = "channel-queue-full",
             "a message was sent on a congested channel whose queue was full";
+        StreamQueueFull = "stream-queue-full",
+            "a stream channel was closed: more was sent than its queue holds";
         MessageEmpty = "message-empty", "an empty message was sent; channels cannot carry it";
-        MessageTooLong = "message-too-long", "a message was longer than 65,536 bytes";
+        MessageTooLong = "message-too-long", "a message was longer than its channel takes";
         MessageRefused = "message-refused", "the kernel did not take a message";
+        FrameLength = "frame-length",
+            "a stream channel was closed: a frame came in whose length no frame has";
+        FrameCutOff = "frame-cut-off", "a stream channel ended within a frame";
+        HandlesTooMany = "handles-too-many", "a message was sent with more than 16 handles";
+        HandlesNotCarried = "handles-not-carried",
+            "a message with handles was sent on a channel over TCP, which was closed";
+        HandlesMissing = "handles-missing",
+            "a message came in with more than 16 handles, or more than there were descriptors for";
+        HandlesMisplaced = "handles-misplaced",
+            "a stream channel was closed: handles came in that no frame begins with";
         ConnectionRefused = "connection-refused",
             "a connection came in that could not be accepted, for lack of descriptors or by the limit";
         OutputLost = "output-lost",
@@ -57,7 +75,7 @@ weft_base::reasons! {
 type Drops = weft_base::Counters<DriverDrop>;
 
 /// How to run a process.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Options {
     /// Reports that are less serious are not shown.
     pub level: Level,
@@ -69,12 +87,19 @@ pub struct Options {
     pub grace: Duration,
     /// How many packets wait for a port that takes no more; those beyond are dropped and counted.
     pub port_queue: usize,
-    /// How many messages wait for a congested channel; those beyond are dropped and counted.
+    /// How many messages wait for a congested channel of
+    /// [`ChannelAddress::Packets`](crate::ChannelAddress::Packets); those beyond are dropped and
+    /// counted.
     pub channel_queue: usize,
+    /// How many bytes wait for any other congested channel, at least those of the longest frame;
+    /// what is sent beyond closes it.
+    pub stream_queue: usize,
     /// How many channels may be open; further connections are closed at once.
     pub channels: usize,
     /// How to open ports.
     pub ports: weft_port::Options,
+    /// Sockets that were opened for the process before it started.
+    pub inherited: Vec<Inherited>,
 }
 
 impl Default for Options {
@@ -85,8 +110,10 @@ impl Default for Options {
             grace: Duration::from_secs(2),
             port_queue: 1024,
             channel_queue: 1024,
+            stream_queue: 16 << 20,
             channels: 1024,
             ports: weft_port::Options::default(),
+            inherited: Vec::new(),
         }
     }
 }

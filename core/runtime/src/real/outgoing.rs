@@ -1,13 +1,12 @@
-//! The bounded queue in front of a port or a channel.
+//! The bounded queue in front of a port, or of a channel of packets.
 
 use std::collections::VecDeque;
 
-use weft_base::Packet;
 use weft_port::datagrams::BATCH;
 
-/// Packets that wait for the end of the turn, or for a kernel that takes no more.
-pub(super) struct Outgoing {
-    pub(super) queue: VecDeque<Packet>,
+/// Packets or messages that wait for the end of the turn, or for a kernel that takes no more.
+pub(super) struct Outgoing<T> {
+    pub(super) queue: VecDeque<T>,
     /// The kernel takes no more until it says that it is writable.
     pub(super) blocked: bool,
     limit: usize,
@@ -27,14 +26,14 @@ pub(super) enum Pushed {
     Dropped,
 }
 
-impl Outgoing {
+impl<T> Outgoing<T> {
     /// An empty queue that keeps up to `limit` packets, but no fewer than one batch.
     pub(super) fn new(limit: usize) -> Self {
         Self { queue: VecDeque::new(), blocked: false, limit: limit.max(BATCH), listed: false }
     }
 
     /// Adds a packet.
-    pub(super) fn push(&mut self, packet: Packet) -> Pushed {
+    pub(super) fn push(&mut self, packet: T) -> Pushed {
         if self.queue.len() >= self.limit {
             return Pushed::Dropped;
         }
@@ -59,6 +58,8 @@ impl Outgoing {
 
 #[cfg(test)]
 mod tests {
+    use weft_base::Packet;
+
     use super::*;
 
     #[test]

@@ -23,7 +23,7 @@ pub(super) struct Ports {
 struct OpenPort {
     port: Box<dyn Port>,
     name: String,
-    outgoing: Outgoing,
+    outgoing: Outgoing<Packet>,
     /// The process closed it; it goes when its queue is empty.
     closing: bool,
 }

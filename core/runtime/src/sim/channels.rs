@@ -1,27 +1,31 @@
 //! Message channels between processes of a node.
 //!
-//! Listeners are known by node and path. A message takes [`ChannelConfig::latency`]; what is on its
-//! way stands in a queue of the receiving end. When that reaches
-//! [`ChannelConfig::congested_at`] the sender is told so, and once more when it has drained to half.
-//! What is sent beyond [`ChannelConfig::limit`] is dropped and counted, and so are empty messages and
-//! those longer than [`LONGEST_MESSAGE`], as the real driver does. A process that dies closes its
-//! channels; what it sent before still arrives, then [`Event::Closed`]. Unlike on a real file system,
-//! the directory of a listener's path need not exist.
+//! Listeners are known by node and path, or by node and TCP address. A message takes
+//! [`ChannelConfig::latency`]; what is on its way stands in a queue of the receiving end. When that
+//! reaches [`ChannelConfig::congested_at`] (streams: [`ChannelConfig::stream_congested_at`] bytes) the
+//! sender is told so, and once more when it has drained to half. What is sent beyond
+//! [`ChannelConfig::limit`], or does not suit the kind of channel, is dropped and counted; a stream is
+//! closed then, as the real driver does. A process that dies closes its channels; what it sent before
+//! still arrives, then [`Event::Closed`]. Unlike on a real file system, the directory of a listener's
+//! path need not exist.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::path::{Path, PathBuf};
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use weft_base::{ChannelId, Counters, Instant, Meta, Packet, Token};
+use weft_base::{ChannelId, Counters, Instant, Message, Meta, Token};
 
 use super::agenda::Due;
 use super::ids::{EndId, NodeId, ProcessId};
 use super::process::Waiting;
 use super::world::World;
-use crate::{Event, Peer};
+use crate::address::{ChannelKind, only_loopback};
+use crate::frames::LONGEST_FRAME;
+use crate::{ChannelAddress, Event, Peer};
 
-/// The longest message that a channel takes, in bytes.
-const LONGEST_MESSAGE: usize = weft_port::datagrams::LONGEST;
+/// The TCP ports that the system chooses from, as Linux does by default.
+const EPHEMERAL: std::ops::RangeInclusive<u16> = 32768..=60999;
 
 /// How channels behave.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,11 +36,22 @@ pub struct ChannelConfig {
     pub congested_at: usize,
     /// How many messages may be on their way; further ones are dropped.
     pub limit: usize,
+    /// At how many bytes on their way the sender on a stream learns of congestion.
+    pub stream_congested_at: usize,
+    /// How many bytes may be on their way on a stream, at least those of the longest message;
+    /// sending more closes it.
+    pub stream_limit: usize,
 }
 
 impl Default for ChannelConfig {
     fn default() -> Self {
-        Self { latency: Duration::from_micros(10), congested_at: 256, limit: 4096 }
+        Self {
+            latency: Duration::from_micros(10),
+            congested_at: 256,
+            limit: 4096,
+            stream_congested_at: 1 << 20,
+            stream_limit: 16 << 20,
+        }
     }
 }
 
@@ -46,7 +61,7 @@ weft_base::reasons! {
     pub enum ChannelCount {
         Sent = "sent", "messages sent";
         Delivered = "delivered", "messages given to their receiver";
-        Unsuitable = "unsuitable", "dropped: empty, or longer than a channel takes";
+        Unsuitable = "unsuitable", "dropped: empty, too long, or with handles that the channel does not carry";
         Overflow = "overflow", "dropped: the sender ignored the congestion";
         Closed = "closed", "dropped: the receiver closed the channel, or it never was open";
     }
@@ -57,8 +72,23 @@ weft_base::reasons! {
 enum Item {
     Accepted { token: Token, peer: Peer },
     Connected { token: Token },
-    Message(Packet),
+    Message(Message),
     Closed,
+}
+
+/// Where a listener is on its node.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    Path(PathBuf),
+    Tcp(SocketAddr),
+}
+
+/// Who listens.
+#[derive(Clone, Copy, Debug)]
+struct Listener {
+    process: ProcessId,
+    token: Token,
+    kind: ChannelKind,
 }
 
 /// One end of a channel.
@@ -66,11 +96,13 @@ enum Item {
 struct End {
     process: ProcessId,
     channel: ChannelId,
+    kind: ChannelKind,
     /// The other end, unless it is closed.
     peer: Option<EndId>,
     incoming: VecDeque<(Instant, Item)>,
-    /// Messages in `incoming`.
+    /// Messages in `incoming`, and their bytes.
     messages: usize,
+    bytes: usize,
     /// Whether the sender was told to wait.
     congested: bool,
 }
@@ -79,7 +111,9 @@ struct End {
 #[derive(Debug)]
 pub(super) struct Channels {
     config: ChannelConfig,
-    listeners: BTreeMap<(NodeId, PathBuf), (ProcessId, Token)>,
+    listeners: BTreeMap<(NodeId, Place), Listener>,
+    /// How many TCP ports were given out.
+    given: u16,
     /// Closed ends leave their place empty.
     ends: Vec<Option<End>>,
     pub(super) counters: Counters<ChannelCount>,
@@ -87,7 +121,8 @@ pub(super) struct Channels {
 
 impl Channels {
     pub(super) fn new(config: ChannelConfig) -> Self {
-        Self { config, listeners: BTreeMap::new(), ends: Vec::new(), counters: Counters::new() }
+        let (listeners, ends) = (BTreeMap::new(), Vec::new());
+        Self { config, listeners, given: 0, ends, counters: Counters::new() }
     }
 
     fn end(&mut self, id: EndId) -> Option<&mut End> {
@@ -95,16 +130,23 @@ impl Channels {
     }
 
     /// Adds both ends of a channel; each is a process and what it calls the channel.
-    fn add(&mut self, a: (ProcessId, ChannelId), b: (ProcessId, ChannelId)) -> (EndId, EndId) {
+    fn add(
+        &mut self,
+        kind: ChannelKind,
+        a: (ProcessId, ChannelId),
+        b: (ProcessId, ChannelId),
+    ) -> (EndId, EndId) {
         let first = self.ends.len();
         let (a_id, b_id) = (EndId::at(first), EndId::at(first + 1));
         for ((process, channel), peer) in [(a, b_id), (b, a_id)] {
             self.ends.push(Some(End {
                 process,
                 channel,
+                kind,
                 peer: Some(peer),
                 incoming: VecDeque::new(),
                 messages: 0,
+                bytes: 0,
                 congested: false,
             }));
         }
@@ -120,44 +162,133 @@ impl Channels {
     }
 }
 
+impl End {
+    /// Whether a message of `len` bytes fits in.
+    fn has_room(&self, len: usize, config: &ChannelConfig) -> bool {
+        match self.kind {
+            ChannelKind::Packets => self.messages < config.limit,
+            _ => self.bytes + len <= config.stream_limit.max(LONGEST_FRAME),
+        }
+    }
+
+    /// How full it is, and when that is congestion.
+    fn load(&self, config: &ChannelConfig) -> (usize, usize) {
+        match self.kind {
+            ChannelKind::Packets => (self.messages, config.congested_at),
+            _ => (self.bytes, config.stream_congested_at),
+        }
+    }
+}
+
 impl World {
-    pub(super) fn listen(&mut self, process: ProcessId, token: Token, path: &Path) {
-        let slot = &self.processes[process.index()];
-        let key = (slot.node, slot.files.resolve(path));
-        let event = if let Some((owner, _)) = self.channels.listeners.get(&key) {
-            let owner = self.process_name(*owner);
-            let error = format!(
-                "cannot listen at {}: {owner} listens there already; stop it or use another path",
-                path.display()
-            );
-            Event::ChannelFailed { token, error }
-        } else {
-            self.channels.listeners.insert(key, (process, token));
-            Event::Listening { token }
+    pub(super) fn listen(&mut self, process: ProcessId, token: Token, address: &ChannelAddress) {
+        let event = match self.try_listen(process, token, address) {
+            Ok(address) => Event::Listening { token, address },
+            Err(error) => Event::ChannelFailed { token, error },
         };
         self.post(process, Waiting::Event(event));
     }
 
-    pub(super) fn connect_channel(&mut self, process: ProcessId, token: Token, path: &Path) {
+    fn try_listen(
+        &mut self,
+        process: ProcessId,
+        token: Token,
+        address: &ChannelAddress,
+    ) -> Result<ChannelAddress, String> {
+        let mut address = address.clone();
+        if let ChannelAddress::Tcp(address) = &mut address {
+            only_loopback("listen at", *address)?;
+            if address.port() == 0 {
+                address.set_port(self.free_port(process, address.ip())?);
+            }
+        }
+        let key = self.place(process, &address);
+        if let Some(listener) = self.channels.listeners.get(&key) {
+            let owner = self.process_name(listener.process);
+            return Err(format!(
+                "cannot listen at {address}: {owner} listens there already; stop it or choose \
+                 another"
+            ));
+        }
+        let kind = ChannelKind::of(&address);
+        self.channels.listeners.insert(key, Listener { process, token, kind });
+        Ok(address)
+    }
+
+    /// A TCP port at which nobody listens.
+    fn free_port(&mut self, process: ProcessId, ip: IpAddr) -> Result<u16, String> {
+        let node = self.processes[process.index()].node;
+        for _ in EPHEMERAL {
+            let port = EPHEMERAL.start() + self.channels.given % EPHEMERAL.len() as u16;
+            self.channels.given = self.channels.given.wrapping_add(1);
+            let place = Place::Tcp(SocketAddr::new(ip, port));
+            if !self.channels.listeners.contains_key(&(node, place)) {
+                return Ok(port);
+            }
+        }
+        Err(format!("cannot listen at TCP {ip}: no port is free"))
+    }
+
+    fn place(&self, process: ProcessId, address: &ChannelAddress) -> (NodeId, Place) {
         let slot = &self.processes[process.index()];
-        let key = (slot.node, slot.files.resolve(path));
-        let Some((listener, listener_token)) = self.channels.listeners.get(&key).copied() else {
-            let error = format!(
-                "cannot connect to {}: nobody listens there; is the stack running on this node?",
-                path.display()
-            );
-            self.post(process, Waiting::Event(Event::ChannelFailed { token, error }));
-            return;
+        let place = match address {
+            ChannelAddress::Packets(path) | ChannelAddress::Stream(path) => {
+                Place::Path(slot.files.resolve(path))
+            }
+            ChannelAddress::Tcp(address) => Place::Tcp(*address),
         };
+        (slot.node, place)
+    }
+
+    pub(super) fn connect_channel(
+        &mut self,
+        process: ProcessId,
+        token: Token,
+        address: &ChannelAddress,
+    ) {
+        if let Err(error) = self.try_connect(process, token, address) {
+            self.post(process, Waiting::Event(Event::ChannelFailed { token, error }));
+        }
+    }
+
+    fn try_connect(
+        &mut self,
+        process: ProcessId,
+        token: Token,
+        address: &ChannelAddress,
+    ) -> Result<(), String> {
+        if let ChannelAddress::Tcp(address) = address {
+            only_loopback("connect to", *address)?;
+        }
+        let kind = ChannelKind::of(address);
+        let place = self.place(process, address);
+        let Some(listener) = self.channels.listeners.get(&place).copied() else {
+            return Err(format!(
+                "cannot connect to {address}: nobody listens there; is the stack running on this \
+                 node?"
+            ));
+        };
+        if listener.kind != kind {
+            return Err(format!(
+                "cannot connect to {address}: the listener's socket is {}, and {} is asked for",
+                listener.kind.name(),
+                kind.name()
+            ));
+        }
         let mine = (process, self.next_channel(process));
-        let theirs = (listener, self.next_channel(listener));
-        let (mine_id, theirs_id) = self.channels.add(mine, theirs);
+        let theirs = (listener.process, self.next_channel(listener.process));
+        let (mine_id, theirs_id) = self.channels.add(kind, mine, theirs);
         self.processes[process.index()].channels.insert(mine.1, mine_id);
-        self.processes[listener.index()].channels.insert(theirs.1, theirs_id);
-        let pid = process.index() as u32 + 1;
-        let peer = Peer { pid, uid: 0, gid: 0 };
-        self.dispatch(theirs_id, Item::Accepted { token: listener_token, peer });
+        self.processes[listener.process.index()].channels.insert(theirs.1, theirs_id);
+        let peer = match address {
+            ChannelAddress::Tcp(address) => {
+                Peer::Address(SocketAddr::new(address.ip(), self.free_port(process, address.ip())?))
+            }
+            _ => Peer::Process { pid: process.index() as u32 + 1, uid: 0, gid: 0 },
+        };
+        self.dispatch(theirs_id, Item::Accepted { token: listener.token, peer });
         self.dispatch(mine_id, Item::Connected { token });
+        Ok(())
     }
 
     fn next_channel(&mut self, process: ProcessId) -> ChannelId {
@@ -170,31 +301,49 @@ impl World {
         &mut self,
         process: ProcessId,
         channel: ChannelId,
-        mut message: Packet,
+        mut message: Message,
     ) {
         self.channels.counters.add(ChannelCount::Sent, 1);
-        if message.is_empty() || message.len() > LONGEST_MESSAGE {
-            self.channels.counters.add(ChannelCount::Unsuitable, 1);
-            return;
-        }
         let own = self.processes[process.index()].channels.get(&channel).copied();
-        let peer = own.and_then(|own| self.channels.end(own)?.peer);
-        let (limit, congested_at) = (self.channels.config.limit, self.channels.config.congested_at);
-        let Some((peer, end)) = peer.and_then(|id| Some((id, self.channels.end(id)?))) else {
-            self.channels.counters.add(ChannelCount::Closed, 1);
-            return;
+        let Some(kind) = own.and_then(|own| Some(self.channels.end(own)?.kind)) else {
+            return self.channels.counters.add(ChannelCount::Closed, 1);
         };
-        if end.messages >= limit {
-            self.channels.counters.add(ChannelCount::Overflow, 1);
-            return;
+        if kind.check(&message).is_err() {
+            return self.refuse_message(process, channel, kind, ChannelCount::Unsuitable);
+        }
+        let peer = own.and_then(|own| self.channels.end(own)?.peer);
+        let config = self.channels.config.clone();
+        let Some((peer, end)) = peer.and_then(|id| Some((id, self.channels.end(id)?))) else {
+            return self.channels.counters.add(ChannelCount::Closed, 1);
+        };
+        let len = message.packet.len();
+        if !end.has_room(len, &config) {
+            return self.refuse_message(process, channel, kind, ChannelCount::Overflow);
         }
         end.messages += 1;
-        let newly_congested = end.messages >= congested_at && !end.congested;
+        end.bytes += len;
+        let (load, limit) = end.load(&config);
+        let newly_congested = load >= limit && !end.congested;
         end.congested |= newly_congested;
-        message.meta = Meta::default();
+        message.packet.meta = Meta::default();
         self.dispatch(peer, Item::Message(message));
         if newly_congested {
             self.post(process, Waiting::Event(Event::Congested { channel }));
+        }
+    }
+
+    /// Drops a message or, where none may be missing, closes the channel.
+    fn refuse_message(
+        &mut self,
+        process: ProcessId,
+        channel: ChannelId,
+        kind: ChannelKind,
+        reason: ChannelCount,
+    ) {
+        self.channels.counters.add(reason, 1);
+        if !kind.may_drop() {
+            self.close_channel(process, channel);
+            self.post(process, Waiting::Event(Event::Closed { channel }));
         }
     }
 
@@ -241,16 +390,20 @@ impl World {
 
     /// Counts what was delivered and tells the sender when the end has drained.
     fn settle_channel(&mut self, id: EndId, events: &[Event]) {
-        let delivered = events.iter().map(|event| match event {
-            Event::Messages { messages, .. } => messages.len(),
-            _ => 0,
-        });
-        let delivered = delivered.sum::<usize>();
+        let (mut delivered, mut bytes) = (0, 0);
+        for event in events {
+            if let Event::Messages { messages, .. } = event {
+                delivered += messages.len();
+                bytes += messages.iter().map(|message| message.packet.len()).sum::<usize>();
+            }
+        }
         self.channels.counters.add(ChannelCount::Delivered, delivered as u64);
-        let drained_at = self.channels.config.congested_at / 2;
+        let config = self.channels.config.clone();
         let Some(end) = self.channels.end(id) else { return };
         end.messages -= delivered;
-        if !end.congested || end.messages > drained_at {
+        end.bytes -= bytes;
+        let (load, limit) = end.load(&config);
+        if !end.congested || load > limit / 2 {
             return;
         }
         end.congested = false;
@@ -271,7 +424,7 @@ impl World {
 
     /// Takes away the listeners and channels of a process that has ended.
     pub(super) fn close_channels(&mut self, process: ProcessId) {
-        self.channels.listeners.retain(|_, (owner, _)| *owner != process);
+        self.channels.listeners.retain(|_, listener| listener.process != process);
         let channels: Vec<_> = self.processes[process.index()].channels.keys().copied().collect();
         for channel in channels {
             self.close_channel(process, channel);
@@ -280,7 +433,7 @@ impl World {
 }
 
 /// Turns collected messages into one event.
-fn flush(channel: ChannelId, messages: &mut Vec<Packet>, events: &mut Vec<Event>) {
+fn flush(channel: ChannelId, messages: &mut Vec<Message>, events: &mut Vec<Event>) {
     if !messages.is_empty() {
         events.push(Event::Messages { channel, messages: std::mem::take(messages) });
     }

@@ -11,7 +11,7 @@
 use serde_json::{Value, json};
 use weft_base::{ChannelId, Instant, Token};
 use weft_config::{Command, FromWord, InterfaceName};
-use weft_runtime::{Action, DriverCounts};
+use weft_runtime::{Action, DriverCounts, Peer};
 
 use super::Node;
 use crate::channel;
@@ -33,7 +33,7 @@ impl Node {
             // It comes when the driver has answered.
             Ok(None) => {}
             Err(error) => {
-                out.push(Action::Send { channel, message: channel::emit_failed(&error) });
+                out.push(Action::Send { channel, message: channel::emit_failed(&error).into() });
             }
         }
     }
@@ -110,7 +110,7 @@ impl Node {
 
     /// Refuses whoever may not change the node.
     fn check_operator(&self, channel: ChannelId) -> Result<(), String> {
-        let user = self.peers.get(&channel).map(|peer| peer.uid);
+        let user = self.peers.get(&channel).and_then(Peer::uid);
         if user == Some(0) || user == Some(self.settings.operator) {
             return Ok(());
         }

@@ -25,7 +25,7 @@ use std::path::PathBuf;
 
 use weft_base::{ChannelId, Counters, Instant, Packet, PortId, Random, Reason, Token};
 use weft_port::{PortInfo, PortSpec};
-use weft_runtime::{Action, Component, Event, Level, Peer};
+use weft_runtime::{Action, ChannelAddress, Component, Event, Level, Peer};
 use weft_wire::ETHERNET_HEADER_LEN;
 
 pub use echo::ECHO_SINK;
@@ -186,7 +186,8 @@ impl Node {
 
     fn start(&mut self, now: Instant, out: &mut Vec<Action>) {
         self.started = true;
-        out.push(Action::Listen { token: LISTENER, path: self.settings.socket.clone() });
+        let address = ChannelAddress::Packets(self.settings.socket.clone());
+        out.push(Action::Listen { token: LISTENER, address });
         for (kind, outputs) in std::mem::take(&mut self.early) {
             self.carry_out(now, kind, outputs, out);
         }
@@ -312,7 +313,9 @@ impl Node {
                 Verdict::Deliver { socket, packet } => {
                     let channel = self.sockets.channel(socket);
                     match channel.zip(channel::emit_datagram(packet)) {
-                        Some((channel, message)) => out.push(Action::Send { channel, message }),
+                        Some((channel, message)) => {
+                            out.push(Action::Send { channel, message: message.into() });
+                        }
                         None => self.refusals.add(Refusal::SocketGone, 1),
                     }
                 }
@@ -358,7 +361,7 @@ impl Node {
                     Ok(address) => channel::emit_bound(&address),
                     Err(error) => channel::emit_failed(&error),
                 };
-                out.push(Action::Send { channel, message });
+                out.push(Action::Send { channel, message: message.into() });
             }
             Ok(Request::Send { hop_limit, destination, payload }) => {
                 self.send(now, channel, hop_limit, destination, payload, out);
@@ -367,7 +370,7 @@ impl Node {
             Err(error) => {
                 self.refusals.add(Refusal::BadMessage, 1);
                 let message = channel::emit_failed(&error.to_string());
-                out.push(Action::Send { channel, message });
+                out.push(Action::Send { channel, message: message.into() });
             }
         }
     }
@@ -382,7 +385,8 @@ impl Node {
         mut payload: Packet,
         out: &mut Vec<Action>,
     ) {
-        let reject = |text: &str| Action::Send { channel, message: channel::emit_rejected(text) };
+        let reject =
+            |text: &str| Action::Send { channel, message: channel::emit_rejected(text).into() };
         let Some(source) = self.sockets.address(channel) else {
             self.refusals.add(Refusal::NotBound, 1);
             out.push(reject("the socket is not bound; bind it before sending"));
@@ -435,7 +439,7 @@ impl Component for Node {
             }
             Event::Messages { channel, messages } => {
                 for message in messages {
-                    self.message(now, channel, message, out);
+                    self.message(now, channel, message.packet, out);
                 }
             }
             Event::Closed { channel } => {
@@ -455,8 +459,8 @@ impl Component for Node {
             // A slow application loses datagrams, as with UDP; the driver counts them.
             Event::Congested { channel } => self.replies.set_congested(channel, true),
             Event::Drained { channel } => self.replies.set_congested(channel, false),
-            // The node neither connects nor reads files.
-            Event::Connected { .. } | Event::Disk { .. } => {}
+            // The node neither connects nor inherits channels, nor does it read files.
+            Event::Connected { .. } | Event::Inherited { .. } | Event::Disk { .. } => {}
         }
     }
 

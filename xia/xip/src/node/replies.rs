@@ -53,7 +53,7 @@ impl Replies {
         if !waiting.congested {
             let portion = waiting.messages.len().min(PORTION);
             let messages = waiting.messages.drain(..portion);
-            out.extend(messages.map(|message| Action::Send { channel, message }));
+            out.extend(messages.map(|message| Action::Send { channel, message: message.into() }));
         }
         if waiting.messages.is_empty() && !waiting.congested {
             self.waiting.remove(&channel);
@@ -98,7 +98,8 @@ mod tests {
         for action in sent {
             let Action::Send { channel, message } = action else { panic!("{action:?}") };
             if *channel == of {
-                let Ok(Response::Reply { last, part }) = Response::parse(message.duplicate())
+                let Ok(Response::Reply { last, part }) =
+                    Response::parse(message.packet.duplicate())
                 else {
                     panic!("not a reply")
                 };

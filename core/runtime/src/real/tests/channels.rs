@@ -7,13 +7,14 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::JoinHandle;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use weft_base::{ChannelId, Packet, Token};
+use weft_base::{ChannelId, Message, Packet, Token};
 use weft_port::datagrams;
 
 use super::{Turn, options, run_script, run_script_with};
+use crate::address::ChannelKind;
 use crate::real::Options;
 use crate::real::listeners::connect_to;
-use crate::{Action, Event};
+use crate::{Action, ChannelAddress, Event, Peer};
 
 /// A temporary directory with a listener in it, which runs on a thread of its own.
 struct Server {
@@ -28,12 +29,13 @@ impl Server {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("socket");
         let (ready, wait_until_ready) = mpsc::channel();
-        let listen = Action::Listen { token: Token(1), path: path.clone() };
+        let address = ChannelAddress::Packets(path.clone());
+        let listen = Action::Listen { token: Token(1), address };
         let thread = std::thread::spawn(move || {
             let mut listen = Some(listen);
             run_script(move |turn| match &turn.event {
                 Event::Start => turn.out.extend(listen.take()),
-                Event::Listening { token } => {
+                Event::Listening { token, .. } => {
                     assert_eq!(*token, Token(1));
                     ready.send(()).unwrap();
                 }
@@ -71,7 +73,7 @@ impl Server {
 }
 
 fn connect(path: &Path) -> Action {
-    Action::Connect { token: Token(2), path: path.to_owned() }
+    Action::Connect { token: Token(2), address: ChannelAddress::Packets(path.to_owned()) }
 }
 
 /// A message of 1,500 bytes that begins with a number.
@@ -82,31 +84,31 @@ fn numbered_message(number: u32) -> Packet {
 }
 
 fn numbered(channel: ChannelId, number: u32) -> Action {
-    Action::Send { channel, message: numbered_message(number) }
+    Action::Send { channel, message: numbered_message(number).into() }
 }
 
-fn number(message: &Packet) -> u32 {
-    assert_eq!(message.len(), 1500);
+fn number(message: &Message) -> u32 {
+    assert_eq!(message.bytes().len(), 1500);
     u32::from_be_bytes(message.bytes()[..4].try_into().unwrap())
 }
 
 #[test]
 fn messages_keep_their_borders_in_both_directions_and_peers_are_known() {
-    let server =
-        Server::start(|turn| match &turn.event {
-            Event::Accepted { token, peer, .. } => {
-                assert_eq!((*token, peer.pid), (Token(1), std::process::id()));
-                assert_eq!(peer.uid, rustix::process::geteuid().as_raw());
-            }
-            Event::Messages { channel, messages } => {
-                turn.out.extend(messages.iter().map(|message| Action::Send {
-                    channel: *channel,
-                    message: message.duplicate(),
-                }));
-            }
-            Event::Closed { .. } => turn.exit(0),
-            other => panic!("{other:?}"),
-        });
+    let server = Server::start(|turn| match &turn.event {
+        Event::Accepted { token, peer, .. } => {
+            let Peer::Process { pid, uid, .. } = peer else { panic!("{peer:?}") };
+            assert_eq!((*token, *pid), (Token(1), std::process::id()));
+            assert_eq!(*uid, rustix::process::geteuid().as_raw());
+        }
+        Event::Messages { channel, messages } => {
+            turn.out.extend(messages.iter().map(|message| Action::Send {
+                channel: *channel,
+                message: message.packet.duplicate().into(),
+            }));
+        }
+        Event::Closed { .. } => turn.exit(0),
+        other => panic!("{other:?}"),
+    });
     let sizes = [1, 1792, 1793, 9000, 65_536];
     let (path, mut received) = (server.path.clone(), Vec::new());
     let status = run_script(move |turn| match &turn.event {
@@ -116,14 +118,14 @@ fn messages_keep_their_borders_in_both_directions_and_peers_are_known() {
             // An empty message and one that is too long are not sent; the others are.
             for size in sizes.into_iter().chain([0, 65_537, 2]) {
                 let message = Packet::from_slice(&vec![size as u8; size]);
-                turn.out.push(Action::Send { channel: *channel, message });
+                turn.out.push(Action::Send { channel: *channel, message: message.into() });
             }
         }
         Event::Messages { messages, .. } => {
             for message in messages {
-                let value = message.len() as u8;
+                let value = message.bytes().len() as u8;
                 assert!(message.bytes().iter().all(|byte| *byte == value));
-                received.push(message.len());
+                received.push(message.bytes().len());
             }
             if received.len() == sizes.len() + 1 {
                 assert_eq!(received[..sizes.len()], sizes);
@@ -221,7 +223,7 @@ fn a_peer_that_dies_with_unread_messages_is_closed_after_its_last_message() {
         Event::Closed { .. } => turn.exit(received as u8),
         other => panic!("{other:?}"),
     });
-    let socket = connect_to(&server.path).unwrap();
+    let socket = connect_to(&server.path, ChannelKind::Packets).unwrap();
     let mut messages: VecDeque<Packet> = (0..70).map(numbered_message).collect();
     datagrams::send(socket.as_fd(), &mut messages, |_| None, |_| (), Err).unwrap();
     assert!(messages.is_empty());
@@ -238,8 +240,8 @@ fn connecting_to_nobody_and_listening_in_nowhere_are_sentences() {
     let status = run_script(move |turn| match &turn.event {
         Event::Start => {
             turn.out.push(connect(Path::new("/nowhere/socket")));
-            let path = "/nowhere/socket".into();
-            turn.out.push(Action::Listen { token: Token(3), path });
+            let address = ChannelAddress::Packets("/nowhere/socket".into());
+            turn.out.push(Action::Listen { token: Token(3), address });
         }
         Event::ChannelFailed { token, error } => {
             errors.push((*token, error.clone()));
@@ -264,7 +266,8 @@ fn connections_beyond_the_limit_are_closed_at_once() {
     let status = run_script_with(options, move |turn| {
         match &turn.event {
             Event::Start => {
-                turn.out.push(Action::Listen { token: Token(1), path: path.clone() });
+                let address = ChannelAddress::Packets(path.clone());
+                turn.out.push(Action::Listen { token: Token(1), address });
             }
             Event::Listening { .. } => turn.out.extend([connect(&path), connect(&path)]),
             Event::Connected { .. } => connected += 1,

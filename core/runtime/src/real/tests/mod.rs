@@ -4,6 +4,7 @@ mod channels;
 mod children;
 mod disk;
 mod ports;
+mod streams;
 mod turns;
 
 use std::time::Duration;

@@ -87,7 +87,7 @@ fn actions_on_what_is_not_open_are_ignored() {
             turn.out.extend([
                 Action::Transmit { port, packet: Packet::from_slice(b"x") },
                 Action::ClosePort { port },
-                Action::Send { channel, message: Packet::from_slice(b"x") },
+                Action::Send { channel, message: Packet::from_slice(b"x").into() },
                 Action::Close { channel },
                 open(1),
             ]);

@@ -13,7 +13,7 @@ use weft_base::{Instant, Packet, PortId, Token};
 use weft_port::PortSpec;
 
 use super::*;
-use crate::{Action, Component, Event, LinkConfig};
+use crate::{Action, ChannelAddress, Component, Event, LinkConfig};
 
 /// The EtherType of the tests (local experimental, IEEE 802 §9.2.3).
 const TYPE: u16 = 0x88b5;

@@ -1,0 +1,136 @@
+//! Where channels lead, what kinds there are, and who is at the other end.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use weft_base::Message;
+
+use crate::{MOST_HANDLES, frames};
+
+/// Where a listener is, and with it what kind of channel leads there.
+///
+/// All kinds keep the borders and the order of messages and tell when the other side is gone.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ChannelAddress {
+    /// A Unix socket of type `SOCK_SEQPACKET`. Messages have 1 to 65,536 bytes and up to
+    /// [`MOST_HANDLES`] handles; what does not fit, or exceeds the queue, is dropped and counted.
+    Packets(PathBuf),
+    /// A Unix socket of type `SOCK_STREAM` that carries [`frames`]. Messages have 1 to
+    /// [`LONGEST_FRAME`](frames::LONGEST_FRAME) bytes and up to as many handles; what
+    /// does not fit, or exceeds the queue, closes the channel.
+    Stream(PathBuf),
+    /// The same frames over TCP, without handles. Nothing is encrypted, therefore only addresses of
+    /// the loopback interface are allowed. Port 0 lets the system choose.
+    Tcp(SocketAddr),
+}
+
+impl fmt::Display for ChannelAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Packets(path) | Self::Stream(path) => write!(f, "`{}`", path.display()),
+            Self::Tcp(address) => write!(f, "TCP {address}"),
+        }
+    }
+}
+
+/// Who is at the other end of a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// A process of this machine, as the kernel says (`SO_PEERCRED`).
+    Process {
+        /// Process id.
+        pid: u32,
+        /// Effective user id when the connection was made.
+        uid: u32,
+        /// Effective group id when the connection was made.
+        gid: u32,
+    },
+    /// Somebody at an address, who may be anyone there.
+    Address(SocketAddr),
+}
+
+impl Peer {
+    /// The user, if that is known.
+    #[must_use]
+    pub fn uid(&self) -> Option<u32> {
+        match self {
+            Self::Process { uid, .. } => Some(*uid),
+            Self::Address(_) => None,
+        }
+    }
+}
+
+/// What carries a channel. Both drivers go by its rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ChannelKind {
+    /// A Unix socket of type `SOCK_SEQPACKET`.
+    Packets,
+    /// A Unix socket of type `SOCK_STREAM`.
+    Stream,
+    Tcp,
+}
+
+/// Why a kind of channel does not carry a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unsuitable {
+    Empty,
+    TooLong,
+    TooManyHandles,
+    /// Channels of this kind have no handles at all.
+    NoHandles,
+}
+
+impl ChannelKind {
+    /// What leads to `address`.
+    pub(crate) fn of(address: &ChannelAddress) -> Self {
+        match address {
+            ChannelAddress::Packets(_) => Self::Packets,
+            ChannelAddress::Stream(_) => Self::Stream,
+            ChannelAddress::Tcp(_) => Self::Tcp,
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Packets => "SOCK_SEQPACKET",
+            Self::Stream => "SOCK_STREAM",
+            Self::Tcp => "TCP",
+        }
+    }
+
+    /// Whether single messages may be dropped. If not, the channel is closed instead.
+    pub(crate) fn may_drop(self) -> bool {
+        self == Self::Packets
+    }
+
+    /// Checks whether it carries `message`.
+    pub(crate) fn check(self, message: &Message) -> Result<(), Unsuitable> {
+        let longest = match self {
+            Self::Packets => weft_port::datagrams::LONGEST,
+            Self::Stream | Self::Tcp => frames::LONGEST_FRAME,
+        };
+        let handles = message.handles.len();
+        match message.packet.len() {
+            0 => Err(Unsuitable::Empty),
+            len if len > longest => Err(Unsuitable::TooLong),
+            _ if handles > 0 && self == Self::Tcp => Err(Unsuitable::NoHandles),
+            _ if handles > MOST_HANDLES => Err(Unsuitable::TooManyHandles),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Checks that channels may lead to `address`; `what` is what they are to do there.
+///
+/// # Errors
+/// A sentence: nothing is encrypted, so the address must be one of this machine.
+pub(crate) fn only_loopback(what: &str, address: SocketAddr) -> Result<(), String> {
+    if address.ip().is_loopback() {
+        return Ok(());
+    }
+    Err(format!(
+        "cannot {what} TCP {address}: channels are not encrypted, so only addresses of this machine \
+         are allowed; use 127.0.0.1, [::1] or a path"
+    ))
+}

@@ -1,0 +1,240 @@
+//! A channel over a stream of bytes: Unix sockets of type `SOCK_STREAM`, and TCP.
+//!
+//! Messages are [`frames`](crate::frames). What is sent in a turn is put together in one buffer, which
+//! leaves with one system call; what comes in is read in large pieces and cut.
+//!
+//! **Handles.** The kernel keeps descriptors with the first byte of the call that sent them, and a call
+//! that receives ends with the bytes of the call that sent some. So a frame with handles is sent by a
+//! call of its own, from its first byte on and not beyond its last, and whoever receives handles with
+//! some bytes knows that they belong to the last frame that begins in these bytes.
+//!
+//! No message may be lost here, because its receiver relies on the order. What cannot be carried, and
+//! what exceeds the limit of the queue, ends the channel.
+//!
+//! Reference: unix(7), tcp(7), `unix_stream_read_generic` in net/unix/af_unix.c of the Linux kernel.
+
+use std::collections::VecDeque;
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::BorrowedFd;
+
+use rustix::io::Errno;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+    SendFlags, recvmsg, sendmsg,
+};
+use weft_base::{Handle, Message, Packet};
+use weft_port::datagrams::{self, MOST_HANDLES, Sent};
+
+use super::channel::Pushed;
+use super::{DriverDrop, Drops};
+use crate::frames::{self, Cutter, FrameError};
+
+/// How many bytes are read at a time, and how many wait at most until the end of the turn.
+pub(super) const PIECE: usize = 256 << 10;
+/// Memory that an empty queue keeps, in bytes.
+const KEPT: usize = 64 << 10;
+
+pub(super) struct Stream {
+    cutter: Cutter,
+    /// The handles of the frame of which only a part has come.
+    awaiting: Vec<Handle>,
+    queue: VecDeque<u8>,
+    /// The frames in the queue that have handles, in order.
+    marks: VecDeque<Mark>,
+    /// How many bytes have left: the position in the stream of the first one in the queue.
+    sent: u64,
+    blocked: bool,
+    listed: bool,
+    limit: usize,
+}
+
+/// A frame with handles: where it begins and ends in the stream.
+struct Mark {
+    begin: u64,
+    end: u64,
+    handles: Vec<Handle>,
+}
+
+impl Stream {
+    /// A stream whose queue holds up to `limit` bytes, but no fewer than the longest frame has.
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            cutter: Cutter::new(),
+            awaiting: Vec::new(),
+            queue: VecDeque::new(),
+            marks: VecDeque::new(),
+            sent: 0,
+            blocked: false,
+            listed: false,
+            limit: limit.max(frames::LONGEST_FRAME + frames::HEADER),
+        }
+    }
+
+    /// Queues a message, which fits; `None` if there is no room for it.
+    pub(super) fn push(&mut self, message: Message) -> Option<Pushed> {
+        let Message { packet, handles } = message;
+        let begin = self.sent + self.queue.len() as u64;
+        let fits = frames::emit(packet.bytes(), &mut self.queue);
+        debug_assert!(fits, "the kind of channel has been checked");
+        if self.queue.len() > self.limit {
+            return None;
+        }
+        if !handles.is_empty() {
+            let end = self.sent + self.queue.len() as u64;
+            self.marks.push_back(Mark { begin, end, handles });
+        }
+        Some(if self.blocked {
+            Pushed::Queued
+        } else if self.queue.len() >= PIECE {
+            Pushed::FullBatch
+        } else if self.listed {
+            Pushed::Queued
+        } else {
+            self.listed = true;
+            Pushed::First
+        })
+    }
+
+    /// The channel is being flushed because it was listed.
+    pub(super) fn unlist(&mut self) {
+        self.listed = false;
+    }
+
+    /// Whether nothing waits to be sent.
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Hands the queue to the kernel.
+    ///
+    /// # Errors
+    /// Those of sendmsg(2) that last; how many bytes are left is no longer of interest then.
+    pub(super) fn flush(&mut self, socket: BorrowedFd<'_>) -> Result<Sent, Errno> {
+        while !self.queue.is_empty() {
+            match self.send_run(socket) {
+                Ok(count) => {
+                    self.queue.drain(..count);
+                    self.sent += count as u64;
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    self.blocked = true;
+                    return Ok(Sent::Blocked);
+                }
+                Err(errno) => return Err(errno),
+            }
+        }
+        self.queue.shrink_to(KEPT);
+        self.blocked = false;
+        Ok(Sent::All)
+    }
+
+    /// Forgets what waits.
+    pub(super) fn clear(&mut self) {
+        self.queue = VecDeque::new();
+        self.marks.clear();
+        self.blocked = false;
+    }
+
+    /// Sends up to the next frame with handles or, if one is in front, what belongs to it.
+    fn send_run(&mut self, socket: BorrowedFd<'_>) -> Result<usize, Errno> {
+        let to = |position: u64| usize::try_from(position - self.sent).unwrap_or(usize::MAX);
+        match self.marks.front() {
+            Some(mark) if mark.begin == self.sent => {
+                let len = to(mark.end);
+                let frame = &self.queue.make_contiguous()[..len];
+                let count = datagrams::send_with_handles(socket, frame, &mark.handles)?;
+                // With the first byte they have left; the rest of the frame is as any other bytes.
+                self.marks.pop_front();
+                Ok(count)
+            }
+            mark => {
+                let len = mark.map_or(self.queue.len(), |mark| to(mark.begin));
+                let (front, back) = self.queue.as_slices();
+                let front = &front[..front.len().min(len)];
+                let back = &back[..back.len().min(len - front.len())];
+                let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+                let mut control = SendAncillaryBuffer::default();
+                sendmsg(socket, &[IoSlice::new(front), IoSlice::new(back)], &mut control, flags)
+            }
+        }
+    }
+
+    /// Reads one piece, and appends the messages that it completes. Returns false at the end of the
+    /// stream, and when it is of no use any more, which is counted.
+    pub(super) fn receive(
+        &mut self,
+        socket: BorrowedFd<'_>,
+        piece: &mut [u8],
+        messages: &mut Vec<Message>,
+        drops: &mut Drops,
+    ) -> Result<bool, Errno> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_HANDLES))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+        let received = recvmsg(socket, &mut [IoSliceMut::new(piece)], &mut control, flags)?;
+        let handles = handles(&mut control);
+        let outcome = match received.bytes {
+            _ if received.flags.contains(ReturnFlags::CTRUNC) => Err(DriverDrop::HandlesMissing),
+            0 => self.cutter.end().map_err(reason).map(|()| false),
+            count => self.cut(&piece[..count], handles, messages).map(|()| true),
+        };
+        Ok(outcome.unwrap_or_else(|reason| {
+            drops.add(reason, 1);
+            false
+        }))
+    }
+
+    /// Cuts bytes that came with `handles`.
+    fn cut(
+        &mut self,
+        bytes: &[u8],
+        handles: Vec<Handle>,
+        messages: &mut Vec<Message>,
+    ) -> Result<(), DriverDrop> {
+        let Self { cutter, awaiting, .. } = self;
+        let (before, mut last) = (cutter.taken(), None);
+        let result = cutter.cut(bytes, |begin, bytes| {
+            // What is awaited belongs to the first frame that ends here.
+            let handles = std::mem::take(awaiting);
+            messages.push(Message { packet: Packet::compact(bytes), handles });
+            last = Some(begin);
+        });
+        result.map_err(reason)?;
+        if handles.is_empty() {
+            return Ok(());
+        }
+        let begun = cutter.begin();
+        if begun < cutter.taken() {
+            last = Some(begun);
+        }
+        if last.is_none_or(|last| last < before) {
+            return Err(DriverDrop::HandlesMisplaced);
+        }
+        if begun < cutter.taken() {
+            *awaiting = handles;
+        } else if let Some(message) = messages.last_mut() {
+            message.handles = handles;
+        }
+        Ok(())
+    }
+}
+
+/// What the kernel handed over with some bytes.
+fn handles(control: &mut RecvAncillaryBuffer<'_>) -> Vec<Handle> {
+    let mut handles = Vec::new();
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(descriptors) = message {
+            handles.extend(descriptors.map(Handle::from));
+        }
+    }
+    handles
+}
+
+fn reason(error: FrameError) -> DriverDrop {
+    match error {
+        FrameError::Length { .. } => DriverDrop::FrameLength,
+        FrameError::CutOff { .. } => DriverDrop::FrameCutOff,
+    }
+}

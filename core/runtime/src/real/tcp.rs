@@ -1,0 +1,98 @@
+//! TCP sockets for channels: within the loopback interface, as nothing is encrypted.
+//!
+//! Reference: tcp(7), connect(2).
+
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SocketFlags, SocketType, bind, connect, listen, socket_with, sockopt,
+};
+
+use crate::address::only_loopback;
+
+/// A socket that listens at `address`.
+///
+/// # Errors
+/// A sentence.
+pub(super) fn listen_at(address: SocketAddr, backlog: i32) -> Result<OwnedFd, String> {
+    only_loopback("listen at", address)?;
+    let sentence = |errno| listen_error(address, errno);
+    let socket = new_socket(address).map_err(sentence)?;
+    // A process that starts again need not wait for the connections of the one before.
+    sockopt::set_socket_reuseaddr(&socket, true).map_err(sentence)?;
+    bind(&socket, &address).map_err(sentence)?;
+    listen(&socket, backlog).map_err(sentence)?;
+    Ok(socket)
+}
+
+/// Begins to connect to `address`; says whether the connection is there already. If not, the socket
+/// becomes writable when that is known.
+///
+/// # Errors
+/// A sentence.
+pub(super) fn connect_to(address: SocketAddr) -> Result<(OwnedFd, bool), String> {
+    only_loopback("connect to", address)?;
+    let socket = new_socket(address).map_err(|errno| connect_error(address, errno))?;
+    match connect(&socket, &address) {
+        Ok(()) => Ok((socket, true)),
+        Err(Errno::INPROGRESS) => Ok((socket, false)),
+        Err(errno) => Err(connect_error(address, errno)),
+    }
+}
+
+/// Why connecting failed.
+pub(super) fn connect_error(address: SocketAddr, errno: Errno) -> String {
+    match errno {
+        Errno::CONNREFUSED => format!(
+            "nobody listens at TCP {address}: start the process that should, or choose another port"
+        ),
+        errno => format!("cannot connect to TCP {address}: {errno}"),
+    }
+}
+
+fn listen_error(address: SocketAddr, errno: Errno) -> String {
+    match errno {
+        Errno::ADDRINUSE => format!(
+            "another process listens at TCP {address}: end it or choose another port; \
+             `ss -tlpn sport = :{}` shows which",
+            address.port()
+        ),
+        Errno::ACCESS => format!(
+            "cannot listen at TCP {address}: ports below 1024 are for root; choose a higher one"
+        ),
+        errno => format!("cannot listen at TCP {address}: {errno}"),
+    }
+}
+
+fn new_socket(address: SocketAddr) -> rustix::io::Result<OwnedFd> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    socket_with(family, SocketType::STREAM, flags, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_addresses_of_this_machine_are_allowed() {
+        for text in ["192.0.2.1:80", "0.0.0.0:80", "[::]:80", "[2001:db8::1]:80"] {
+            let address: SocketAddr = text.parse().unwrap();
+            for error in [listen_at(address, 1).err(), connect_to(address).err()] {
+                let error = error.unwrap();
+                assert!(error.contains(text) && error.contains("127.0.0.1"), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn errors_name_the_address_and_the_remedy() {
+        let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = taken.local_addr().unwrap();
+        let error = listen_at(address, 1).unwrap_err();
+        assert!(error.contains(&address.to_string()) && error.contains("ss -tlpn"), "{error}");
+        assert!(connect_error(address, Errno::CONNREFUSED).contains("nobody listens"));
+    }
+}
