@@ -1,0 +1,492 @@
+//! What processes say to the Finder.
+
+use std::collections::BTreeMap;
+
+use weft_base::{ChannelId, Instant, Message};
+use weft_runtime::{Action, Level, Peer};
+use weft_xrl::frame::{Credential, Frame, PROTOCOL, SECRET_LEN, Secret, same};
+use weft_xrl::{
+    Binary, Calls, Decoder, Encoded, ErrorCode, Signature, XrlError, finder, finder_client,
+};
+
+use crate::Finder;
+use crate::access::Access;
+use crate::clients::{Asked, Client, Identity, WINDOW, introduce, refuse};
+use crate::tables::{Process, Target};
+
+/// A call that came in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call {
+    channel: ChannelId,
+    id: u32,
+    /// The number of the method.
+    method: u16,
+    /// Whether it is in text.
+    text: bool,
+}
+
+impl Finder {
+    /// Takes a message of a process.
+    pub(crate) fn message(
+        &mut self,
+        now: Instant,
+        channel: ChannelId,
+        message: Message,
+        out: &mut Vec<Action>,
+    ) {
+        let Some(client) = self.clients.get_mut(channel) else { return };
+        let Message { mut packet, handles } = message;
+        let done = match (Frame::parse(&mut packet), client.identity.is_some()) {
+            (Err(error), _) => Err(XrlError::new(ErrorCode::InternalError, error.to_string())),
+            (Ok(Frame::Hello { version, window, credential }), false) => {
+                self.hello(channel, version, window, credential, out)
+            }
+            (Ok(_), false) => {
+                Err(XrlError::new(ErrorCode::InternalError, "the first message must be a hello"))
+            }
+            (Ok(frame), true) => self.frame(now, channel, frame, Encoded { args: packet, handles }, out),
+        };
+        if let Err(error) = done {
+            if error.code != ErrorCode::SendFailedTransient {
+                let line = format!("the Finder refuses a connection: {error}");
+                out.push(Action::Report { level: Level::Warning, line });
+            }
+            refuse(channel, error, out);
+            self.gone(now, channel, out);
+        }
+    }
+
+    /// Finds out who connects.
+    fn hello(
+        &mut self,
+        channel: ChannelId,
+        version: u16,
+        window: u32,
+        credential: Credential,
+        out: &mut Vec<Action>,
+    ) -> Result<(), XrlError> {
+        if version != PROTOCOL {
+            let note = format!("the Finder speaks version {PROTOCOL}, not {version}");
+            return Err(XrlError::new(ErrorCode::SendFailed, note));
+        }
+        let Some(client) = self.clients.get_mut(channel) else { return Ok(()) };
+        let refused = |note: String| XrlError::new(ErrorCode::ResolveFailed, note);
+        let identity = match (credential, client.peer) {
+            (Credential::Secret(secret), _) if same(&secret, &self.settings.owner) => Identity::Owner,
+            (Credential::Secret(secret), _) => match self.tables.process_of(&secret) {
+                Some(instance) => Identity::Process(instance.clone()),
+                None if self.tables.processes.is_none() => {
+                    let note = "the manager has not said yet which processes there are";
+                    return Err(XrlError::new(ErrorCode::SendFailedTransient, note));
+                }
+                None => return Err(refused("the secret is not one of this node".to_owned())),
+            },
+            (Credential::None, Peer::Process { uid, .. })
+                if uid == 0 || uid == self.settings.operator =>
+            {
+                Identity::Operator(uid)
+            }
+            (Credential::None, Peer::Process { uid, .. }) => {
+                let operator = self.settings.operator;
+                return Err(refused(format!(
+                    "the user {uid} may not call this node's components: only root and the user \
+                     that runs the node (uid {operator}) may"
+                )));
+            }
+            (Credential::None, Peer::Address(address)) => {
+                return Err(refused(format!("who connects from {address} needs a secret")));
+            }
+            (Credential::Ticket(_), _) => {
+                return Err(refused("a ticket is for components, not for the Finder".to_owned()));
+            }
+        };
+        client.session = self.keys.session();
+        client.outgoing.set_window(window);
+        let welcome = Frame::Welcome { version: PROTOCOL, window: WINDOW, name: identity.name() };
+        client.identity = Some(identity);
+        out.push(Action::Send { channel, message: welcome.emit() });
+        introduce(channel, out);
+        Ok(())
+    }
+
+    fn frame(
+        &mut self,
+        now: Instant,
+        channel: ChannelId,
+        frame: Frame,
+        arguments: Encoded,
+        out: &mut Vec<Action>,
+    ) -> Result<(), XrlError> {
+        let Some(client) = self.clients.get_mut(channel) else { return Ok(()) };
+        match frame {
+            Frame::Name { slot, path } => {
+                if client.slots.len() < 256
+                    && let Some(number) = (0..finder::INTERFACE.methods.len() as u16)
+                        .find(|number| finder::INTERFACE.path_of(*number) == path)
+                {
+                    client.slots.insert(slot, number);
+                }
+            }
+            Frame::Call { slot, id, text, .. } => {
+                let method = client.slots.get(&slot).copied().unwrap_or(u16::MAX);
+                self.call(now, Call { channel, id, method, text }, arguments, out);
+            }
+            Frame::Reply { id, .. } => {
+                if let Some(asked) = client.outgoing.answered(id) {
+                    self.asked(asked, Ok(()), out);
+                }
+            }
+            Frame::Failed { id, error } => {
+                if let Some(asked) = client.outgoing.answered(id) {
+                    self.asked(asked, Err(error), out);
+                }
+            }
+            Frame::Hello { .. } | Frame::Welcome { .. } | Frame::Bind { .. } | Frame::Goodbye(_) => {
+                return Err(XrlError::new(ErrorCode::InternalError, "an unexpected frame"));
+            }
+        }
+        if let Some(client) = self.clients.get_mut(channel) {
+            client.flush(now, channel, out);
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, now: Instant, call: Call, arguments: Encoded, out: &mut Vec<Action>) {
+        let arguments = match call.text {
+            true => self.signature(call).and_then(|signature| {
+                signature.arguments_from_text(arguments.args.bytes())
+            }),
+            false => Ok(arguments),
+        };
+        let request = arguments.and_then(|Encoded { args, handles }| {
+            let mut from = Decoder::new(args.bytes(), handles);
+            Ok(finder::Call::decode(call.method, &mut from)?)
+        });
+        match request.and_then(|request| self.carry_out(now, call, request, out)) {
+            Ok(Some(encoded)) => self.answer(call, Ok(encoded), out),
+            // The answer comes when the target has taken the key.
+            Ok(None) => {}
+            Err(error) => self.answer(call, Err(error), out),
+        }
+    }
+
+    fn signature(&mut self, call: Call) -> Result<Signature, XrlError> {
+        self.signatures.of(&finder::INTERFACE, call.method).ok_or_else(|| {
+            let note = "the method was not named on this connection";
+            XrlError::new(ErrorCode::NoSuchMethod, note)
+        })
+    }
+
+    fn answer(&mut self, call: Call, result: Result<Encoded, XrlError>, out: &mut Vec<Action>) {
+        let Call { channel, id, text, .. } = call;
+        let result = result.and_then(|encoded| match text {
+            true => self.signature(call)?.returns_to_text(encoded).map(Encoded::from),
+            false => Ok(encoded),
+        });
+        let message = match result {
+            Ok(Encoded { args, handles }) => Frame::Reply { id, text }.emit_with(args, handles),
+            Err(error) => Frame::Failed { id, error }.emit(),
+        };
+        out.push(Action::Send { channel, message });
+    }
+
+    fn carry_out(
+        &mut self,
+        now: Instant,
+        call: Call,
+        request: finder::Call,
+        out: &mut Vec<Action>,
+    ) -> Result<Option<Encoded>, XrlError> {
+        let channel = call.channel;
+        let reply = match request {
+            finder::Call::Register(request) => Encoded::new(self.register(now, channel, request, out)?),
+            finder::Call::Unregister(finder::Unregister { instance }) => {
+                if !self.tables.of_channel(channel).contains(&instance) {
+                    let note = format!("{instance} was not registered by this process");
+                    return Err(XrlError::failed(note));
+                }
+                self.unregister(now, &instance, out);
+                Encoded::default()
+            }
+            finder::Call::Resolve(request) => {
+                self.resolve(now, call, request, out)?;
+                return Ok(None);
+            }
+            finder::Call::Targets(_) => Encoded::new(finder::TargetsReply { targets: self.targets() }),
+            finder::Call::Interfaces(finder::Interfaces { target }) => {
+                Encoded::new(self.interfaces(target)?)
+            }
+            finder::Call::Watch(finder::Watch { class }) => {
+                self.watch(now, channel, class, out);
+                Encoded::default()
+            }
+            finder::Call::Unwatch(finder::Unwatch { class }) => {
+                if let Some(client) = self.clients.get_mut(channel) {
+                    client.watches.remove(&class);
+                }
+                Encoded::default()
+            }
+            finder::Call::SetProcesses(finder::SetProcesses { processes }) => {
+                self.set_processes(now, channel, processes, out)?;
+                Encoded::default()
+            }
+        };
+        Ok(Some(reply))
+    }
+
+    fn identity(&mut self, channel: ChannelId) -> Result<Identity, XrlError> {
+        let client = self.clients.get_mut(channel);
+        client
+            .and_then(|client| client.identity.clone())
+            .ok_or_else(|| XrlError::failed("the connection is gone"))
+    }
+
+    fn register(
+        &mut self,
+        now: Instant,
+        channel: ChannelId,
+        request: finder::Register,
+        out: &mut Vec<Action>,
+    ) -> Result<finder::RegisterReply, XrlError> {
+        let finder::Register { class, instance, sole, address, interfaces } = request;
+        match self.identity(channel)? {
+            Identity::Process(own) => {
+                let process = self.tables.processes.as_ref().and_then(|all| all.get(&own));
+                if own != instance || process.is_none_or(|process| process.class != class) {
+                    let note = format!("{own} may register itself only, not {instance} as {class}");
+                    return Err(XrlError::failed(note));
+                }
+            }
+            Identity::Owner | Identity::Operator(_) => {}
+        }
+        let is_name = |name: &str| {
+            !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+        };
+        if !is_name(&class) || !is_name(&instance) || class == weft_xrl::FINDER {
+            let note = format!("`{instance}` of the class `{class}` is no name of a component");
+            return Err(XrlError::bad_args(note));
+        }
+        let target = Target::new(class.clone(), sole, address, channel, interfaces)?;
+        let (generation, old) = self.tables.register(&instance, target)?;
+        if let Some(old) = old {
+            self.dead(now, &instance, &old, out);
+        }
+        let birth = || finder_client::Birth { class: class.clone(), instance: instance.clone() };
+        self.clients.tell_watchers(now, &class, birth, out);
+        Ok(finder::RegisterReply { generation })
+    }
+
+    fn unregister(&mut self, now: Instant, instance: &str, out: &mut Vec<Action>) {
+        if let Some(target) = self.tables.unregister(instance) {
+            self.dead(now, instance, &target, out);
+        }
+    }
+
+    /// Tells everybody concerned that a component is gone.
+    fn dead(&mut self, now: Instant, instance: &str, target: &Target, out: &mut Vec<Action>) {
+        for channel in &target.known_to {
+            let forget = finder_client::Forget { instance: instance.to_owned() };
+            self.clients.ask(now, *channel, forget, Asked::Notice, out);
+        }
+        let class = target.class.clone();
+        let death =
+            || finder_client::Death { class: class.clone(), instance: instance.to_owned() };
+        self.clients.tell_watchers(now, &target.class, death, out);
+    }
+
+    fn resolve(
+        &mut self,
+        now: Instant,
+        call: Call,
+        request: finder::Resolve,
+        out: &mut Vec<Action>,
+    ) -> Result<(), XrlError> {
+        let finder::Resolve { target: name, method } = request;
+        let identity = self.identity(call.channel)?;
+        let unknown = |note: String| XrlError::new(ErrorCode::ResolveFailed, note);
+        let known: Vec<_> = self.tables.iter().map(|(instance, _)| instance.clone()).collect();
+        let (instance, target) = self.tables.find(&name).ok_or_else(|| {
+            unknown(format!("there is no component `{name}`; there are: {}", known.join(", ")))
+        })?;
+        target.check_method(&instance, &method)?;
+        let (class, address, server) = (target.class.clone(), target.address.clone(), target.channel);
+        let limits = match &identity {
+            Identity::Owner | Identity::Operator(_) => String::new(),
+            Identity::Process(own) => {
+                let process = self.tables.processes.as_ref().and_then(|all| all.get(own));
+                let access = process.map(|process| &process.access);
+                let limits = access.and_then(|access| access.limits([&class, &instance], &method));
+                limits.map(str::to_owned).ok_or_else(|| {
+                    unknown(format!("{own} may not call {method} of {instance}"))
+                })?
+            }
+        };
+        let (ticket, key) = (self.keys.key(), self.keys.key());
+        let Some(client) = self.clients.get_mut(call.channel) else { return Ok(()) };
+        client.granted_by.insert(server);
+        let (pid, uid) = client.process();
+        let grant = finder_client::Grant {
+            instance: instance.clone(),
+            caller: identity.name(),
+            session: client.session,
+            pid,
+            uid,
+            ticket: Binary(ticket.to_vec()),
+            key: Binary(key.to_vec()),
+            method,
+            limits,
+        };
+        if let Some((_, target)) = self.tables.find(&instance) {
+            target.known_to.insert(call.channel);
+        }
+        let (ticket, key) = (Binary(ticket.to_vec()), Binary(key.to_vec()));
+        let reply = finder::ResolveReply { instance, address, ticket, key };
+        let asked = Asked::Grant { call, reply };
+        self.clients.ask(now, server, grant, asked, out);
+        Ok(())
+    }
+
+    fn asked(&mut self, asked: Asked, result: Result<(), XrlError>, out: &mut Vec<Action>) {
+        if let Asked::Grant { call, reply } = asked
+            && self.clients.get_mut(call.channel).is_some()
+        {
+            self.answer(call, result.map(|()| Encoded::new(reply)), out);
+        }
+    }
+
+    /// Gives up on processes that do not answer.
+    pub(crate) fn expire(&mut self, now: Instant, out: &mut Vec<Action>) {
+        for asked in self.clients.expire(now) {
+            let note = "the component does not take the key; is it stuck?";
+            self.asked(asked, Err(XrlError::new(ErrorCode::ResolveFailed, note)), out);
+        }
+    }
+
+    fn targets(&self) -> Vec<finder::Target> {
+        let target = |(instance, target): (&String, &Target)| finder::Target {
+            class: target.class.clone(),
+            instance: instance.clone(),
+            address: target.address.clone(),
+        };
+        self.tables.iter().map(target).collect()
+    }
+
+    fn interfaces(&mut self, name: Option<String>) -> Result<finder::InterfacesReply, XrlError> {
+        let of = |class: &str, texts: &[String]| {
+            let class = class.to_owned();
+            let one = |text: &String| finder::Interface { class: class.clone(), text: text.clone() };
+            texts.iter().map(one).collect::<Vec<_>>()
+        };
+        let own = [finder::INTERFACE.text.to_owned()];
+        let interfaces = match name.as_deref() {
+            Some(weft_xrl::FINDER) => of(weft_xrl::FINDER, &own),
+            Some(name) => {
+                let (_, target) = self.tables.find(name).ok_or_else(|| {
+                    let note = format!("there is no component `{name}`");
+                    XrlError::new(ErrorCode::ResolveFailed, note)
+                })?;
+                of(&target.class, &target.texts)
+            }
+            None => {
+                let all = self.tables.iter().map(|(_, target)| of(&target.class, &target.texts));
+                let mut all: Vec<_> = all.flatten().collect();
+                all.extend(of(weft_xrl::FINDER, &own));
+                let mut seen = std::collections::BTreeSet::new();
+                all.retain(|one| seen.insert((one.class.clone(), one.text.clone())));
+                all
+            }
+        };
+        Ok(finder::InterfacesReply { interfaces })
+    }
+
+    fn watch(
+        &mut self,
+        now: Instant,
+        channel: ChannelId,
+        class: Option<String>,
+        out: &mut Vec<Action>,
+    ) {
+        let births: Vec<_> = self
+            .tables
+            .iter()
+            .filter(|(_, target)| class.as_ref().is_none_or(|class| *class == target.class))
+            .map(|(instance, target)| finder_client::Birth {
+                class: target.class.clone(),
+                instance: instance.clone(),
+            })
+            .collect();
+        if let Some(client) = self.clients.get_mut(channel) {
+            client.watches.insert(class);
+        }
+        for birth in births {
+            self.clients.ask(now, channel, birth, Asked::Notice, out);
+        }
+    }
+
+    fn set_processes(
+        &mut self,
+        now: Instant,
+        channel: ChannelId,
+        processes: Vec<finder::Process>,
+        out: &mut Vec<Action>,
+    ) -> Result<(), XrlError> {
+        if self.identity(channel)? != Identity::Owner {
+            return Err(XrlError::failed("only the manager says which processes there are"));
+        }
+        let mut new = BTreeMap::new();
+        for finder::Process { instance, class, secret, access } in processes {
+            let secret = Secret::try_from(secret.0).map_err(|_| {
+                XrlError::bad_args(format!("the secret of {instance} has not {SECRET_LEN} bytes"))
+            })?;
+            let access = Access::parse(&access)
+                .map_err(|note| XrlError::bad_args(format!("{instance}: {note}")))?;
+            new.insert(instance, Process { class, secret, access });
+        }
+        let old = self.tables.processes.replace(new).unwrap_or_default();
+        self.drop_changed(now, &old, out);
+        Ok(())
+    }
+
+    /// Ends the connections of processes that are no more, or may call something else now: who is still
+    /// allowed connects again and has everything resolved anew.
+    fn drop_changed(
+        &mut self,
+        now: Instant,
+        old: &BTreeMap<String, Process>,
+        out: &mut Vec<Action>,
+    ) {
+        let processes = self.tables.processes.as_ref();
+        let changed = |client: &Client| match &client.identity {
+            Some(Identity::Process(instance)) => {
+                let new = processes.and_then(|all| all.get(instance));
+                new.is_none() || new != old.get(instance)
+            }
+            _ => false,
+        };
+        let channels: Vec<_> =
+            self.clients.iter().filter(|(_, one)| changed(one)).map(|(channel, _)| channel).collect();
+        for channel in channels {
+            let note = "what this process may do has changed";
+            refuse(channel, XrlError::new(ErrorCode::SendFailedTransient, note), out);
+            self.gone(now, channel, out);
+        }
+    }
+
+    /// A process is gone.
+    pub(crate) fn gone(&mut self, now: Instant, channel: ChannelId, out: &mut Vec<Action>) {
+        let Some(mut client) = self.clients.remove(channel) else { return };
+        self.tables.forget_cache(channel);
+        for instance in self.tables.of_channel(channel) {
+            self.unregister(now, &instance, out);
+        }
+        for server in &client.granted_by {
+            let revoke = finder_client::Revoke { session: client.session };
+            self.clients.ask(now, *server, revoke, Asked::Notice, out);
+        }
+        let (sent, unsent) = client.outgoing.abandon();
+        for asked in sent.into_iter().chain(unsent.into_iter().map(|call| call.owner)) {
+            let note = "the component is gone";
+            self.asked(asked, Err(XrlError::new(ErrorCode::ResolveFailed, note)), out);
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Makes the stubs of the interfaces that every process speaks, and of the one that the tests use.
+
+fn main() {
+    weft_xif::build(&[
+        "../../interfaces/finder.xif",
+        "../../interfaces/finder_client.xif",
+        "tests/probe.xif",
+    ]);
+}

@@ -1,0 +1,415 @@
+//! A process of components that call one another: [`Host`].
+//!
+//! Reference: Handley et al. (XORP), §6.2: each component registers with the Finder, has what it calls
+//! resolved there, and caches the result until the Finder says that it is void.
+//!
+//! * `finder`: the connection with the Finder: registrations, resolving, births and deaths;
+//! * `targets`: the components elsewhere that are called, each with its connection and known methods;
+//! * `served`: connections of callers, what each may call, and the calls that are not answered yet;
+//! * `members`: the components of this process, and which events are whose.
+//!
+//! The way of a call out: [`Output::Call`] → a member of this process is called at once, the Finder
+//! over its own connection, and anybody else through `targets`: resolved, connected, bound, sent. The
+//! way in: a frame on a connection of `served` → its slot says which method it may be and in which
+//! ranges its arguments must be → [`Input::Called`] → [`Output::Answer`] → a frame.
+
+mod finder;
+mod local;
+mod members;
+mod served;
+mod targets;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+use weft_base::{ChannelId, Instant, Message, Token};
+use weft_runtime::{Action, ChannelAddress, Component, Event, Level};
+
+use crate::component::{Call, CallId, Called, Encoded, Input, Method, Output, Reply};
+use crate::frame::Secret;
+use crate::interface::Interface;
+use crate::signature::Signatures;
+use crate::{ErrorCode, FINDER, XrlError};
+use finder::Finder;
+use local::Local;
+use members::{Member, Members};
+use served::Served;
+use targets::Targets;
+
+/// How many messages of its own members one event may cause before others get their turn.
+const STEPS_PER_EVENT: usize = 4096;
+
+/// A component in a process, and what the Finder is told of it.
+pub struct Part {
+    /// Its class, such as `bgp`; empty for a tool, which nobody can call.
+    pub class: String,
+    /// Its name, which no other component has.
+    pub instance: String,
+    /// Whether there may be no other component of its class.
+    pub sole: bool,
+    /// What can be called.
+    pub interfaces: &'static [&'static Interface],
+    /// The component.
+    pub component: Box<dyn Component<Input = Input, Output = Output>>,
+}
+
+/// How a process takes part.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where the Finder is; without it only the members call one another.
+    pub finder: Option<ChannelAddress>,
+    /// Where calls are taken; without it nobody can call.
+    pub listen: Option<ChannelAddress>,
+    /// What shows the Finder who this is; without it the kernel's word must do.
+    pub secret: Option<Secret>,
+}
+
+/// Who has a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owner {
+    Member(usize),
+    Finder,
+    Target,
+    Served,
+}
+
+/// What the parts of a host share while one event is handled.
+struct Now<'a> {
+    time: Instant,
+    out: &'a mut Vec<Action>,
+}
+
+impl Now<'_> {
+    fn send(&mut self, channel: ChannelId, message: Message) {
+        self.out.push(Action::Send { channel, message });
+    }
+
+    fn report(&mut self, level: Level, line: String) {
+        self.out.push(Action::Report { level, line });
+    }
+}
+
+/// A process of components; see the module's text.
+pub struct Host {
+    settings: Settings,
+    members: Members,
+    channels: BTreeMap<ChannelId, Owner>,
+    finder: Finder,
+    targets: Targets,
+    served: Served,
+    local: Local,
+    signatures: Signatures,
+    /// What members are to be told.
+    inputs: VecDeque<(usize, Input)>,
+    /// Empty between two inputs; kept for its memory.
+    outputs: Vec<Output>,
+}
+
+impl Host {
+    /// A process of `parts`, which have different instances.
+    #[must_use]
+    pub fn new(settings: Settings, parts: Vec<Part>) -> Self {
+        Self {
+            finder: Finder::default(),
+            targets: Targets::default(),
+            served: Served::default(),
+            local: Local::default(),
+            signatures: Signatures::default(),
+            members: Members::new(parts),
+            channels: BTreeMap::new(),
+            inputs: VecDeque::new(),
+            outputs: Vec::new(),
+            settings,
+        }
+    }
+
+    fn start(&mut self, now: &mut Now<'_>) {
+        if let Some(address) = self.settings.listen.clone() {
+            now.out.push(Action::Listen { token: members::own_token(served::LISTENER), address });
+        }
+        if let Some(address) = self.settings.finder.clone() {
+            self.finder.connect(address, now);
+        } else {
+            for index in 0..self.members.len() {
+                self.inputs.push_back((index, Input::Registered));
+            }
+        }
+    }
+
+    /// Takes what happened in the world.
+    fn world(&mut self, event: Event, now: &mut Now<'_>) {
+        match event {
+            Event::Start => {
+                self.start(now);
+                self.members.tell_all(&mut self.inputs, || Event::Start);
+            }
+            Event::Stop => self.members.tell_all(&mut self.inputs, || Event::Stop),
+            Event::Tick => {
+                self.tick(now);
+                self.members.tell_due(now.time, &mut self.inputs);
+            }
+            Event::Slice => self.members.tell_busy(&mut self.inputs),
+            Event::Inherited { name, channel } => {
+                // What a process inherits is for its first component.
+                self.channels.insert(channel, Owner::Member(0));
+                let event = Event::Inherited { name, channel };
+                self.inputs.push_back((0, Input::World(event)));
+            }
+            Event::Messages { channel, messages } => self.messages(channel, messages, now),
+            Event::Congested { channel } => self.congestion(channel, true, now),
+            Event::Drained { channel } => self.congestion(channel, false, now),
+            Event::Closed { channel } => self.closed(channel, now),
+            event => match members::token_of(&event).map(members::split_token) {
+                Some((None, token)) => self.own(token, event, now),
+                Some((Some(member), token)) => self.of_member(member, token, event),
+                None => self.members.tell_owner(event, &mut self.inputs),
+            },
+        }
+    }
+
+    /// Something that a member asked for happened.
+    fn of_member(&mut self, member: usize, token: Token, mut event: Event) {
+        if let Event::Accepted { channel, .. } | Event::Connected { channel, .. } = &event {
+            self.channels.insert(*channel, Owner::Member(member));
+        }
+        if let Event::PortOpened { port, .. } = &event {
+            self.members.owns_port(member, *port);
+        }
+        members::set_token(&mut event, token);
+        self.inputs.push_back((member, Input::World(event)));
+    }
+
+    /// Something that the host itself asked for happened.
+    fn own(&mut self, token: Token, event: Event, now: &mut Now<'_>) {
+        match event {
+            Event::Accepted { channel, peer, .. } => {
+                self.channels.insert(channel, Owner::Served);
+                self.served.accepted(channel, peer);
+            }
+            Event::Connected { channel, .. } if token == finder::TOKEN => {
+                self.channels.insert(channel, Owner::Finder);
+                self.finder_connected(channel, now);
+            }
+            Event::Connected { channel, .. } => {
+                self.channels.insert(channel, Owner::Target);
+                if !self.targets.connected(token, channel, now) {
+                    self.channels.remove(&channel);
+                    now.out.push(Action::Close { channel });
+                }
+            }
+            Event::ChannelFailed { error, .. } if token == finder::TOKEN => {
+                self.finder.failed(now, &error);
+            }
+            Event::ChannelFailed { error, .. } if token == served::LISTENER => {
+                now.report(Level::Error, format!("calls cannot be taken: {error}"));
+            }
+            Event::ChannelFailed { error, .. } => {
+                let over = self.targets.failed(token, &error);
+                self.settle(over);
+            }
+            _ => {}
+        }
+    }
+
+    fn messages(&mut self, channel: ChannelId, messages: Vec<Message>, now: &mut Now<'_>) {
+        match self.channels.get(&channel) {
+            Some(Owner::Member(member)) => {
+                let event = Event::Messages { channel, messages };
+                self.inputs.push_back((*member, Input::World(event)));
+            }
+            Some(Owner::Finder) => self.finder_messages(messages, now),
+            Some(Owner::Target) => self.target_messages(channel, messages, now),
+            Some(Owner::Served) => self.served_messages(channel, messages, now),
+            None => {}
+        }
+    }
+
+    fn congestion(&mut self, channel: ChannelId, congested: bool, now: &mut Now<'_>) {
+        match self.channels.get(&channel) {
+            Some(Owner::Member(member)) => {
+                let event = match congested {
+                    true => Event::Congested { channel },
+                    false => Event::Drained { channel },
+                };
+                self.inputs.push_back((*member, Input::World(event)));
+            }
+            Some(Owner::Finder) => self.finder.set_congested(congested, now),
+            Some(Owner::Target) => self.targets.set_congested(channel, congested, now),
+            // Replies are bounded by the window of the caller, who must read them to go on.
+            Some(Owner::Served) | None => {}
+        }
+    }
+
+    fn closed(&mut self, channel: ChannelId, now: &mut Now<'_>) {
+        match self.channels.remove(&channel) {
+            Some(Owner::Member(member)) => {
+                self.inputs.push_back((member, Input::World(Event::Closed { channel })));
+            }
+            Some(Owner::Finder) => self.finder_closed(now),
+            Some(Owner::Target) => {
+                let over = self.targets.closed(channel);
+                self.settle(over);
+                self.resolve_waiting(now);
+            }
+            Some(Owner::Served) => self.served.closed(channel),
+            None => {}
+        }
+    }
+
+    fn tick(&mut self, now: &mut Now<'_>) {
+        if self.finder.is_due(now.time)
+            && let Some(address) = self.settings.finder.clone()
+        {
+            self.finder.connect(address, now);
+        }
+        self.finder_expire(now);
+        let over = self.targets.expire(now.time);
+        self.settle(over);
+        for (owner, result) in self.local.expire(now.time) {
+            self.replied(owner, result);
+        }
+    }
+
+    /// Tells members what became of their calls.
+    fn settle(&mut self, over: Vec<(Caller, XrlError)>) {
+        for (caller, error) in over {
+            self.replied(caller, Err(error));
+        }
+    }
+
+    fn replied(&mut self, caller: Caller, result: Result<Reply, XrlError>) {
+        self.inputs.push_back((caller.member, Input::Replied { token: caller.token, result }));
+    }
+
+    /// Gives members their inputs and does what they want, until nothing is left or others are due.
+    fn run(&mut self, now: &mut Now<'_>) {
+        for _ in 0..STEPS_PER_EVENT {
+            let Some((index, input)) = self.inputs.pop_front() else { break };
+            let mut outputs = std::mem::take(&mut self.outputs);
+            self.members.handle(index, now.time, input, &mut outputs);
+            for output in outputs.drain(..) {
+                self.carry_out(index, output, now);
+            }
+            self.outputs = outputs;
+        }
+    }
+
+    fn carry_out(&mut self, member: usize, output: Output, now: &mut Now<'_>) {
+        match output {
+            Output::World(mut action) => {
+                members::tag_token(member, &mut action);
+                now.out.push(action);
+            }
+            Output::Call(call) => self.call(member, call, now),
+            Output::Answer { id, result } => self.answer(id, result, now),
+            Output::Watch { class } => self.watch(member, class, now),
+        }
+    }
+
+    fn call(&mut self, member: usize, call: Call, now: &mut Now<'_>) {
+        let caller = Caller { member, token: call.token };
+        if let Some(callee) = self.members.find(&call.target) {
+            if let Err(error) = self.call_member(caller, callee, call, now.time) {
+                self.replied(caller, Err(error));
+            }
+        } else if self.settings.finder.is_none() {
+            let note = format!("there is no component {} in this process", call.target);
+            self.replied(caller, Err(XrlError::new(ErrorCode::NoFinder, note)));
+        } else if call.target == FINDER {
+            if let Err(error) = self.call_finder(caller, call, now) {
+                self.replied(caller, Err(error));
+            }
+        } else {
+            let over = self.targets.call(caller, call, now);
+            self.settle(over);
+            self.resolve_waiting(now);
+        }
+    }
+
+    /// Calls a component of this process.
+    fn call_member(
+        &mut self,
+        caller: Caller,
+        callee: usize,
+        call: Call,
+        time: Instant,
+    ) -> Result<(), XrlError> {
+        let Call { method, arguments, timeout, .. } = call;
+        let interfaces = self.members.interfaces(callee);
+        let (interface, number, text) = match method {
+            Method::Known(interface, number) => {
+                let same = |one: &&&'static Interface| {
+                    std::ptr::eq(**one, interface)
+                        || one.name == interface.name && one.version.answers(interface.version)
+                };
+                let interface = interfaces.iter().find(same).ok_or_else(|| {
+                    let path = interface.path_of(number);
+                    let note = format!("{} has no method {path}", call.target);
+                    XrlError::new(ErrorCode::NoSuchMethod, note)
+                })?;
+                (*interface, number, false)
+            }
+            Method::Path(path) => {
+                let (interface, number) = crate::signature::find_method(interfaces, &path)?;
+                (interface, number, true)
+            }
+        };
+        let signature = if text { self.signatures.of(interface, number) } else { None };
+        let arguments = match &signature {
+            Some(signature) => signature.arguments_from_text(arguments.args.bytes())?,
+            None => arguments,
+        };
+        let id = self.local.begin(caller, signature, time + timeout)?;
+        let name = self.members.instance(caller.member);
+        let called = Called { id, caller: name, interface, method: number, arguments };
+        self.inputs.push_back((callee, Input::Called(called)));
+        Ok(())
+    }
+
+    fn answer(&mut self, id: CallId, result: Result<Encoded, XrlError>, now: &mut Now<'_>) {
+        match local::is_local(id) {
+            true => {
+                if let Some((caller, result)) = self.local.end(id, result) {
+                    self.replied(caller, result);
+                }
+            }
+            false => self.served.answer(id, result, now),
+        }
+    }
+}
+
+/// Whose call it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Caller {
+    member: usize,
+    token: u64,
+}
+
+impl Component for Host {
+    type Input = Event;
+    type Output = Action;
+
+    fn handle(&mut self, time: Instant, event: Event, out: &mut Vec<Action>) {
+        let mut now = Now { time, out };
+        self.world(event, &mut now);
+        self.run(&mut now);
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        if !self.inputs.is_empty() {
+            return Some(Instant::ZERO);
+        }
+        let own = [self.finder.deadline(), self.targets.deadline(), self.local.deadline()];
+        own.into_iter().flatten().chain(self.members.deadline()).min()
+    }
+
+    fn has_background_work(&self) -> bool {
+        self.members.are_busy()
+    }
+}
+
+impl Member {
+    fn name(&self) -> Rc<str> {
+        Rc::clone(&self.instance)
+    }
+}

@@ -1,0 +1,50 @@
+//! XRLs: how components call one another.
+//!
+//! Reference: Handley et al., "Designing Extensible IP Router Software" (XORP), §6 (inter-process
+//! communication) and §7 (security framework).
+
+mod atom;
+mod codec;
+mod component;
+mod error;
+pub mod frame;
+#[cfg(any())]
+mod host;
+mod interface;
+mod limits;
+mod outgoing;
+mod signature;
+mod slab;
+pub mod text;
+
+pub use atom::{Atom, Binary, Id, Mac, Record, put_layout, take_layout};
+pub use codec::{Arguments, Decoder, Encoder, Malformed, tag};
+pub use component::{
+    Call, CallId, Called, DEFAULT_TIMEOUT, Encoded, Input, Method, Output, Reply,
+};
+pub use error::{ErrorCode, XrlError};
+#[cfg(any())]
+pub use host::{Host, Part, Settings};
+pub use interface::{Calls, Interface, Request};
+pub use limits::Limits;
+pub use outgoing::{Outgoing, Ready};
+pub use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+pub use signature::{Signature, Signatures};
+pub use weft_base::Handle;
+pub use weft_xif::Version;
+
+// Generated code names this crate from the outside.
+extern crate self as weft_xrl;
+
+/// The name of the Finder as a target.
+pub const FINDER: &str = "finder";
+
+/// The Finder's interface.
+pub mod finder {
+    include!(concat!(env!("OUT_DIR"), "/finder.rs"));
+}
+
+/// What the Finder tells processes.
+pub mod finder_client {
+    include!(concat!(env!("OUT_DIR"), "/finder_client.rs"));
+}
