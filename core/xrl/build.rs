@@ -4,6 +4,6 @@ fn main() {
     weft_xif::build(&[
         "../../interfaces/finder.xif",
         "../../interfaces/finder_client.xif",
-        "tests/probe.xif",
+        "../../interfaces/probe.xif",
     ]);
 }

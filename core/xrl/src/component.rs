@@ -208,6 +208,12 @@ impl Called {
     pub fn answer(&self, result: Result<impl Arguments, XrlError>) -> Output {
         Output::Answer { id: self.id, result: result.map(Encoded::new) }
     }
+
+    /// The answer that it failed.
+    #[must_use]
+    pub fn fail(&self, error: XrlError) -> Output {
+        Output::Answer { id: self.id, result: Err(error) }
+    }
 }
 
 /// The return arguments of a call.

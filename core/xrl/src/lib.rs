@@ -8,7 +8,6 @@ mod codec;
 mod component;
 mod error;
 pub mod frame;
-#[cfg(any())]
 mod host;
 mod interface;
 mod limits;
@@ -23,7 +22,6 @@ pub use component::{
     Call, CallId, Called, DEFAULT_TIMEOUT, Encoded, Input, Method, Output, Reply,
 };
 pub use error::{ErrorCode, XrlError};
-#[cfg(any())]
 pub use host::{Host, Part, Settings};
 pub use interface::{Calls, Interface, Request};
 pub use limits::Limits;

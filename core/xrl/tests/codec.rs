@@ -107,7 +107,7 @@ proptest! {
     }
 
     #[test]
-    fn garbage_never_panics(bytes: Vec<u8>, method in 0..6_u16) {
+    fn garbage_never_panics(bytes: Vec<u8>, method in 0..10_u16) {
         let _ = Call::decode(method, &mut Decoder::new(&bytes, Vec::new()));
         let interface = interface();
         for method in &interface.methods {

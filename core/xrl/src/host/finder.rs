@@ -155,7 +155,6 @@ impl Host {
     fn register(&mut self, index: usize, now: &mut Now<'_>) {
         let Some((_, member)) = self.members.iter().nth(index) else { return };
         if member.class.is_empty() {
-            self.inputs.push_back((index, Input::Registered));
             return;
         }
         let address = self.settings.listen.as_ref().and_then(address_text);
@@ -237,7 +236,6 @@ impl Host {
                 Asked::Register(_) | Asked::Watch => {}
             }
         }
-        self.finder.patience = Duration::ZERO;
         self.finder.failed(now, "the connection was closed");
     }
 
@@ -296,6 +294,8 @@ impl Host {
             Frame::Welcome { window, .. } => {
                 self.finder.patience = Duration::ZERO;
                 self.finder.outgoing.set_window(window);
+                let tools = self.members.iter().filter(|(_, member)| member.class.is_empty());
+                self.inputs.extend(tools.map(|(index, _)| (index, Input::Registered)));
             }
             Frame::Reply { id, .. } => {
                 if let Some(asked) = self.finder.outgoing.answered(id) {
@@ -307,6 +307,8 @@ impl Host {
                     self.asked(asked, Err(error), now);
                 }
             }
+            // The manager will have said soon who may do what.
+            Frame::Goodbye(error) if error.code == ErrorCode::SendFailedTransient => {}
             Frame::Goodbye(error) => {
                 let line = format!("the Finder refuses this process: {error}");
                 self.finder.say(now, Level::Error, line);
@@ -348,7 +350,7 @@ impl Host {
                     XrlError::new(ErrorCode::ResolveFailed, note)
                 })?;
                 let interfaces = members.interfaces(member);
-                self.served.grant(grant, member, interfaces, &mut self.signatures)?;
+                self.served.grant(grant, member, &interfaces, &mut self.signatures)?;
             }
             client::Call::Revoke(revoke) => {
                 for channel in self.served.revoke(revoke.session) {

@@ -77,7 +77,7 @@ pub(super) struct Member {
     pub(super) class: String,
     pub(super) instance: Rc<str>,
     pub(super) sole: bool,
-    pub(super) interfaces: &'static [&'static Interface],
+    pub(super) interfaces: Rc<[&'static Interface]>,
     component: Box<dyn Component<Input = Input, Output = Output>>,
 }
 
@@ -94,7 +94,7 @@ impl Members {
             class: part.class,
             instance: part.instance.into(),
             sole: part.sole,
-            interfaces: part.interfaces,
+            interfaces: part.interfaces.into(),
             component: part.component,
         };
         let all: Vec<_> = parts.into_iter().map(member).collect();
@@ -116,8 +116,8 @@ impl Members {
         self.all.iter().position(|member| !member.class.is_empty() && named(member))
     }
 
-    pub(super) fn interfaces(&self, index: usize) -> &'static [&'static Interface] {
-        self.all[index].interfaces
+    pub(super) fn interfaces(&self, index: usize) -> Rc<[&'static Interface]> {
+        Rc::clone(&self.all[index].interfaces)
     }
 
     pub(super) fn instance(&self, index: usize) -> Rc<str> {

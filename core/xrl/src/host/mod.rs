@@ -48,7 +48,7 @@ pub struct Part {
     /// Whether there may be no other component of its class.
     pub sole: bool,
     /// What can be called.
-    pub interfaces: &'static [&'static Interface],
+    pub interfaces: Vec<&'static Interface>,
     /// The component.
     pub component: Box<dyn Component<Input = Input, Output = Output>>,
 }
@@ -350,7 +350,7 @@ impl Host {
                 (*interface, number, false)
             }
             Method::Path(path) => {
-                let (interface, number) = crate::signature::find_method(interfaces, &path)?;
+                let (interface, number) = crate::signature::find_method(&interfaces, &path)?;
                 (interface, number, true)
             }
         };

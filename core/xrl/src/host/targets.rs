@@ -4,7 +4,7 @@
 //! still has to be resolved. A target whose connection ends fails the calls that were sent and not
 //! answered; those that were not sent are resolved anew.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 
 use weft_base::{ChannelId, Instant, Packet, Token};
@@ -31,7 +31,7 @@ pub(super) enum MethodKey {
 
 #[derive(Default)]
 pub(super) struct Targets {
-    all: HashMap<String, Target, foldhash::fast::FixedState>,
+    all: BTreeMap<String, Target>,
     channels: BTreeMap<ChannelId, String>,
     connecting: BTreeMap<Token, String>,
     last_token: u32,
@@ -42,7 +42,7 @@ pub(super) struct Targets {
 #[derive(Default)]
 struct Target {
     waiting: VecDeque<Waiting>,
-    routes: HashMap<MethodKey, Route, foldhash::fast::FixedState>,
+    routes: BTreeMap<MethodKey, Route>,
     link: Link,
     /// The instance that answers, once it is resolved.
     instance: String,
@@ -215,9 +215,8 @@ impl Targets {
 
     /// Forgets what is known of an instance; returns the connection to close.
     pub(super) fn forget(&mut self, instance: &str) -> (Over, Vec<ChannelId>) {
-        let mut names: Vec<_> = self.all.iter().filter(|(_, target)| target.instance == instance);
-        names.sort_by_key(|(name, _)| *name);
-        let names: Vec<_> = names.into_iter().map(|(name, _)| name.clone()).collect();
+        let known = self.all.iter().filter(|(_, target)| target.instance == instance);
+        let names: Vec<String> = known.map(|(name, _)| name.clone()).collect();
         let (mut over, mut channels) = (Vec::new(), Vec::new());
         for name in names {
             if let Some(Target { link: Link::Up(channel), .. }) = self.all.get(&name) {
@@ -315,15 +314,12 @@ impl Targets {
             XrlError::new(ErrorCode::NoFinder, note)
         };
         let mut over = Vec::new();
-        let mut names: Vec<_> = self.all.keys().cloned().collect();
-        names.sort();
-        for name in names {
-            let Some(target) = self.all.get_mut(&name) else { continue };
+        for (name, target) in &mut self.all {
             let mut expired = Vec::new();
             target.outgoing.expire(now, &mut expired);
             over.extend(expired.into_iter().map(|sent| (sent.caller, late())));
-            for waiting in target.waiting.extract_if(.., |waiting| waiting.deadline <= now) {
-                over.push((waiting.caller, unsent(&name)));
+            for waiting in take_if(&mut target.waiting, |waiting| waiting.deadline <= now) {
+                over.push((waiting.caller, unsent(name)));
             }
         }
         over
@@ -350,9 +346,20 @@ impl Target {
     /// A method is not there: fails the calls that wait for it.
     fn fail_method(&mut self, key: &MethodKey, error: &XrlError) -> Over {
         self.routes.remove(key);
-        let failed = self.waiting.extract_if(.., |waiting| waiting.key == *key);
-        failed.map(|waiting| (waiting.caller, error.clone())).collect()
+        let failed = take_if(&mut self.waiting, |waiting| waiting.key == *key);
+        failed.into_iter().map(|waiting| (waiting.caller, error.clone())).collect()
     }
+}
+
+/// Takes the calls for which something holds; the others stay in order.
+fn take_if(waiting: &mut VecDeque<Waiting>, holds: impl Fn(&Waiting) -> bool) -> Vec<Waiting> {
+    if !waiting.iter().any(&holds) {
+        return Vec::new();
+    }
+    let (taken, kept) = std::mem::take(waiting).into_iter().partition(holds);
+    *waiting = kept;
+    let taken: VecDeque<_> = taken;
+    taken.into()
 }
 
 impl Waiting {
