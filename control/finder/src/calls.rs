@@ -44,7 +44,9 @@ impl Finder {
             (Ok(_), false) => {
                 Err(XrlError::new(ErrorCode::InternalError, "the first message must be a hello"))
             }
-            (Ok(frame), true) => self.frame(now, channel, frame, Encoded { args: packet, handles }, out),
+            (Ok(frame), true) => {
+                self.frame(now, channel, frame, Encoded { args: packet, handles }, out)
+            }
         };
         if let Err(error) = done {
             if error.code != ErrorCode::SendFailedTransient {
@@ -72,7 +74,9 @@ impl Finder {
         let Some(client) = self.clients.get_mut(channel) else { return Ok(()) };
         let refused = |note: String| XrlError::new(ErrorCode::ResolveFailed, note);
         let identity = match (credential, client.peer) {
-            (Credential::Secret(secret), _) if same(&secret, &self.settings.owner) => Identity::Owner,
+            (Credential::Secret(secret), _) if same(&secret, &self.settings.owner) => {
+                Identity::Owner
+            }
             (Credential::Secret(secret), _) => match self.tables.process_of(&secret) {
                 Some(instance) => Identity::Process(instance.clone()),
                 None if self.tables.processes.is_none() => {
@@ -141,7 +145,10 @@ impl Finder {
                     self.asked(asked, Err(error), out);
                 }
             }
-            Frame::Hello { .. } | Frame::Welcome { .. } | Frame::Bind { .. } | Frame::Goodbye(_) => {
+            Frame::Hello { .. }
+            | Frame::Welcome { .. }
+            | Frame::Bind { .. }
+            | Frame::Goodbye(_) => {
                 return Err(XrlError::new(ErrorCode::InternalError, "an unexpected frame"));
             }
         }
@@ -153,9 +160,9 @@ impl Finder {
 
     fn call(&mut self, now: Instant, call: Call, arguments: Encoded, out: &mut Vec<Action>) {
         let arguments = match call.text {
-            true => self.signature(call).and_then(|signature| {
-                signature.arguments_from_text(arguments.args.bytes())
-            }),
+            true => self
+                .signature(call)
+                .and_then(|signature| signature.arguments_from_text(arguments.args.bytes())),
             false => Ok(arguments),
         };
         let request = arguments.and_then(|Encoded { args, handles }| {
@@ -199,7 +206,9 @@ impl Finder {
     ) -> Result<Option<Encoded>, XrlError> {
         let channel = call.channel;
         let reply = match request {
-            finder::Call::Register(request) => Encoded::new(self.register(now, channel, request, out)?),
+            finder::Call::Register(request) => {
+                Encoded::new(self.register(now, channel, request, out)?)
+            }
             finder::Call::Unregister(finder::Unregister { instance }) => {
                 if !self.tables.of_channel(channel).contains(&instance) {
                     let note = format!("{instance} was not registered by this process");
@@ -212,7 +221,9 @@ impl Finder {
                 self.resolve(now, call, request, out)?;
                 return Ok(None);
             }
-            finder::Call::Targets(_) => Encoded::new(finder::TargetsReply { targets: self.targets() }),
+            finder::Call::Targets(_) => {
+                Encoded::new(finder::TargetsReply { targets: self.targets() })
+            }
             finder::Call::Interfaces(finder::Interfaces { target }) => {
                 Encoded::new(self.interfaces(target)?)
             }
@@ -260,7 +271,8 @@ impl Finder {
             Identity::Owner | Identity::Operator(_) => {}
         }
         let is_name = |name: &str| {
-            !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+            !name.is_empty()
+                && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
         };
         if !is_name(&class) || !is_name(&instance) || class == weft_xrl::FINDER {
             let note = format!("`{instance}` of the class `{class}` is no name of a component");
@@ -289,8 +301,7 @@ impl Finder {
             self.clients.ask(now, *channel, forget, Asked::Notice, out);
         }
         let class = target.class.clone();
-        let death =
-            || finder_client::Death { class: class.clone(), instance: instance.to_owned() };
+        let death = || finder_client::Death { class: class.clone(), instance: instance.to_owned() };
         self.clients.tell_watchers(now, &target.class, death, out);
     }
 
@@ -309,16 +320,17 @@ impl Finder {
             unknown(format!("there is no component `{name}`; there are: {}", known.join(", ")))
         })?;
         target.check_method(&instance, &method)?;
-        let (class, address, server) = (target.class.clone(), target.address.clone(), target.channel);
+        let (class, address, server) =
+            (target.class.clone(), target.address.clone(), target.channel);
         let limits = match &identity {
             Identity::Owner | Identity::Operator(_) => String::new(),
             Identity::Process(own) => {
                 let process = self.tables.processes.as_ref().and_then(|all| all.get(own));
                 let access = process.map(|process| &process.access);
                 let limits = access.and_then(|access| access.limits([&class, &instance], &method));
-                limits.map(str::to_owned).ok_or_else(|| {
-                    unknown(format!("{own} may not call {method} of {instance}"))
-                })?
+                limits
+                    .map(str::to_owned)
+                    .ok_or_else(|| unknown(format!("{own} may not call {method} of {instance}")))?
             }
         };
         let (ticket, key) = (self.keys.key(), self.keys.key());
@@ -374,7 +386,8 @@ impl Finder {
     fn interfaces(&mut self, name: Option<String>) -> Result<finder::InterfacesReply, XrlError> {
         let of = |class: &str, texts: &[String]| {
             let class = class.to_owned();
-            let one = |text: &String| finder::Interface { class: class.clone(), text: text.clone() };
+            let one =
+                |text: &String| finder::Interface { class: class.clone(), text: text.clone() };
             texts.iter().map(one).collect::<Vec<_>>()
         };
         let own = [finder::INTERFACE.text.to_owned()];
@@ -463,8 +476,12 @@ impl Finder {
             }
             _ => false,
         };
-        let channels: Vec<_> =
-            self.clients.iter().filter(|(_, one)| changed(one)).map(|(channel, _)| channel).collect();
+        let channels: Vec<_> = self
+            .clients
+            .iter()
+            .filter(|(_, one)| changed(one))
+            .map(|(channel, _)| channel)
+            .collect();
         for channel in channels {
             let note = "what this process may do has changed";
             refuse(channel, XrlError::new(ErrorCode::SendFailedTransient, note), out);

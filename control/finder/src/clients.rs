@@ -133,8 +133,11 @@ impl Clients {
             let mut classes = client.watches.iter();
             classes.any(|one| one.as_deref().is_none_or(|one| one == class))
         };
-        let channels: Vec<_> =
-            self.iter().filter(|(_, client)| watching(client)).map(|(channel, _)| channel).collect();
+        let channels: Vec<_> = self
+            .iter()
+            .filter(|(_, client)| watching(client))
+            .map(|(channel, _)| channel)
+            .collect();
         for channel in channels {
             self.ask(now, channel, request(), Asked::Notice, out);
         }

@@ -57,7 +57,13 @@ impl Finder {
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         let keys = Keys::new(settings.seed);
-        Self { settings, clients: Clients::default(), tables: Tables::default(), keys, signatures: Signatures::default() }
+        Self {
+            settings,
+            clients: Clients::default(),
+            tables: Tables::default(),
+            keys,
+            signatures: Signatures::default(),
+        }
     }
 }
 

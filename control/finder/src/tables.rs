@@ -71,10 +71,7 @@ impl Target {
         let version: weft_xif::Version = version.parse().map_err(missing)?;
         let known = self.interfaces.iter().find(|one| one.name == interface).ok_or_else(|| {
             let names: Vec<_> = self.interfaces.iter().map(ToString::to_string).collect();
-            missing(format!(
-                "{name} has no interface `{interface}`; it has: {}",
-                names.join(", ")
-            ))
+            missing(format!("{name} has no interface `{interface}`; it has: {}", names.join(", ")))
         })?;
         if !known.version.answers(version) {
             let has = known.version;
@@ -96,8 +93,9 @@ impl Tables {
     pub(crate) fn process_of(&self, secret: &Secret) -> Option<&String> {
         let processes = self.processes.as_ref()?;
         // All are compared, so that the time says nothing of which it is.
-        let found = processes.iter().filter(|(_, process)| same(&process.secret, secret));
-        found.map(|(instance, _)| instance).last()
+        processes.iter().fold(None, |found, (instance, process)| {
+            if same(&process.secret, secret) { Some(instance) } else { found }
+        })
     }
 
     /// Registers a component; returns its generation, and whether it was there before.
@@ -113,8 +111,8 @@ impl Tables {
             return Err(XrlError::failed(note));
         }
         let mut others = self.targets.iter().filter(|(name, _)| name.as_str() != instance);
-        let in_the_way = others
-            .find(|(_, other)| other.class == target.class && (other.sole || target.sole));
+        let in_the_way =
+            others.find(|(_, other)| other.class == target.class && (other.sole || target.sole));
         if let Some((name, _)) = in_the_way {
             let class = &target.class;
             let note = format!("{name} is the sole component of the class {class}");

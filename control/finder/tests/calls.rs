@@ -64,10 +64,7 @@ fn arguments_outside_of_their_range_are_refused_before_the_component_sees_them()
     assert_eq!(network.take_log(), ["caller calls probe", "caller: AddReply { sum: 11 }"]);
     network.spawn_caller("caller", Some(CALLER), "probe", add(10, 2));
     network.run(SECOND);
-    assert_eq!(
-        network.take_log(),
-        ["caller: 101 BAD_ARGS: `a` may not be 10 for this caller"]
-    );
+    assert_eq!(network.take_log(), ["caller: 101 BAD_ARGS: `a` may not be 10 for this caller"]);
 }
 
 #[test]
@@ -77,7 +74,10 @@ fn an_unknown_secret_gets_nowhere() {
     network.run(SECOND * 3);
     let log = network.take_log();
     assert!(!log.is_empty());
-    assert!(log.iter().all(|line| line == "stranger: the secret is not one of this node"), "{log:?}");
+    assert!(
+        log.iter().all(|line| line == "stranger: the secret is not one of this node"),
+        "{log:?}"
+    );
 }
 
 #[test]
@@ -204,7 +204,8 @@ fn spawn_ticker(network: &mut Network) {
         }
         Input::Replied { result, .. } => {
             let ok = result.and_then(|reply| reply.read::<probe::Add>());
-            log.borrow_mut().push(format!("{}", ok.map_or_else(|e| e.to_string(), |r| r.sum.to_string())));
+            log.borrow_mut()
+                .push(format!("{}", ok.map_or_else(|e| e.to_string(), |r| r.sum.to_string())));
         }
         _ => {}
     });

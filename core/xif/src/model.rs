@@ -37,9 +37,7 @@ impl FromStr for Version {
             plain.then(|| part.parse().ok()).flatten()
         };
         text.split_once('.')
-            .and_then(|(major, minor)| {
-                Some(Self { major: number(major)?, minor: number(minor)? })
-            })
+            .and_then(|(major, minor)| Some(Self { major: number(major)?, minor: number(minor)? }))
             .ok_or_else(|| format!("`{text}` is no version; one looks like `1.0`"))
     }
 }

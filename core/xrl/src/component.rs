@@ -8,10 +8,10 @@ use std::time::Duration;
 use weft_base::{Handle, Packet};
 use weft_runtime::{Action, Event};
 
+use crate::XrlError;
 use crate::codec::{Arguments, Decoder, Encoder};
 use crate::interface::{Calls, Interface, Request};
 use crate::text::Xrl;
-use crate::XrlError;
 
 /// How long a call may take unless it says otherwise.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);

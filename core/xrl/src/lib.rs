@@ -18,15 +18,13 @@ pub mod text;
 
 pub use atom::{Atom, Binary, Id, Mac, Record, put_layout, take_layout};
 pub use codec::{Arguments, Decoder, Encoder, Malformed, tag};
-pub use component::{
-    Call, CallId, Called, DEFAULT_TIMEOUT, Encoded, Input, Method, Output, Reply,
-};
+pub use component::{Call, CallId, Called, DEFAULT_TIMEOUT, Encoded, Input, Method, Output, Reply};
 pub use error::{ErrorCode, XrlError};
 pub use host::{Host, Part, Settings};
 pub use interface::{Calls, Interface, Request};
+pub use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 pub use limits::Limits;
 pub use outgoing::{Outgoing, Ready};
-pub use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 pub use signature::{Signature, Signatures};
 pub use weft_base::Handle;
 pub use weft_xif::Version;

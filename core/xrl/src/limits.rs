@@ -8,7 +8,7 @@
 //! rule  = argument [ "." field ] "=" range *( "|" range )
 //! range = number ".." number        a number between the two
 //!       | prefix                    an address or prefix inside
-//!       | text "*"                  a text that begins so
+//!       | text with "*"             a text with anything in the places of the stars
 //!       | value                     exactly this
 //! ```
 //!
@@ -40,7 +40,7 @@ struct Rule {
 enum Range {
     Between(i128, i128),
     Inside(IpNet),
-    Begins(String),
+    Like(Vec<String>),
     Exactly(String),
 }
 
@@ -148,7 +148,9 @@ impl Rule {
             (None, Some(record)) => {
                 return Err(format!("the rule `{rule}`: name a field of `{}`", record.name));
             }
-            (Some(_), None) => return Err(format!("the rule `{rule}`: `{argument}` has no fields")),
+            (Some(_), None) => {
+                return Err(format!("the rule `{rule}`: `{argument}` has no fields"));
+            }
         };
         let ranges = ranges.split('|').map(Range::parse).collect();
         Ok(Self { argument: index, field, name: name.to_owned(), ranges })
@@ -168,18 +170,18 @@ impl Rule {
 
 impl Range {
     fn parse(text: &str) -> Self {
-        let between = text.split_once("..").and_then(|(from, to)| {
-            Some(Self::Between(from.parse().ok()?, to.parse().ok()?))
-        });
+        let between = text
+            .split_once("..")
+            .and_then(|(from, to)| Some(Self::Between(from.parse().ok()?, to.parse().ok()?)));
         if let Some(between) = between {
             return between;
         }
         if let Ok(prefix) = text.parse() {
             return Self::Inside(prefix);
         }
-        match text.strip_suffix('*') {
-            Some(start) => Self::Begins(start.to_owned()),
-            None => Self::Exactly(text.to_owned()),
+        match text.contains('*') {
+            true => Self::Like(text.split('*').map(str::to_owned).collect()),
+            false => Self::Exactly(text.to_owned()),
         }
     }
 
@@ -193,8 +195,37 @@ impl Range {
                 (_, Ok(address)) => prefix.contains::<&std::net::IpAddr>(&address),
                 _ => false,
             },
-            Self::Begins(start) => text.starts_with(start.as_str()),
+            Self::Like(parts) => is_like(text, parts),
             Self::Exactly(exact) => text == exact,
         }
+    }
+}
+
+/// Whether a text is made of `parts` in this order, with anything between them.
+fn is_like(text: &str, parts: &[String]) -> bool {
+    let [first, middle @ .., last] = parts else { return false };
+    let Some(mut rest) = text.strip_prefix(first.as_str()) else { return false };
+    for part in middle {
+        match rest.split_once(part.as_str()) {
+            Some((_, behind)) => rest = behind,
+            None => return false,
+        }
+    }
+    rest.ends_with(last.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stars_stand_for_anything_in_their_place_only() {
+        let like = |text: &str, pattern: &str| Range::parse(pattern).holds(text);
+        assert!(like("ethernet:eth0:0xc0de", "ethernet:*:0xc0de"));
+        assert!(like("ethernet:a:b:0xc0de", "ethernet:*:0xc0de"));
+        assert!(!like("ethernet:eth0:0x0800", "ethernet:*:0xc0de"));
+        assert!(!like("udp:ethernet:x:0xc0de", "ethernet:*:0xc0de"));
+        assert!(like("abcde", "a*c*e") && !like("abde", "a*c*e") && !like("ab", "ab*b"));
+        assert!(like("", "*") && like("x", "*"));
     }
 }

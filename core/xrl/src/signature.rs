@@ -47,7 +47,7 @@ impl Signature {
     /// # Errors
     /// They are not those of the method.
     pub fn arguments_from_text(&self, text: &[u8]) -> Result<Encoded, XrlError> {
-        self.from_text(text, &self.method().args)
+        self.encode(text, &self.method().args)
     }
 
     /// Return arguments from text.
@@ -55,10 +55,10 @@ impl Signature {
     /// # Errors
     /// They are not those of the method.
     pub fn returns_from_text(&self, text: &[u8]) -> Result<Encoded, XrlError> {
-        self.from_text(text, &self.method().returns)
+        self.encode(text, &self.method().returns)
     }
 
-    fn from_text(&self, text: &[u8], fields: &[weft_xif::Field]) -> Result<Encoded, XrlError> {
+    fn encode(&self, text: &[u8], fields: &[weft_xif::Field]) -> Result<Encoded, XrlError> {
         let text = str::from_utf8(text).map_err(|_| XrlError::bad_args("the text is not UTF-8"))?;
         let bad = |error: crate::text::TextError| XrlError::bad_args(error.text);
         let args = crate::text::parse_arguments(text).map_err(bad)?;
@@ -72,7 +72,7 @@ impl Signature {
     /// # Errors
     /// They are not those of the method.
     pub fn arguments_to_text(&self, encoded: Encoded) -> Result<Packet, XrlError> {
-        self.to_text(encoded, &self.method().args)
+        self.decode(encoded, &self.method().args)
     }
 
     /// Return arguments as text.
@@ -80,10 +80,10 @@ impl Signature {
     /// # Errors
     /// They are not those of the method.
     pub fn returns_to_text(&self, encoded: Encoded) -> Result<Packet, XrlError> {
-        self.to_text(encoded, &self.method().returns)
+        self.decode(encoded, &self.method().returns)
     }
 
-    fn to_text(&self, encoded: Encoded, fields: &[weft_xif::Field]) -> Result<Packet, XrlError> {
+    fn decode(&self, encoded: Encoded, fields: &[weft_xif::Field]) -> Result<Packet, XrlError> {
         let mut from = Decoder::new(encoded.args.bytes(), encoded.handles);
         let text = decode_arguments(&mut from, fields, &self.interface)?;
         Ok(Packet::from_slice(text.as_bytes()))
@@ -98,7 +98,8 @@ pub(crate) fn find_method(
     let unknown = || {
         let names: Vec<_> =
             interfaces.iter().map(|one| format!("{}/{}", one.name, one.version)).collect();
-        let note = format!("there is no method {path} here; the interfaces are: {}", names.join(", "));
+        let note =
+            format!("there is no method {path} here; the interfaces are: {}", names.join(", "));
         XrlError::new(ErrorCode::NoSuchMethod, note)
     };
     let (name, version, method) = split_path(path).ok_or_else(unknown)?;

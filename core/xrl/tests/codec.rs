@@ -1,5 +1,7 @@
 //! Arguments on the wire and as text: both carry every value, and neither is harmed by garbage.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use proptest::prelude::*;
@@ -176,7 +178,8 @@ fn empty_lists_and_empty_texts_differ() {
     let interface = interface();
     let method = interface.method("echo").unwrap();
     let list = method.args.iter().find(|arg| arg.name == "list").unwrap();
-    let fields = [weft_xif::Field { kind: weft_xif::Type::from_word("list<txt>").unwrap(), ..list.clone() }];
+    let fields =
+        [weft_xif::Field { kind: weft_xif::Type::from_word("list<txt>").unwrap(), ..list.clone() }];
     for (values, text) in [
         (vec![], "list:list<txt>="),
         (vec![""], "list:list<txt>=,"),
@@ -201,7 +204,9 @@ fn empty_lists_and_empty_texts_differ() {
 fn limits_hold_for_every_element() {
     let interface = interface();
     let take = interface.method("take").unwrap();
-    let limits = Limits::parse("routes.net=10.0.0.0/8|2001:db8::/32 routes.metric=1..9", take, &interface).unwrap();
+    let limits =
+        Limits::parse("routes.net=10.0.0.0/8|2001:db8::/32 routes.metric=1..9", take, &interface)
+            .unwrap();
     let check = |net: &str, metric| {
         let route = Route {
             net: net.parse().unwrap(),

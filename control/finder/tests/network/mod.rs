@@ -1,5 +1,7 @@
 //! Processes that find and call one another through a Finder, in a simulated world.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;

@@ -6,7 +6,8 @@ use crate::{Family, Field, Interface, Method, Record, Type};
 
 /// Words that Rust keeps for itself and that may be names of arguments.
 const KEYWORDS: [&str; 13] = [
-    "type", "match", "use", "in", "as", "move", "ref", "loop", "fn", "mod", "where", "for", "static",
+    "type", "match", "use", "in", "as", "move", "ref", "loop", "fn", "mod", "where", "for",
+    "static",
 ];
 
 pub(super) fn module(interface: &Interface, source: &str) -> String {
@@ -64,7 +65,8 @@ impl Writer {
         self.doc("", &record.doc, "A record.");
         self.structure(&name, &record.fields);
         line!(self, "impl ::weft_xrl::Record for {name} {{");
-        let tags: Vec<_> = record.fields.iter().map(|field| format!("{}::TAG", atom(field))).collect();
+        let tags: Vec<_> =
+            record.fields.iter().map(|field| format!("{}::TAG", atom(field))).collect();
         line!(self, "    const LAYOUT: &'static [u8] = &[{}];\n", tags.join(", "));
         line!(self, "    fn put_fields(self, to: &mut ::weft_xrl::Encoder) {{");
         for field in &record.fields {

@@ -63,10 +63,17 @@ enum Link {
 #[derive(Debug)]
 enum Asked {
     Register(usize),
-    Resolve { target: String, key: MethodKey, path: String },
+    Resolve {
+        target: String,
+        key: MethodKey,
+        path: String,
+    },
     Watch,
     /// A member's own call.
-    Direct { caller: Caller, signature: Option<Signature> },
+    Direct {
+        caller: Caller,
+        signature: Option<Signature>,
+    },
 }
 
 impl Finder {
@@ -185,7 +192,8 @@ impl Host {
         self.finder.watches.insert((member, class.clone()));
         if asked {
             let alive = self.finder.alive.iter();
-            for (of, instance) in alive.filter(|(of, _)| class.as_ref().is_none_or(|one| one == of)) {
+            for (of, instance) in alive.filter(|(of, _)| class.as_ref().is_none_or(|one| one == of))
+            {
                 let born = Input::Born { class: of.clone(), instance: instance.clone() };
                 self.inputs.push_back((member, born));
             }
@@ -394,8 +402,7 @@ impl Host {
     }
 
     fn tell_watchers(&mut self, class: &str, input: impl Fn() -> Input) {
-        let watching =
-            |one: &Option<String>| one.as_ref().is_none_or(|watched| watched == class);
+        let watching = |one: &Option<String>| one.as_ref().is_none_or(|watched| watched == class);
         let members: BTreeSet<usize> = self
             .finder
             .watches

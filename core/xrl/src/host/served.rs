@@ -133,7 +133,12 @@ impl Served {
     }
 
     /// Takes in who shows a ticket.
-    fn hello(&mut self, channel: ChannelId, version: u16, credential: Credential) -> Result<Frame, XrlError> {
+    fn hello(
+        &mut self,
+        channel: ChannelId,
+        version: u16,
+        credential: Credential,
+    ) -> Result<Frame, XrlError> {
         let refuse = |note: &str| Err(XrlError::new(ErrorCode::ResolveFailed, note));
         if version != PROTOCOL {
             let note = format!("this process speaks version {PROTOCOL}, not {version}");

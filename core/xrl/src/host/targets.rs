@@ -257,12 +257,7 @@ impl Targets {
         over
     }
 
-    pub(super) fn set_congested(
-        &mut self,
-        channel: ChannelId,
-        congested: bool,
-        now: &mut Now<'_>,
-    ) {
+    pub(super) fn set_congested(&mut self, channel: ChannelId, congested: bool, now: &mut Now<'_>) {
         if let Some(target) = self.channels.get(&channel).and_then(|name| self.all.get_mut(name)) {
             target.outgoing.set_congested(congested);
             target.outgoing.flush(now.time, |message| {

@@ -38,12 +38,15 @@ fn parse_one(text: &str, at: usize) -> Result<TextArg, TextError> {
         Some((front, value)) => (front, Some(value)),
         None => (text, None),
     };
-    let (name, word) = front
-        .split_once(':')
-        .ok_or_else(|| TextError::at(at, "an argument is `name:type=value`, such as `as:u32=65001`"))?;
+    let (name, word) = front.split_once(':').ok_or_else(|| {
+        TextError::at(at, "an argument is `name:type=value`, such as `as:u32=65001`")
+    })?;
     check_name(name, at, "argument")?;
     let kind = Type::from_word(word).ok_or_else(|| {
-        TextError::at(at + name.len() + 1, format!("`{word}` is no type, such as u32, txt or ipnet"))
+        TextError::at(
+            at + name.len() + 1,
+            format!("`{word}` is no type, such as u32, txt or ipnet"),
+        )
     })?;
     Ok(TextArg {
         name: name.to_owned(),

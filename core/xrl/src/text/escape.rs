@@ -29,7 +29,10 @@ pub(super) fn unescape(text: &str, at: usize) -> Result<Vec<u8>, TextError> {
     while let Some(&byte) = bytes.get(index) {
         if byte != b'%' {
             if byte.is_ascii_control() || byte == b' ' {
-                return Err(TextError::at(at + index, "a blank or control character; write %20 for a blank"));
+                return Err(TextError::at(
+                    at + index,
+                    "a blank or control character; write %20 for a blank",
+                ));
             }
             out.push(byte);
             index += 1;

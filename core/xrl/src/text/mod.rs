@@ -94,9 +94,9 @@ impl FromStr for Xrl {
 
     fn from_str(text: &str) -> Result<Self, TextError> {
         let (head, args, returns) = sections(text);
-        let (protocol, rest) = head
-            .split_once("://")
-            .ok_or_else(|| TextError::at(0, "an XRL begins with a protocol, such as `finder://`"))?;
+        let (protocol, rest) = head.split_once("://").ok_or_else(|| {
+            TextError::at(0, "an XRL begins with a protocol, such as `finder://`")
+        })?;
         check_name(protocol, 0, "protocol")?;
         let mut at = protocol.len() + 3;
         let mut parts = [("", 0); 4];
@@ -112,8 +112,12 @@ impl FromStr for Xrl {
         if pieces.next().is_some() {
             return Err(TextError::at(at - 1, "`/` after the method; arguments begin with `?`"));
         }
-        let [(target, target_at), (interface, interface_at), (version, version_at), (method, method_at)] =
-            parts;
+        let [
+            (target, target_at),
+            (interface, interface_at),
+            (version, version_at),
+            (method, method_at),
+        ] = parts;
         if target.is_empty() || target.contains(|c: char| c.is_whitespace() || c.is_control()) {
             return Err(TextError::at(target_at, "the target is empty or has blanks"));
         }
@@ -131,8 +135,11 @@ impl FromStr for Xrl {
     }
 }
 
-/// What stands before `?`, between it and `->`, and behind that, with places.
-fn sections(text: &str) -> (&str, Option<(usize, &str)>, Option<(usize, &str)>) {
+/// A part of a text and where it begins.
+type Placed<'a> = (usize, &'a str);
+
+/// What stands before `?`, between it and `->`, and behind that.
+fn sections(text: &str) -> (&str, Option<Placed<'_>>, Option<Placed<'_>>) {
     let (front, returns) = match text.find("->") {
         Some(at) => (&text[..at], Some((at + 2, &text[at + 2..]))),
         None => (text, None),

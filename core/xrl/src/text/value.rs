@@ -54,9 +54,9 @@ pub(crate) fn put_text(
     match kind {
         Type::List(element) => return put_list(element, text, at, inside, interface, to),
         Type::Record(name) => {
-            let record = interface
-                .record(name)
-                .ok_or_else(|| TextError::at(at, format!("the interface has no record `{name}`")))?;
+            let record = interface.record(name).ok_or_else(|| {
+                TextError::at(at, format!("the interface has no record `{name}`"))
+            })?;
             return put_record(record, text, at, interface, to);
         }
         Type::Handle => {
@@ -69,7 +69,8 @@ pub(crate) fn put_text(
         Binary(bytes).put(to);
         return Ok(());
     }
-    let plain = String::from_utf8(bytes).map_err(|_| TextError::at(at, "the value is not UTF-8"))?;
+    let plain =
+        String::from_utf8(bytes).map_err(|_| TextError::at(at, "the value is not UTF-8"))?;
     put_plain(kind, plain, to).map_err(|text| TextError::at(at, text))
 }
 
@@ -136,7 +137,8 @@ fn put_record(
     to: &mut Encoder,
 ) -> Result<(), TextError> {
     let form = || {
-        let fields: Vec<_> = record.fields.iter().map(|field| format!("{}=…", field.name)).collect();
+        let fields: Vec<_> =
+            record.fields.iter().map(|field| format!("{}=…", field.name)).collect();
         format!("a {} is written as ({})", record.name, fields.join(";"))
     };
     let inner = text
@@ -165,9 +167,9 @@ fn split(text: &str, at: usize, separator: char) -> Result<Vec<(usize, &str)>, T
         match c {
             '(' | '[' => depth += 1,
             ')' | ']' => {
-                depth = depth
-                    .checked_sub(1)
-                    .ok_or_else(|| TextError::at(at + index, format!("`{c}` without a beginning")))?;
+                depth = depth.checked_sub(1).ok_or_else(|| {
+                    TextError::at(at + index, format!("`{c}` without a beginning"))
+                })?;
             }
             _ if c == separator && depth == 0 => {
                 pieces.push((at + start, &text[start..index]));
