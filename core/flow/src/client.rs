@@ -1,0 +1,224 @@
+//! A flow for programs that wait: calls that sleep until something can be done, or a time is over.
+//!
+//! Before it sleeps, a call looks again for a moment ([`Client::spin`]): two sides that are busy then never
+//! sleep, and make no system call.
+
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::attach::{attach, wait_readable};
+use crate::error::Error;
+use crate::flow::Flow;
+use crate::layout::{Kind, Sizes};
+
+/// How long to look again before sleeping: about what sleeping and waking take.
+const SPIN: Duration = Duration::from_micros(20);
+/// How often to look between two looks at the clock.
+const LOOKS: usize = 64;
+/// How long to wait at first, and at most, before trying again to attach to a stack that is away.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+
+/// What an application wants of a flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// What it carries.
+    pub kind: Kind,
+    /// The sizes of the rings, in bytes; zero means what the stack thinks usual.
+    pub sizes: Sizes,
+    /// How long to wait for a stack that does not answer.
+    pub patience: Duration,
+    /// Sent first whenever the flow is attached, again when it is attached again: what the stack has to
+    /// know to serve this application, such as the address that it is bound to.
+    pub greeting: Vec<Vec<u8>>,
+}
+
+impl Options {
+    /// What is usual: five seconds of patience, and no greeting.
+    #[must_use]
+    pub fn new(kind: Kind) -> Self {
+        let patience = Duration::from_secs(5);
+        Self { kind, sizes: Sizes { up: 0, down: 0 }, patience, greeting: Vec::new() }
+    }
+}
+
+/// An application's end of a flow, with calls that wait.
+#[derive(Debug)]
+pub struct Client {
+    flow: Flow,
+    spin: Duration,
+    /// Where it was attached, if it can be again.
+    origin: Option<(PathBuf, Options)>,
+}
+
+impl Client {
+    /// Attaches to the stack whose control socket is at `path`.
+    ///
+    /// # Errors
+    /// There is no stack, it may not be attached to, refuses, or is not one.
+    pub fn connect(path: impl AsRef<Path>, options: &Options) -> Result<Self, Error> {
+        let path = path.as_ref();
+        let flow = attach(path, options.kind, options.sizes, options.patience)?;
+        let origin = Some((path.to_owned(), options.clone()));
+        let mut client = Self { origin, ..Self::over(flow) };
+        client.greet(options)?;
+        Ok(client)
+    }
+
+    /// Calls that wait, over a flow that there is already: a stack's end, for example.
+    #[must_use]
+    pub fn over(flow: Flow) -> Self {
+        // With one processor nothing can happen while this one looks.
+        let alone = std::thread::available_parallelism().is_ok_and(|count| count.get() == 1);
+        Self { flow, spin: if alone { Duration::ZERO } else { SPIN }, origin: None }
+    }
+
+    /// Attaches again after [`Error::Closed`]: waits for the stack to return, for as long as `timeout`,
+    /// and sends the greeting. What was sent and not received on the old flow is lost. [`Client::fd`] is
+    /// another one afterwards.
+    ///
+    /// # Errors
+    /// Why the last try failed. The old flow stays, closed.
+    pub fn reattach(&mut self, timeout: Duration) -> Result<(), Error> {
+        let (path, options) = self.origin.clone().ok_or(Error::Closed)?;
+        let end = Instant::now() + timeout;
+        let mut pause = FIRST_PAUSE;
+        self.flow = loop {
+            let left = end.saturating_duration_since(Instant::now());
+            let patience = options.patience.min(left);
+            match attach(&path, options.kind, options.sizes, patience) {
+                Ok(flow) => break flow,
+                // The stack is away, or went while it attached.
+                Err(Error::NoStack { .. } | Error::Closed) if !left.is_zero() => {
+                    std::thread::sleep(pause.min(left));
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                }
+                Err(error) => return Err(error),
+            }
+        };
+        self.greet(&options)
+    }
+
+    fn greet(&mut self, options: &Options) -> Result<(), Error> {
+        for message in &options.greeting {
+            self.send(message, Some(options.patience))?;
+        }
+        Ok(())
+    }
+
+    /// Sends a message, or bytes of a stream; waits for room for as long as `timeout` (`None`: for ever).
+    /// Returns how many bytes were sent: of a stream fewer than all if the time was over before.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`] if nothing was sent, [`Error::Closed`], [`Error::Hostile`],
+    /// [`Error::Empty`], [`Error::TooLong`].
+    pub fn send(&mut self, bytes: &[u8], timeout: Option<Duration>) -> Result<usize, Error> {
+        let mut sent = self.flow.send_now(bytes)?;
+        if sent == bytes.len() {
+            return Ok(sent);
+        }
+        let end = deadline(timeout);
+        while sent < bytes.len() {
+            match self.send_some(&bytes[sent..], end) {
+                Ok(more) => sent += more,
+                Err(Error::TimedOut) if sent > 0 => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(sent)
+    }
+
+    /// Waits until something can be sent.
+    fn send_some(&mut self, bytes: &[u8], end: Option<Instant>) -> Result<usize, Error> {
+        let sent = self.spin(|flow| {
+            let sent = flow.send_now(bytes)?;
+            Ok((sent > 0).then_some(sent))
+        })?;
+        if let Some(sent) = sent {
+            return Ok(sent);
+        }
+        loop {
+            match self.flow.try_send(bytes)? {
+                0 => wait_readable(self.flow.room_fd(), left(end))?,
+                sent => return Ok(sent),
+            }
+        }
+    }
+
+    /// Receives one message, or what there is of a stream, into `buffer`; waits for it for as long as
+    /// `timeout` (`None`: for ever; zero: not at all). Returns its length.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`], [`Error::Closed`] after the last message, [`Error::Hostile`],
+    /// [`Error::BufferTooSmall`] for a message, which stays.
+    pub fn receive(
+        &mut self,
+        buffer: &mut [u8],
+        timeout: Option<Duration>,
+    ) -> Result<usize, Error> {
+        if let Some(len) = self.flow.receive_now(buffer)? {
+            return Ok(len);
+        }
+        let end = deadline(timeout);
+        if timeout != Some(Duration::ZERO)
+            && let Some(len) = self.spin(|flow| flow.receive_now(buffer))?
+        {
+            return Ok(len);
+        }
+        loop {
+            match self.flow.try_receive(buffer)? {
+                Some(len) => return Ok(len),
+                None => wait_readable(self.flow.fd(), left(end))?,
+            }
+        }
+    }
+
+    /// The descriptor to wait for (readable) in a loop of one's own, before [`Client::receive`] with no
+    /// timeout (zero), which has to be called until it says [`Error::TimedOut`].
+    #[must_use]
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.flow.fd()
+    }
+
+    /// The flow, for calls that do not wait.
+    pub fn flow(&mut self) -> &mut Flow {
+        &mut self.flow
+    }
+
+    /// How long a call looks again before it sleeps; 20 µs if there is more than one processor,
+    /// otherwise zero.
+    pub fn set_spin(&mut self, spin: Duration) {
+        self.spin = spin;
+    }
+
+    /// Tries for a moment.
+    fn spin<T>(
+        &mut self,
+        mut attempt: impl FnMut(&mut Flow) -> Result<Option<T>, Error>,
+    ) -> Result<Option<T>, Error> {
+        if self.spin.is_zero() {
+            return Ok(None);
+        }
+        let begin = Instant::now();
+        while begin.elapsed() < self.spin {
+            for _ in 0..LOOKS {
+                if let Some(done) = attempt(&mut self.flow)? {
+                    return Ok(Some(done));
+                }
+                std::hint::spin_loop();
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// When a time is over; `None`: never.
+fn deadline(timeout: Option<Duration>) -> Option<Instant> {
+    timeout.and_then(|timeout| Instant::now().checked_add(timeout))
+}
+
+/// What is left until then.
+fn left(end: Option<Instant>) -> Option<Duration> {
+    end.map(|end| end.saturating_duration_since(Instant::now()))
+}
