@@ -69,7 +69,7 @@ impl ControlGroups {
             for (controller, known_as) in CONTROLLERS {
                 let has = hierarchy.controllers.iter().any(|name| name == known_as);
                 let folder = hierarchy.own.join(name);
-                if has && !groups.in_unified.contains(&controller) && make(&folder).is_ok() {
+                if has && !groups.in_unified.contains(&controller) && make_anew(&folder).is_ok() {
                     groups.single.insert(controller, folder);
                 }
             }
@@ -84,7 +84,7 @@ impl ControlGroups {
     }
 
     fn set_up_unified(&mut self, own: &Path, folder: PathBuf) {
-        if make(&folder).is_err() {
+        if make_anew(&folder).is_err() {
             return;
         }
         for (controller, name) in CONTROLLERS {
@@ -114,6 +114,19 @@ impl ControlGroups {
 
     fn has(&self, controller: Controller) -> bool {
         self.in_unified.contains(&controller) || self.single.contains_key(&controller)
+    }
+
+    /// What can be limited here, in words.
+    pub(crate) fn found(&self) -> String {
+        let version = |controller| match self.in_unified.contains(&controller) {
+            true => Some(2),
+            false => self.single.contains_key(&controller).then_some(1),
+        };
+        let words = |(controller, name): (Controller, &str)| {
+            version(controller).map(|version| format!("{name} (version {version})"))
+        };
+        let found: Vec<_> = CONTROLLERS.into_iter().filter_map(words).collect();
+        if found.is_empty() { "none".to_owned() } else { found.join(", ") }
     }
 
     /// What cannot be limited here, a sentence each.
@@ -192,11 +205,24 @@ impl ControlGroups {
 impl Drop for ControlGroups {
     fn drop(&mut self) {
         for node in self.unified.iter().chain(self.single.values()) {
-            for entry in fs::read_dir(node).into_iter().flatten().flatten() {
-                let _ = fs::remove_dir(entry.path());
-            }
+            remove_children(node);
             let _ = fs::remove_dir(node);
         }
+    }
+}
+
+/// Makes the folder of a node, or empties that of a node of this name which ended without doing so.
+fn make_anew(folder: &Path) -> io::Result<()> {
+    make(folder)?;
+    let _ = fs::write(folder.join("cgroup.kill"), "1");
+    remove_children(folder);
+    Ok(())
+}
+
+fn remove_children(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        // Files of a group cannot be removed, and need not be.
+        let _ = fs::remove_dir(entry.path());
     }
 }
 

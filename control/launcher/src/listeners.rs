@@ -11,7 +11,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Gid, Mode, Uid, chmodat, chownat, fchmod};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{AtFlags, CWD, Gid, Mode, chmodat, chownat, fchmod};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
@@ -25,8 +26,9 @@ const BACKLOG: i32 = 128;
 /// The longest name of a socket in the run directory.
 const LONGEST_NAME: usize = 64;
 
-/// Who owns a socket; `None` where the launcher cannot give files away.
-pub(crate) type Owner = Option<(u32, u32)>;
+/// The group that a socket is given to; `None` where the launcher cannot give files away. The owner is the
+/// launcher's user, so that no process can change who may connect to it.
+pub(crate) type Group = Option<u32>;
 
 /// All listening sockets of the node.
 #[derive(Default)]
@@ -43,13 +45,13 @@ struct Listener {
 }
 
 impl Listeners {
-    /// Makes the sockets of an instance that are not there, gives all of them mode and owner, and closes
+    /// Makes the sockets of an instance that are not there, gives all of them mode and group, and closes
     /// those that it had and needs no longer. If one cannot be made, those made now are removed.
     pub(crate) fn prepare(
         &mut self,
         instance: &Name,
         specs: &[ListenerSpec],
-        owner: impl Fn(&ListenerSpec) -> Owner,
+        group: impl Fn(&ListenerSpec) -> Group,
     ) -> Result<(), String> {
         self.check(instance, specs)?;
         let wanted: BTreeSet<&Path> = specs.iter().map(|spec| Path::new(&spec.path)).collect();
@@ -57,7 +59,7 @@ impl Listeners {
             let same = specs
                 .iter()
                 .any(|spec| Path::new(&spec.path) == path && spec.kind == listener.kind);
-            listener.instance == *instance && !(wanted.contains(path) && same)
+            listener.instance == *instance && !(wanted.contains(path) && same && listener.works())
         };
         self.bound.retain(|path, listener| {
             let unfit = unfit(path, listener);
@@ -79,7 +81,7 @@ impl Listeners {
                 };
                 made.push(path.clone());
             }
-            if let Err(errno) = set_access(&path, spec.mode, owner(spec)) {
+            if let Err(errno) = set_access(&path, spec.mode, group(spec)) {
                 made.iter().for_each(|path| self.remove(path));
                 return Err(format!("cannot set the access to `{}`: {errno}", path.display()));
             }
@@ -160,6 +162,14 @@ impl Listener {
         Ok(Self { instance: instance.clone(), kind: spec.kind, socket, identity })
     }
 
+    /// Whether it still takes connections: whoever accepts at it can shut it down.
+    fn works(&self) -> bool {
+        let mut fds = [PollFd::new(&self.socket, PollFlags::RDHUP)];
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let shut = PollFlags::RDHUP | PollFlags::HUP;
+        poll(&mut fds, Some(&at_once)).is_ok() && !fds[0].revents().intersects(shut)
+    }
+
     /// Removes the path, if it is still that of this socket.
     fn unlink(&self, path: &Path) {
         let is_ours = |found: fs::Metadata| (found.dev(), found.ino()) == self.identity;
@@ -198,11 +208,9 @@ fn new_socket(kind: ListenerKind) -> rustix::io::Result<OwnedFd> {
     socket_with(AddressFamily::UNIX, kind, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, None)
 }
 
-/// Sets owner first: that of another's file could not be given a mode any more.
-fn set_access(path: &Path, mode: u32, owner: Owner) -> rustix::io::Result<()> {
-    if let Some((uid, gid)) = owner {
-        let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
-        chownat(CWD, path, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)?;
+fn set_access(path: &Path, mode: u32, group: Group) -> rustix::io::Result<()> {
+    if let Some(gid) = group.map(Gid::from_raw) {
+        chownat(CWD, path, None, Some(gid), AtFlags::SYMLINK_NOFOLLOW)?;
     }
     // The run directory is the launcher's own, so the path is still that of the socket.
     chmodat(CWD, path, Mode::from_raw_mode(mode), AtFlags::empty())

@@ -135,7 +135,7 @@ pub struct ListenerSpec {
     pub path: String,
     /// What connects to it.
     pub kind: ListenerKind,
-    /// Who may connect: read and write bits, at most `0o666`. The owner is the instance.
+    /// Who may connect: read and write bits, at most `0o666`. The owner is the launcher's user.
     pub mode: u32,
     /// The group of the socket, one of those that the launcher was started with; without, that of the
     /// node's own processes.

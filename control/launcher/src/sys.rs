@@ -119,3 +119,14 @@ pub(crate) fn remove_variable(name: &str) {
     // SAFETY: `inherit` checks that this process has one thread, so nobody reads the environment now.
     unsafe { std::env::remove_var(name) };
 }
+
+/// The version of the kernel's Landlock; 0 if there is none.
+pub(crate) fn landlock_version() -> i32 {
+    /// `LANDLOCK_CREATE_RULESET_VERSION`
+    const VERSION: u32 = 1;
+    let null = std::ptr::null::<libc::c_void>();
+    // SAFETY: with this flag and no attributes the call reads no memory and makes nothing.
+    let version =
+        unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, null, 0_usize, VERSION) };
+    i32::try_from(version).unwrap_or(0).max(0)
+}

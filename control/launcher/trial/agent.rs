@@ -1,12 +1,13 @@
 //! An instance that does what it is told over its socket, a command a message, and says what came of it.
 
 use std::collections::BTreeMap;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::process::ExitCode;
 
 use rustix::net::{SocketFlags, accept_with};
 use weft_launcher::{Inherited, Sandbox};
 
+use crate::raw;
 use crate::relay::{receive, send};
 
 /// What the commands work on.
@@ -14,6 +15,8 @@ pub(crate) struct Agent {
     pub(crate) inherited: Inherited,
     pub(crate) sandbox: Sandbox,
     pub(crate) missing: Vec<String>,
+    /// The number of the listening socket.
+    pub(crate) listener: i32,
     /// Descriptors that came with commands, by the name that the command gave.
     pub(crate) held: BTreeMap<String, OwnedFd>,
 }
@@ -23,6 +26,7 @@ pub(crate) fn run(inherited: Inherited, sandbox: &Sandbox, missing: &[String]) -
         inherited,
         sandbox: sandbox.clone(),
         missing: missing.to_vec(),
+        listener: -1,
         held: BTreeMap::new(),
     };
     let Some(listener) = agent.inherited.listeners.first_entry().map(|entry| entry.remove()) else {
@@ -30,6 +34,7 @@ pub(crate) fn run(inherited: Inherited, sandbox: &Sandbox, missing: &[String]) -
             std::thread::park();
         }
     };
+    agent.listener = listener.as_raw_fd();
     loop {
         wait_readable(&listener);
         let Ok(connection) = accept_with(&listener, SocketFlags::CLOEXEC) else { continue };
@@ -60,7 +65,9 @@ impl Agent {
                 });
                 format!("kept {}", contents.collect::<Vec<_>>().join(","))
             }
+            ["missing"] if self.missing.is_empty() => "nothing".to_owned(),
             ["missing"] => self.missing.join("\n"),
+            ["listener"] => self.listener.to_string(),
             ["environment"] => {
                 let names = std::env::vars().map(|(name, _)| name);
                 names.collect::<Vec<_>>().join(" ")
@@ -90,9 +97,26 @@ impl Agent {
                 });
                 "started".to_owned()
             }
+            ["call", number, arguments @ ..] => raw::call(number, arguments, &self.held),
+            ["sendmsg", name, address] => raw::send_message(&self.held[*name], address),
+            ["load", kind] => raw::load_program(kind),
+            ["map", kind, flags] => raw::make_map(kind, flags.parse().unwrap()),
+            ["update", name] => raw::update_map(&self.held[*name]),
+            ["read", path] => said(std::fs::read(path).map(|bytes| bytes.len())),
+            ["list", path] => said(std::fs::read_dir(path).map(Iterator::count)),
+            ["write", path] => said(std::fs::write(path, "x").map(|()| 1)),
+            ["run", path] => said(std::process::Command::new(path).status().map(|_| 0)),
             ["state"] => self.sandbox.write[0].display().to_string(),
             _ => format!("unknown command {words:?}"),
         }
+    }
+}
+
+/// As `raw` says it.
+fn said(result: std::io::Result<usize>) -> String {
+    match result {
+        Ok(count) => format!("ok {count}"),
+        Err(error) => format!("error {}", error.raw_os_error().unwrap()),
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod agent;
 mod manager;
+mod raw;
 mod relay;
 
 use std::path::PathBuf;

@@ -49,6 +49,15 @@ pub fn run(config: Config) -> Result<(), LauncherError> {
     Launcher::new(config)?.run()
 }
 
+/// What users and control groups there are for the processes of a node, and what is missing of them.
+pub(crate) fn survey() -> ((String, Vec<String>), (String, Vec<String>)) {
+    let powers = Powers::find(Config::UID_BASE, BLOCK * BLOCKS);
+    let users = if powers.users { "one for each process" } else { "the same for all processes" };
+    let groups = ControlGroups::set_up(&format!("weft-survey-{}", rustix::process::getpid()));
+    let found = groups.found();
+    ((users.to_owned(), powers.missing()), (found, groups.missing().to_vec()))
+}
+
 struct Launcher {
     base: Base,
     instances: Instances,

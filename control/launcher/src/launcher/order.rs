@@ -85,9 +85,9 @@ impl Base {
     ) -> Result<(), String> {
         let groups = &self.config.groups;
         self.listeners.prepare(order.instance, order.listeners, |spec| {
-            let (uid, gid) = user?;
+            let (_, gid) = user?;
             let named = spec.group.as_ref().and_then(|name| groups.get(name));
-            Some((uid, named.copied().unwrap_or(gid)))
+            Some(named.copied().unwrap_or(gid))
         })
     }
 

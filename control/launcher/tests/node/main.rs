@@ -5,7 +5,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test helper fails by panicking")]
 
+mod holder;
 mod hostile;
+mod isolation;
 mod keeping;
 mod life;
+mod limits;
 mod node;

@@ -226,7 +226,10 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        let _ = self.launcher.kill();
+        // As an operator does it, so that nobody else has to reap what it started.
+        if let Ok(None) = self.launcher.try_wait() {
+            signal(self.launcher.id() as i32, rustix::process::Signal::TERM);
+        }
         let _ = self.launcher.wait();
     }
 }
@@ -254,6 +257,12 @@ impl Talk {
     #[track_caller]
     pub(crate) fn ask(&self, command: &str) -> String {
         self.try_ask(command).expect("the agent answers")
+    }
+
+    /// Hands a descriptor to the agent, which calls it `name`.
+    pub(crate) fn give(&self, name: &str, descriptor: BorrowedFd<'_>) {
+        send(self.socket.as_fd(), format!("hold {name}").as_bytes(), &[descriptor]);
+        assert_eq!(self.answer().as_deref(), Some("held"));
     }
 }
 
