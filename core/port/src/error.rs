@@ -76,6 +76,14 @@ pub enum OpenError {
         /// What was to be opened.
         spec: PortSpec,
     },
+    /// A descriptor that somebody handed over is of another kind, or bound elsewhere.
+    #[error("the descriptor that was handed over is not {spec}: {found}; ask for another one")]
+    NotThat {
+        /// What it should be.
+        spec: PortSpec,
+        /// What it is.
+        found: String,
+    },
     /// Anything else.
     #[error("opening {spec} failed ({call}): {source}")]
     System {
@@ -89,6 +97,11 @@ pub enum OpenError {
 }
 
 impl OpenError {
+    /// A descriptor that was handed over for `spec` is something else.
+    pub(crate) fn not_that(spec: &PortSpec, found: impl Into<String>) -> Self {
+        Self::NotThat { spec: spec.clone(), found: found.into() }
+    }
+
     /// For `map_err`: `call` failed for a reason that has no variant of its own.
     pub(crate) fn system<E: Into<io::Error>>(
         spec: &PortSpec,

@@ -15,6 +15,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketType, sockopt};
 use weft_base::{LinkAddress, Packet};
 
 use crate::sys::address::Source;
@@ -34,10 +35,18 @@ pub(crate) struct EthernetPort {
 
 impl EthernetPort {
     /// Opens the port that `spec`, an Ethernet port, describes.
+    #[cfg(test)]
     pub(crate) fn open(spec: &PortSpec, options: &Options) -> Result<Self, OpenError> {
-        let PortSpec::Ethernet { interface: name, ethertype } = spec else {
-            unreachable!("only Ethernet ports are opened here");
-        };
+        let (socket, info) = Self::open_descriptor(spec, options)?;
+        Self::adopt(spec, socket, info, options)
+    }
+
+    /// Opens its socket and sets it up, for which privileges are needed.
+    pub(crate) fn open_descriptor(
+        spec: &PortSpec,
+        options: &Options,
+    ) -> Result<(OwnedFd, PortInfo), OpenError> {
+        let (name, ethertype) = parts(spec);
         let socket = packet_socket::open().map_err(|error| match error.kind() {
             io::ErrorKind::PermissionDenied => {
                 OpenError::NoPrivilege { spec: spec.clone(), capability: "CAP_NET_RAW" }
@@ -46,17 +55,56 @@ impl EthernetPort {
         })?;
         let (index, info) = look_up(&socket, spec, name)?;
         configure(&socket, options).map_err(OpenError::system(spec, "setsockopt"))?;
-        packet_socket::bind(socket.as_fd(), index, *ethertype)
+        packet_socket::bind(socket.as_fd(), index, ethertype)
             .map_err(OpenError::system(spec, "bind"))?;
-        let statistics = PortStatistics::default();
-        let interface = Bound { name: name.clone(), index };
-        let promiscuous = options.promiscuous;
-        if promiscuous {
+        if options.promiscuous {
             packet_socket::take_all(socket.as_fd(), index)
                 .map_err(OpenError::system(spec, "setsockopt"))?;
         }
-        Ok(Self { socket, interface, info, promiscuous, statistics })
+        Ok((socket, info))
     }
+
+    /// Makes a port of a socket that is open, after a look at it.
+    pub(crate) fn adopt(
+        spec: &PortSpec,
+        socket: OwnedFd,
+        info: PortInfo,
+        options: &Options,
+    ) -> Result<Self, OpenError> {
+        let (name, ethertype) = parts(spec);
+        let wrong = |found: &str| OpenError::not_that(spec, found);
+        let domain = sockopt::socket_domain(&socket).map_err(|_| wrong("it is no socket"))?;
+        if domain != AddressFamily::PACKET || sockopt::socket_type(&socket) != Ok(SocketType::RAW) {
+            return Err(wrong("it is a socket of another kind"));
+        }
+        let bound =
+            packet_socket::bound(socket.as_fd()).map_err(OpenError::system(spec, "getsockname"))?;
+        if bound.ethertype != ethertype {
+            let found = format!("it is bound to EtherType {:#06x}", bound.ethertype);
+            return Err(OpenError::not_that(spec, found));
+        }
+        if bound.index < 1 {
+            return Err(wrong("it is bound to no interface, or that is gone"));
+        }
+        if bound.mac != Some(info.mac) {
+            return Err(wrong("it is bound to an interface with another address"));
+        }
+        Ok(Self {
+            socket,
+            interface: Bound { name: name.to_owned(), index: bound.index },
+            info,
+            promiscuous: options.promiscuous,
+            statistics: PortStatistics::default(),
+        })
+    }
+}
+
+/// Interface and EtherType.
+fn parts(spec: &PortSpec) -> (&str, u16) {
+    let PortSpec::Ethernet { interface, ethertype } = spec else {
+        unreachable!("only Ethernet ports are opened here");
+    };
+    (interface, *ethertype)
 }
 
 /// The interface that a socket is bound to.
@@ -67,14 +115,15 @@ struct Bound {
 
 impl Bound {
     /// What it means that a call on `socket` failed with `errno`, if it means that this interface
-    /// is gone.
+    /// is gone. Of an interface that vanishes, the kernel first forgets the address (`packet_getname`),
+    /// then it unbinds the socket.
     fn lost(&self, socket: BorrowedFd<'_>, errno: Errno) -> Option<Lost> {
         if !matches!(errno, Errno::NETDOWN | Errno::NXIO | Errno::NODEV) {
             return None;
         }
         let name = self.name.clone();
-        Some(match interface::look_up(socket, &name) {
-            Ok(found) if found.index == self.index => Lost::Down { name },
+        Some(match packet_socket::bound(socket) {
+            Ok(bound) if bound.index == self.index && bound.mac.is_some() => Lost::Down { name },
             _ => Lost::Deleted { name },
         })
     }

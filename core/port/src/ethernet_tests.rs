@@ -206,6 +206,73 @@ fn an_interface_that_is_set_down_is_a_lost_port() {
     assert_eq!(a.transmit(&mut queue), Err(Lost::Down { name: "west".to_owned() }));
 }
 
+/// Runs `work` on a thread without capabilities, where the kernel refuses what only root may.
+fn unprivileged<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            // Capabilities belong to a thread; this one gives its own away.
+            let mut sets = rustix::thread::capabilities(None).unwrap();
+            sets.effective = rustix::thread::CapabilitySet::empty();
+            rustix::thread::set_capabilities(None, sets).unwrap();
+            work()
+        });
+        thread.join().unwrap()
+    })
+}
+
+#[test]
+fn a_socket_that_was_opened_elsewhere_makes_a_port_without_privileges() {
+    if !privileged() {
+        return;
+    }
+    let cable = Cable::new();
+    let (mut a, _) = cable.ports(XIP);
+    let spec = PortSpec::Ethernet { interface: "east".to_owned(), ethertype: XIP };
+    let options = Options { promiscuous: true, ..Options::default() };
+    let opened = cable.right.run(|| EthernetPort::open_descriptor(&spec, &options));
+    let (socket, info) = opened.unwrap();
+    let frame = frame([2, 9, 9, 9, 9, 9], a.info.mac, XIP, b"for another");
+    unprivileged(|| {
+        let mut b = EthernetPort::adopt(&spec, socket, info, &options).unwrap();
+        send_all([frame], &mut a);
+        let received = receive_some(&mut b, 1);
+        assert_eq!(&received[0].bytes()[14..], b"for another");
+        send_all([between(&b, &a, b"answer")], &mut b);
+        assert_eq!(&receive_some(&mut a, 1)[0].bytes()[14..], b"answer");
+        assert_eq!(b.statistics().drops.total(), 0);
+        cable.right.ip("link set east down");
+        assert_eq!(lost(&mut b), Lost::Down { name: "east".to_owned() });
+    });
+}
+
+#[test]
+fn a_socket_of_another_kind_or_place_is_not_adopted() {
+    if !privileged() {
+        return;
+    }
+    let cable = Cable::new();
+    let opened = |interface: &str, ethertype| {
+        let spec = PortSpec::Ethernet { interface: interface.to_owned(), ethertype };
+        cable.left.run(|| EthernetPort::open_descriptor(&spec, &Options::default())).unwrap()
+    };
+    let spec = PortSpec::Ethernet { interface: "west".to_owned(), ethertype: XIP };
+    let error = |socket: OwnedFd, info| {
+        let adopted = EthernetPort::adopt(&spec, socket, info, &Options::default());
+        adopted.err().unwrap().to_string()
+    };
+    let (_, info) = opened("west", XIP);
+    assert!(error(opened("west", OTHER).0, info).contains("bound to EtherType 0x88b5"));
+    assert!(error(opened("lo", XIP).0, info).contains("another address"));
+    assert!(error(packet_socket::open().unwrap(), info).contains("bound to EtherType 0x0000"));
+    let file = std::fs::File::open("/dev/null").unwrap();
+    assert!(error(file.into(), info).contains("no socket"));
+    let udp = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    assert!(error(udp.into(), info).contains("another kind"));
+    let (gone, _) = opened("west", XIP);
+    cable.left.ip("link del west");
+    assert!(error(gone, info).contains("no interface"));
+}
+
 #[test]
 fn opening_errors_say_what_is_in_the_way() {
     if !privileged() {
@@ -228,14 +295,8 @@ fn without_privileges_the_error_names_the_capability_and_the_doctor() {
         return;
     }
     let spec = PortSpec::Ethernet { interface: "lo".to_owned(), ethertype: XIP };
-    let error = std::thread::spawn(move || {
-        // Capabilities belong to a thread; this one gives its own away.
-        let mut sets = rustix::thread::capabilities(None).unwrap();
-        sets.effective = rustix::thread::CapabilitySet::empty();
-        rustix::thread::set_capabilities(None, sets).unwrap();
-        EthernetPort::open(&spec, &Options::default()).err().unwrap().to_string()
-    });
-    let error = error.join().unwrap();
+    let error =
+        unprivileged(|| EthernetPort::open(&spec, &Options::default()).err().unwrap().to_string());
     assert!(error.contains("CAP_NET_RAW") && error.contains("weft doctor"), "{error}");
 }
 

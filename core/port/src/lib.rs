@@ -10,6 +10,9 @@
 //! Ports move batches of [`Packet`](weft_base::Packet)s, count what they drop by name, and contain no
 //! protocol logic. They never block: wait for [`Port::fd`] with epoll.
 //!
+//! A port can be opened by one process ([`open_descriptor`]) and used by another ([`adopt`]), which needs
+//! no privileges.
+//!
 //! [`namespace`] gives a process a network of its own to put ports into.
 //!
 //! ```
@@ -50,6 +53,6 @@ mod tun;
 mod udp;
 
 pub use error::{Lost, OpenError};
-pub use port::{Options, Port, open};
-pub use spec::{PortInfo, PortSpec};
+pub use port::{Options, Port, adopt, open, open_descriptor};
+pub use spec::{PortInfo, PortSpec, PortSpecError};
 pub use statistics::{PortDrop, PortStatistics, Traffic};

@@ -1,7 +1,7 @@
 //! The interface of every port, and how to open one.
 
 use std::collections::VecDeque;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use weft_base::Packet;
 
@@ -64,9 +64,48 @@ impl Default for Options {
 /// # Errors
 /// A sentence that says what is missing and how to mend it.
 pub fn open(spec: &PortSpec, options: &Options) -> Result<Box<dyn Port>, OpenError> {
+    let (descriptor, info) = open_descriptor(spec, options)?;
+    adopt(spec, descriptor, info, options)
+}
+
+/// Opens the descriptor of a port and sets it up, without using it: what one process does for another
+/// that may not. The other one calls [`adopt`].
+///
+/// # Errors
+/// As for [`open`].
+pub fn open_descriptor(
+    spec: &PortSpec,
+    options: &Options,
+) -> Result<(OwnedFd, PortInfo), OpenError> {
+    match spec {
+        PortSpec::Ethernet { .. } => EthernetPort::open_descriptor(spec, options),
+        PortSpec::Tap { .. } | PortSpec::Tun { .. } => TunPort::open_descriptor(spec),
+        PortSpec::Udp { .. } => UdpPort::open_descriptor(spec, options),
+    }
+}
+
+/// Makes a port of a descriptor that [`open_descriptor`] opened elsewhere with the same `spec`, and of
+/// what was said about it. It is checked that the descriptor is what `spec` says.
+///
+/// Neither this nor the use of the port needs a capability, or any system call beyond getsockopt(2),
+/// getsockname(2), recvmmsg(2), sendmmsg(2) and, for TUN and TAP, `TUNGETIFF` of ioctl(2), fcntl(2),
+/// read(2) and write(2), all on this descriptor. Of `options` only `promiscuous` matters.
+///
+/// # Errors
+/// [`OpenError::NotThat`], and those of the system calls.
+pub fn adopt(
+    spec: &PortSpec,
+    descriptor: OwnedFd,
+    info: PortInfo,
+    options: &Options,
+) -> Result<Box<dyn Port>, OpenError> {
     Ok(match spec {
-        PortSpec::Ethernet { .. } => Box::new(EthernetPort::open(spec, options)?),
-        PortSpec::Tap { .. } | PortSpec::Tun { .. } => Box::new(TunPort::open(spec)?),
-        PortSpec::Udp { .. } => Box::new(UdpPort::open(spec, options)?),
+        PortSpec::Ethernet { .. } => {
+            Box::new(EthernetPort::adopt(spec, descriptor, info, options)?)
+        }
+        PortSpec::Tap { .. } | PortSpec::Tun { .. } => {
+            Box::new(TunPort::adopt(spec, descriptor, info)?)
+        }
+        PortSpec::Udp { .. } => Box::new(UdpPort::adopt(spec, descriptor, info)?),
     })
 }

@@ -2,9 +2,25 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::str::FromStr;
+
+/// The longest name of an interface, in bytes (`IFNAMSIZ` without its final zero).
+const LONGEST_NAME: usize = 15;
 
 /// A request for a packet port. The driver turns it into a socket (real) or into a tap on a modelled
 /// interface (simulated).
+///
+/// Its text form is read back as the same: `ethernet:eth0:0xc0de`, `tap:NAME`, `tun:NAME`,
+/// `udp:192.0.2.1:4000`, `udp:[2001:db8::1]:4000`.
+///
+/// ```
+/// use weft_port::PortSpec;
+///
+/// let spec: PortSpec = "ethernet:eth0:0xc0de".parse()?;
+/// assert_eq!(spec, PortSpec::Ethernet { interface: "eth0".to_owned(), ethertype: 0xc0de });
+/// assert_eq!(spec.to_string(), "ethernet:eth0:0xc0de");
+/// # Ok::<(), weft_port::PortSpecError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PortSpec {
     /// Whole Ethernet frames of one EtherType on an interface: the kernel's demultiplexing keeps
@@ -37,13 +53,73 @@ impl fmt::Display for PortSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ethernet { interface, ethertype } => {
-                write!(f, "{interface} (EtherType {ethertype:#06x})")
+                write!(f, "ethernet:{interface}:{ethertype:#06x}")
             }
-            Self::Tap { name } => write!(f, "TAP {name}"),
-            Self::Tun { name } => write!(f, "TUN {name}"),
-            Self::Udp { local } => write!(f, "UDP {local}"),
+            Self::Tap { name } => write!(f, "tap:{name}"),
+            Self::Tun { name } => write!(f, "tun:{name}"),
+            Self::Udp { local } => write!(f, "udp:{local}"),
         }
     }
+}
+
+/// A text that names no port.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{text}` names no port: {why}; write ethernet:INTERFACE:ETHERTYPE, tap:NAME, tun:NAME or \
+     udp:ADDRESS:PORT, such as ethernet:eth0:0xc0de"
+)]
+pub struct PortSpecError {
+    text: String,
+    why: &'static str,
+}
+
+impl FromStr for PortSpec {
+    type Err = PortSpecError;
+
+    fn from_str(text: &str) -> Result<Self, PortSpecError> {
+        parse(text).map_err(|why| PortSpecError { text: text.to_owned(), why })
+    }
+}
+
+fn parse(text: &str) -> Result<PortSpec, &'static str> {
+    let (kind, rest) = text.split_once(':').ok_or("it has no colon")?;
+    match kind {
+        "ethernet" => {
+            let (interface, ethertype) = rest.split_once(':').ok_or("the EtherType is missing")?;
+            Ok(PortSpec::Ethernet { interface: name(interface)?, ethertype: number(ethertype)? })
+        }
+        "tap" => Ok(PortSpec::Tap { name: name(rest)? }),
+        "tun" => Ok(PortSpec::Tun { name: name(rest)? }),
+        "udp" => {
+            let local = rest.parse().map_err(|_| "it needs an IP address and a port")?;
+            Ok(PortSpec::Udp { local })
+        }
+        _ => Err("there is no such kind of port"),
+    }
+}
+
+/// A name that an interface can have (`dev_valid_name` of the Linux kernel).
+fn name(text: &str) -> Result<String, &'static str> {
+    let bad = |c: char| c == '/' || c == ':' || c.is_whitespace() || c.is_control();
+    if (1..=LONGEST_NAME).contains(&text.len())
+        && !text.contains(bad)
+        && text != "."
+        && text != ".."
+    {
+        Ok(text.to_owned())
+    } else {
+        Err("an interface's name has 1 to 15 bytes, and no colon, slash or space")
+    }
+}
+
+/// An EtherType, with `0x` in front or decimal.
+fn number(text: &str) -> Result<u16, &'static str> {
+    let number = match text.strip_prefix("0x") {
+        Some(digits) if !digits.starts_with('+') => u16::from_str_radix(digits, 16),
+        _ if text.starts_with('+') => "".parse(),
+        _ => text.parse(),
+    };
+    number.map_err(|_| "an EtherType is a number such as 0xc0de")
 }
 
 /// What is known of an open port.
@@ -57,4 +133,57 @@ pub struct PortInfo {
     pub mtu: usize,
     /// The bound address of a UDP port.
     pub local: Option<SocketAddr>,
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn specs() -> impl Strategy<Value = PortSpec> {
+        let name = "[a-zA-Z0-9_.@-]{0,14}[a-z0-9]";
+        prop_oneof![
+            (name, any::<u16>())
+                .prop_map(|(interface, ethertype)| PortSpec::Ethernet { interface, ethertype }),
+            name.prop_map(|name| PortSpec::Tap { name }),
+            name.prop_map(|name| PortSpec::Tun { name }),
+            (any::<std::net::IpAddr>(), any::<u16>())
+                .prop_map(|(ip, port)| PortSpec::Udp { local: SocketAddr::new(ip, port) }),
+        ]
+    }
+
+    #[test]
+    fn texts_that_name_no_port_say_why() {
+        for (text, why) in [
+            ("eth0", "no colon"),
+            ("ethernet:eth0", "EtherType is missing"),
+            ("ethernet:eth0:0x1c0de", "number such as"),
+            ("ethernet:eth0:+5", "number such as"),
+            ("ethernet:eth0:0x+5", "number such as"),
+            ("ethernet::0xc0de", "1 to 15 bytes"),
+            ("tun:sixteen-letters!", "1 to 15 bytes"),
+            ("tap:a/b", "1 to 15 bytes"),
+            ("tap:..", "1 to 15 bytes"),
+            ("udp:192.0.2.1", "IP address and a port"),
+            ("UDP:192.0.2.1:4", "no such kind"),
+        ] {
+            let error = text.parse::<PortSpec>().unwrap_err().to_string();
+            assert!(error.contains(why) && error.contains(text), "{error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_text_of_a_spec_is_read_back_as_the_same(spec in specs()) {
+            prop_assert_eq!(spec.to_string().parse::<PortSpec>(), Ok(spec));
+        }
+
+        #[test]
+        fn any_text_is_a_spec_or_an_error(text in "\\PC{0,40}|(ethernet|tap|tun|udp):\\PC{0,20}") {
+            if let Ok(spec) = text.parse::<PortSpec>() {
+                prop_assert_eq!(spec.to_string().parse::<PortSpec>(), Ok(spec));
+            }
+        }
+    }
 }

@@ -11,6 +11,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use weft_base::Packet;
@@ -34,18 +35,45 @@ pub(crate) struct TunPort {
 
 impl TunPort {
     /// Opens the port that `spec`, a TUN or TAP port, describes.
+    #[cfg(test)]
     pub(crate) fn open(spec: &PortSpec) -> Result<Self, OpenError> {
-        let (name, kind) = match spec {
-            PortSpec::Tun { name } => (name, Kind::Tun),
-            PortSpec::Tap { name } => (name, Kind::Tap),
-            _ => unreachable!("only TUN and TAP ports are opened here"),
-        };
+        let (device, info) = Self::open_descriptor(spec)?;
+        Self::adopt(spec, device, info)
+    }
+
+    /// Opens the device, attaches it to its interface and sets that up, for which privileges are needed.
+    pub(crate) fn open_descriptor(spec: &PortSpec) -> Result<(OwnedFd, PortInfo), OpenError> {
+        let (name, kind) = parts(spec);
         let device = tun::open().map_err(|error| open_error(spec, error))?;
         tun::attach(&device, name, kind).map_err(|error| attach_error(spec, name, error))?;
         let info = set_up(name, kind).map_err(OpenError::system(spec, "ioctl"))?;
+        Ok((device.into(), info))
+    }
+
+    /// Makes a port of a device that is open and attached, after a look at it.
+    pub(crate) fn adopt(
+        spec: &PortSpec,
+        device: OwnedFd,
+        info: PortInfo,
+    ) -> Result<Self, OpenError> {
+        let (name, kind) = parts(spec);
+        let device = File::from(device);
+        let attached = tun::attached(&device).map_err(|error| {
+            OpenError::not_that(
+                spec,
+                format!("it is no such device, or attached to none ({error})"),
+            )
+        })?;
+        if attached != (name.to_owned(), kind) {
+            return Err(OpenError::not_that(spec, format!("it is attached to `{}`", attached.0)));
+        }
+        let flags = fcntl_getfl(&device).map_err(OpenError::system(spec, "fcntl"))?;
+        if !flags.contains(OFlags::NONBLOCK) {
+            return Err(OpenError::not_that(spec, "reading it would block"));
+        }
         let room = info.mtu + FRAME_OVERHEAD;
         let statistics = PortStatistics::default();
-        Ok(Self { device, name: name.clone(), info, room, statistics })
+        Ok(Self { device, name: name.to_owned(), info, room, statistics })
     }
 
     /// The sentence for a device that answers with `errno`, if that means it is gone.
@@ -56,6 +84,15 @@ impl TunPort {
             Errno::IO => Some(Lost::Down { name }),
             _ => None,
         }
+    }
+}
+
+/// Name and kind of the interface.
+fn parts(spec: &PortSpec) -> (&str, Kind) {
+    match spec {
+        PortSpec::Tun { name } => (name, Kind::Tun),
+        PortSpec::Tap { name } => (name, Kind::Tap),
+        _ => unreachable!("only TUN and TAP ports are opened here"),
     }
 }
 
@@ -247,6 +284,28 @@ mod tests {
             }
         };
         assert_eq!(lost, Lost::Deleted { name: "tun0".to_owned() });
+    }
+
+    #[test]
+    fn a_device_that_was_opened_elsewhere_makes_a_port_if_it_is_attached_as_it_should_be() {
+        if !privileged() {
+            return;
+        }
+        let namespace = Namespace::new();
+        let opened = |spec: PortSpec| namespace.run(|| TunPort::open_descriptor(&spec)).unwrap();
+        let (device, info) = opened(tun("tun0"));
+        namespace.ip("address add 10.0.0.1/24 dev tun0");
+        let mut port = TunPort::adopt(&tun("tun0"), device, info).unwrap();
+        send_all([Packet::from_slice(&ECHO)], &mut port);
+        let _ = receive_one(&mut port, |bytes| bytes[0] >> 4 == 4);
+
+        let refusal =
+            |device: OwnedFd| TunPort::adopt(&tun("tun0"), device, info).err().unwrap().to_string();
+        assert!(refusal(opened(tun("tun1")).0).contains("attached to `tun1`"));
+        let tap = PortSpec::Tap { name: "tap0".to_owned() };
+        assert!(refusal(opened(tap).0).contains("attached to `tap0`"));
+        assert!(refusal(tun::open().unwrap().into()).contains("attached to none"));
+        assert!(refusal(File::open("/dev/null").unwrap().into()).contains("no such device"));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, SocketFlags, SocketType, bind, getsockname, socket_with, sockopt,
+    AddressFamily, SocketFlags, SocketType, bind, getsockname, ipproto, socket_with, sockopt,
 };
 use weft_base::{LinkAddress, Packet};
 
@@ -43,18 +43,54 @@ pub(crate) struct UdpPort {
 
 impl UdpPort {
     /// Opens the port that `spec`, a UDP port, describes.
+    #[cfg(test)]
     pub(crate) fn open(spec: &PortSpec, options: &Options) -> Result<Self, OpenError> {
-        let PortSpec::Udp { local } = spec else {
-            unreachable!("only UDP ports are opened here");
-        };
-        let socket = new_socket(*local).map_err(OpenError::system(spec, "socket"))?;
+        let (socket, info) = Self::open_descriptor(spec, options)?;
+        Self::adopt(spec, socket, info)
+    }
+
+    /// Opens its socket and binds it.
+    pub(crate) fn open_descriptor(
+        spec: &PortSpec,
+        options: &Options,
+    ) -> Result<(OwnedFd, PortInfo), OpenError> {
+        let local = local(spec);
+        let socket = new_socket(local).map_err(OpenError::system(spec, "socket"))?;
         datagrams::set_receive_buffer(socket.as_fd(), options.receive_buffer)
             .map_err(OpenError::system(spec, "setsockopt"))?;
-        bind(&socket, local).map_err(|errno| bind_error(spec, *local, errno))?;
+        bind(&socket, &local).map_err(|errno| bind_error(spec, local, errno))?;
         let local = bound_address(&socket).map_err(OpenError::system(spec, "getsockname"))?;
         let info = PortInfo { mac: [0; 6], mtu: mtu(&socket, local), local: Some(local) };
+        Ok((socket, info))
+    }
+
+    /// Makes a port of a socket that is open, after a look at it.
+    pub(crate) fn adopt(
+        spec: &PortSpec,
+        socket: OwnedFd,
+        info: PortInfo,
+    ) -> Result<Self, OpenError> {
+        let asked = local(spec);
+        let wrong = |found: &str| OpenError::not_that(spec, found);
+        let protocol = sockopt::socket_protocol(&socket).map_err(|_| wrong("it is no socket"))?;
+        let kind = sockopt::socket_type(&socket);
+        if (kind, protocol) != (Ok(SocketType::DGRAM), Some(ipproto::UDP)) {
+            return Err(wrong("it is a socket of another kind"));
+        }
+        let bound = bound_address(&socket).map_err(OpenError::system(spec, "getsockname"))?;
+        let port = asked.port() == 0 || asked.port() == bound.port();
+        if bound.ip() != asked.ip() || !port || info.local != Some(bound) {
+            return Err(OpenError::not_that(spec, format!("it is bound to {bound}")));
+        }
         Ok(Self { socket, info, statistics: PortStatistics::default(), counted_drops: 0 })
     }
+}
+
+fn local(spec: &PortSpec) -> SocketAddr {
+    let PortSpec::Udp { local } = spec else {
+        unreachable!("only UDP ports are opened here");
+    };
+    *local
 }
 
 fn new_socket(local: SocketAddr) -> rustix::io::Result<OwnedFd> {
@@ -251,6 +287,32 @@ mod tests {
         assert!(dropped > 0);
         assert_eq!(dropped + statistics.received.packets, 200);
         assert_eq!(small.statistics().drops.total(), dropped);
+    }
+
+    #[test]
+    fn a_socket_that_was_opened_elsewhere_makes_a_port_if_it_is_bound_as_it_should_be() {
+        let spec = |local: &str| PortSpec::Udp { local: local.parse().unwrap() };
+        let any = spec("127.0.0.1:0");
+        let opened = || UdpPort::open_descriptor(&any, &Options::default()).unwrap();
+        let ((a, a_info), (b, b_info)) = (opened(), opened());
+        let mut a = UdpPort::adopt(&any, a, a_info).unwrap();
+        // The port that the system chose is as good as none.
+        let mut b = UdpPort::adopt(&spec(&b_info.local.unwrap().to_string()), b, b_info).unwrap();
+        send_all([to(&b, b"there")], &mut a);
+        assert_eq!(receive_some(&mut b, 1)[0].bytes(), b"there");
+
+        let refusal = |spec: PortSpec, socket: OwnedFd, info| {
+            UdpPort::adopt(&spec, socket, info).err().unwrap().to_string()
+        };
+        let (socket, info) = opened();
+        assert!(refusal(spec("127.0.0.2:0"), socket, info).contains("bound to 127.0.0.1:"));
+        let (socket, info) = opened();
+        assert!(refusal(spec("127.0.0.1:1"), socket, info).contains("bound to 127.0.0.1:"));
+        assert!(refusal(any.clone(), opened().0, info).contains("bound to 127.0.0.1:"));
+        let tcp = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        assert!(refusal(any.clone(), tcp.into(), info).contains("another kind"));
+        let file = std::fs::File::open("/dev/null").unwrap();
+        assert!(refusal(any.clone(), file.into(), info).contains("no socket"));
     }
 
     #[test]

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use weft_base::{ChannelId, FileId, Message, Packet, PortId, Token};
+use weft_base::{ChannelId, FileId, Handle, Message, Packet, PortId, Token};
 use weft_port::{PortInfo, PortSpec, PortStatistics};
 
 use crate::{ChannelAddress, Component, Peer};
@@ -33,7 +33,7 @@ pub enum Event {
 
     /// A port asked for is open.
     PortOpened {
-        /// The token of [`Action::OpenPort`].
+        /// The token of [`Action::OpenPort`] or [`Action::AdoptPort`].
         token: Token,
         /// The new port.
         port: PortId,
@@ -42,10 +42,19 @@ pub enum Event {
     },
     /// A port asked for could not be opened.
     PortFailed {
-        /// The token of [`Action::OpenPort`].
+        /// The token of [`Action::OpenPort`], [`Action::OpenHandle`] or [`Action::AdoptPort`].
         token: Token,
         /// Why, and what to do about it, in one sentence.
         error: String,
+    },
+    /// The descriptor of a port is open.
+    HandleOpened {
+        /// The token of [`Action::OpenHandle`].
+        token: Token,
+        /// The descriptor, to be handed to whoever adopts it.
+        handle: Handle,
+        /// What is known of the port.
+        info: PortInfo,
     },
     /// An open port is gone (its interface was deleted or set down) and closed.
     PortLost {
@@ -161,6 +170,27 @@ pub enum Action {
         token: Token,
         /// What to open.
         spec: PortSpec,
+    },
+    /// Open the descriptor of a packet port without using it, for another process that may not do so
+    /// itself; answered by [`Event::HandleOpened`] or [`Event::PortFailed`].
+    OpenHandle {
+        /// Comes back in the answer.
+        token: Token,
+        /// What to open.
+        spec: PortSpec,
+    },
+    /// Make a packet port of a descriptor that another process opened. It is checked that it is what
+    /// `spec` says; no privileges are needed. Answered by [`Event::PortOpened`] or
+    /// [`Event::PortFailed`].
+    AdoptPort {
+        /// Comes back in the answer.
+        token: Token,
+        /// What the other process was asked to open.
+        spec: PortSpec,
+        /// What it opened.
+        handle: Handle,
+        /// What it said about it.
+        info: PortInfo,
     },
     /// Close a port. Packets sent before are still sent.
     ClosePort {

@@ -49,6 +49,46 @@ pub(crate) fn bind(socket: BorrowedFd<'_>, index: i32, ethertype: u16) -> io::Re
     Ok(())
 }
 
+/// Where a packet socket is bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bound {
+    pub(crate) ethertype: u16,
+    /// The interface's index; less than one if it is gone, or there never was one.
+    pub(crate) index: i32,
+    /// The interface's address, unless it is gone or has another kind of address.
+    pub(crate) mac: Option<[u8; 6]>,
+}
+
+/// Asks where a packet socket is bound (getsockname(2)).
+///
+/// # Errors
+/// `InvalidInput` if it is a socket of another family.
+pub(crate) fn bound(socket: BorrowedFd<'_>) -> io::Result<Bound> {
+    let mut address = libc::sockaddr_ll {
+        sll_family: 0,
+        sll_protocol: 0,
+        sll_ifindex: 0,
+        sll_hatype: 0,
+        sll_pkttype: 0,
+        sll_halen: 0,
+        sll_addr: [0; 8],
+    };
+    let mut len = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes into the address, which is made of integers.
+    super::check(unsafe {
+        libc::getsockname(socket.as_raw_fd(), (&raw mut address).cast(), &raw mut len)
+    })?;
+    if i32::from(address.sll_family) != libc::AF_PACKET {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let [a, b, c, d, e, f, ..] = address.sll_addr;
+    Ok(Bound {
+        ethertype: u16::from_be(address.sll_protocol),
+        index: address.sll_ifindex,
+        mac: (address.sll_halen == 6).then_some([a, b, c, d, e, f]),
+    })
+}
+
 /// Does not hand up what this host sends.
 pub(crate) fn ignore_outgoing(socket: BorrowedFd<'_>) -> io::Result<()> {
     set(socket, libc::PACKET_IGNORE_OUTGOING, 1)

@@ -184,6 +184,12 @@ impl Driver {
         let Self { poller, ports, channels, disk, terminal, drops, events, .. } = self;
         match action {
             Action::OpenPort { token, spec } => events.push_back(ports.open(token, &spec, poller)),
+            Action::OpenHandle { token, spec } => {
+                events.push_back(ports.open_handle(token, &spec));
+            }
+            Action::AdoptPort { token, spec, handle, info } => {
+                events.push_back(ports.adopt(token, &spec, handle, info, poller));
+            }
             Action::ClosePort { port } => ports.close(port, poller, drops),
             Action::Transmit { port, packet } => {
                 events.extend(ports.transmit(port, packet, poller, drops));

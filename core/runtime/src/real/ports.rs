@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use weft_base::{Instant, Packet, PortId, Token};
+use weft_base::{Handle, Instant, Packet, PortId, Token};
 use weft_port::datagrams::BATCH;
-use weft_port::{Lost, Port, PortSpec, PortStatistics};
+use weft_port::{Lost, Port, PortInfo, PortSpec, PortStatistics};
 
 use super::outgoing::{Outgoing, Pushed};
 use super::poller::{Interest, Poller, Source};
@@ -47,22 +47,58 @@ impl Ports {
         }
     }
 
-    fn try_open(
-        &mut self,
-        spec: &PortSpec,
-        poller: &Poller,
-    ) -> Result<(PortId, weft_port::PortInfo), String> {
+    fn try_open(&mut self, spec: &PortSpec, poller: &Poller) -> Result<(PortId, PortInfo), String> {
         let port = weft_port::open(spec, &self.options).map_err(|error| error.to_string())?;
         self.insert(port, spec.to_string(), poller)
     }
 
-    /// Adopts an open port.
+    /// Opens the descriptor of a port for somebody else.
+    pub(super) fn open_handle(&self, token: Token, spec: &PortSpec) -> Event {
+        match weft_port::open_descriptor(spec, &self.options) {
+            Ok((descriptor, info)) => {
+                Event::HandleOpened { token, handle: descriptor.into(), info }
+            }
+            Err(error) => Event::PortFailed { token, error: error.to_string() },
+        }
+    }
+
+    /// Makes a port of a descriptor that somebody else opened, and says what came of it.
+    pub(super) fn adopt(
+        &mut self,
+        token: Token,
+        spec: &PortSpec,
+        handle: Handle,
+        info: PortInfo,
+        poller: &Poller,
+    ) -> Event {
+        match self.try_adopt(spec, handle, info, poller) {
+            Ok((port, info)) => Event::PortOpened { token, port, info },
+            Err(error) => Event::PortFailed { token, error },
+        }
+    }
+
+    fn try_adopt(
+        &mut self,
+        spec: &PortSpec,
+        handle: Handle,
+        info: PortInfo,
+        poller: &Poller,
+    ) -> Result<(PortId, PortInfo), String> {
+        let descriptor = handle.into_descriptor().map_err(|handle| {
+            format!("{handle:?} is no descriptor of this machine, so it cannot be {spec}")
+        })?;
+        let port = weft_port::adopt(spec, descriptor, info, &self.options)
+            .map_err(|error| error.to_string())?;
+        self.insert(port, spec.to_string(), poller)
+    }
+
+    /// Uses an open port from now on.
     pub(super) fn insert(
         &mut self,
         port: Box<dyn Port>,
         name: String,
         poller: &Poller,
-    ) -> Result<(PortId, weft_port::PortInfo), String> {
+    ) -> Result<(PortId, PortInfo), String> {
         self.last += 1;
         let (id, info) = (PortId(self.last), *port.info());
         poller

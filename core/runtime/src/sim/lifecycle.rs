@@ -169,6 +169,10 @@ impl World {
         }
         match action {
             Action::OpenPort { token, spec } => self.open_port(id, token, &spec),
+            Action::OpenHandle { token, spec } => self.open_handle(id, token, &spec),
+            Action::AdoptPort { token, spec, handle, info } => {
+                self.adopt_port(id, token, &spec, &handle, info);
+            }
             Action::ClosePort { port } => self.close_port(id, port),
             Action::Transmit { port, packet } => self.send_packet(id, port, packet),
             Action::Listen { token, address } => self.listen(id, token, &address),

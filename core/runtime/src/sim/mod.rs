@@ -9,7 +9,8 @@
 //! * **Nodes**: interfaces, a network card's address filter, and IPv4 and UDP as far as a kernel does
 //!   them for its processes and for others: sockets, routes, forwarding. A node without a process is
 //!   a plain router or host. (`node`, `ip`, `routes`, `sockets`)
-//! * **Ports**: Ethernet and UDP; TUN and TAP are refused. (`ports`)
+//! * **Ports**: Ethernet and UDP; TUN and TAP are refused. (`ports`) What stands for descriptors of
+//!   ports that one process opens for another. (`handles`)
 //! * **Channels** between processes of one node. (`channels`)
 //! * **A disk** for the whole world. (`disk`)
 //!
@@ -39,6 +40,7 @@ mod build;
 mod channels;
 mod disk;
 mod error;
+mod handles;
 mod hash;
 mod ids;
 mod ip;

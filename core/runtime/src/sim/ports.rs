@@ -16,7 +16,19 @@ use crate::Event;
 
 impl World {
     pub(super) fn open_port(&mut self, process: ProcessId, token: Token, spec: &PortSpec) {
-        let opened = match spec {
+        let event = match self.try_open(process, spec) {
+            Ok((port, info)) => Event::PortOpened { token, port, info },
+            Err(error) => Event::PortFailed { token, error },
+        };
+        self.post(process, Waiting::Event(event));
+    }
+
+    pub(super) fn try_open(
+        &mut self,
+        process: ProcessId,
+        spec: &PortSpec,
+    ) -> Result<(PortId, PortInfo), String> {
+        match spec {
             PortSpec::Ethernet { interface, ethertype } => {
                 self.open_ethernet(process, interface, EtherType(*ethertype))
             }
@@ -25,12 +37,7 @@ impl World {
                 "cannot open {spec}: the simulator models no TUN and TAP interfaces; use an \
                  Ethernet or UDP port, or run the lab on network namespaces"
             )),
-        };
-        let event = match opened {
-            Ok((port, info)) => Event::PortOpened { token, port, info },
-            Err(error) => Event::PortFailed { token, error },
-        };
-        self.post(process, Waiting::Event(event));
+        }
     }
 
     fn open_ethernet(

@@ -15,6 +15,7 @@ use super::agenda::{Clock, Due};
 use super::channels::{ChannelConfig, ChannelCount, Channels};
 use super::disk::Disk;
 use super::error::WorldError;
+use super::handles::Handles;
 use super::ids::{NodeId, ProcessId};
 use super::network::{Network, Sighting};
 use super::node::NodeCount;
@@ -76,6 +77,7 @@ pub struct World {
     pub(super) node_names: BTreeMap<String, NodeId>,
     pub(super) processes: Vec<Slot>,
     pub(super) channels: Channels,
+    pub(super) handles: Handles,
     pub(super) disk: Disk,
     pub(super) running: usize,
     /// Processes with something in their inbox.
@@ -99,6 +101,7 @@ impl World {
             node_names: BTreeMap::new(),
             processes: Vec::new(),
             channels: Channels::new(config.channels.clone()),
+            handles: Handles::default(),
             disk: Disk::new(),
             running: 0,
             ready: VecDeque::new(),

@@ -2,7 +2,7 @@
 
 use std::sync::mpsc;
 
-use weft_base::{LinkAddress, Packet, PortId, Token};
+use weft_base::{Handle, LinkAddress, Packet, PortId, Token};
 use weft_port::testing::{Namespace, privileged};
 use weft_port::{PortInfo, PortSpec};
 
@@ -203,4 +203,38 @@ fn a_port_whose_interface_is_deleted_is_lost_once_and_can_be_opened_again() {
         left.connect("west", &right, "east");
         assert_eq!(script.join().unwrap(), 0);
     });
+}
+
+#[test]
+fn a_port_that_one_process_opens_is_used_by_another() {
+    let spec = PortSpec::Udp { local: "127.0.0.1:0".parse().unwrap() };
+    let (token, mut handed_over) = (Token(6), None);
+    let status = run_script(move |turn| match &mut turn.event {
+        Event::Start => {
+            turn.out.push(Action::OpenHandle { token, spec: spec.clone() });
+        }
+        Event::HandleOpened { handle, info, .. } => {
+            let handle = std::mem::replace(handle, Handle::from_number(7));
+            handed_over = Some(*info);
+            turn.out.push(Action::AdoptPort { token, spec: spec.clone(), handle, info: *info });
+        }
+        Event::PortOpened { port, info, .. } => {
+            assert_eq!(handed_over, Some(*info));
+            let mut packet = Packet::from_slice(b"to myself");
+            packet.meta.link = LinkAddress::Udp(info.local.unwrap());
+            turn.out.push(Action::Transmit { port: *port, packet });
+        }
+        Event::Packets { packets, .. } => {
+            assert_eq!(packets[0].bytes(), b"to myself");
+            // A number means nothing in a real world.
+            let (handle, info) = (Handle::from_number(7), handed_over.unwrap());
+            turn.out.push(Action::AdoptPort { token, spec: spec.clone(), handle, info });
+        }
+        Event::PortFailed { error, .. } => {
+            assert!(error.contains("no descriptor of this machine"), "{error}");
+            turn.exit(0);
+        }
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(status, 0);
 }

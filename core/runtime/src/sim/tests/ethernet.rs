@@ -149,7 +149,7 @@ fn ports_that_cannot_be_opened_say_why() {
     world.run_while(|_| true).unwrap();
     let log = log.borrow();
     assert_eq!(log[0], "cannot open eth7: node a has no such interface; it has eth0");
-    assert!(log[1].starts_with("cannot open TUN tun0: the simulator models no TUN"), "{}", log[1]);
+    assert!(log[1].starts_with("cannot open tun:tun0: the simulator models no TUN"), "{}", log[1]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod channels;
 mod conservation;
 mod ethernet;
+mod handles;
 mod ip;
 mod processes;
 
