@@ -21,6 +21,7 @@ pub const MAX_DEPTH: usize = 32;
 pub struct Document {
     source: Arc<Source>,
     statements: Vec<Statement>,
+    comments: Vec<Span>,
 }
 
 impl Document {
@@ -35,8 +36,8 @@ impl Document {
             return Err(Error::new(kind, Location::new(&nothing, Span::default())).into());
         }
         let source = Source::new(source_name, text);
-        let statements = parser::parse(&source)?;
-        Ok(Self { source, statements })
+        let (statements, comments) = parser::parse(&source)?;
+        Ok(Self { source, statements, comments })
     }
 
     /// Parses the bytes of a file.
@@ -59,6 +60,11 @@ impl Document {
     /// The statements of the text, `version` included.
     pub fn statements(&self) -> &[Statement] {
         &self.statements
+    }
+
+    /// The text, its statements, and where its comments stand.
+    pub(crate) fn into_parts(self) -> (Arc<Source>, Vec<Statement>, Vec<Span>) {
+        (self.source, self.statements, self.comments)
     }
 
     /// The text.

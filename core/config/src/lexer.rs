@@ -45,12 +45,19 @@ pub(crate) struct Lexer<'t> {
     /// Byte offset of the next character.
     at: usize,
     mistakes: Vec<(Span, ErrorKind)>,
+    /// Where comments stand, their marks included, in the order of the text.
+    comments: Vec<Span>,
 }
 
 impl<'t> Lexer<'t> {
     pub(crate) fn new(text: &'t str) -> Self {
         let byte_order_mark = text.chars().next().filter(|&c| c == '\u{feff}');
-        Self { text, at: byte_order_mark.map_or(0, char::len_utf8), mistakes: Vec::new() }
+        Self {
+            text,
+            at: byte_order_mark.map_or(0, char::len_utf8),
+            mistakes: Vec::new(),
+            comments: Vec::new(),
+        }
     }
 
     /// Notes a mistake.
@@ -65,6 +72,11 @@ impl<'t> Lexer<'t> {
 
     pub(crate) fn into_mistakes(self) -> Vec<(Span, ErrorKind)> {
         self.mistakes
+    }
+
+    /// The comments seen so far, taken out.
+    pub(crate) fn take_comments(&mut self) -> Vec<Span> {
+        std::mem::take(&mut self.comments)
     }
 
     /// The next token; at the end of the text, again and again `End`.
@@ -99,9 +111,13 @@ impl<'t> Lexer<'t> {
             let trimmed = rest.trim_start_matches(|c: char| c.is_ascii_whitespace());
             self.at += rest.len() - trimmed.len();
             if trimmed.starts_with('#') || trimmed.starts_with("//") {
+                let start = self.at;
                 self.at += trimmed.find('\n').unwrap_or(trimmed.len());
+                self.comments.push(Span::new(start, self.at));
             } else if trimmed.starts_with("/*") {
+                let start = self.at;
                 self.skip_block_comment();
+                self.comments.push(Span::new(start, self.at));
             } else {
                 return;
             }

@@ -77,6 +77,7 @@ mod print;
 mod source;
 mod statement;
 mod suggest;
+mod tree;
 mod value;
 
 pub use block::Block;
@@ -87,6 +88,7 @@ pub use error::{Error, ErrorKind, Errors, MAX_ERRORS, gather};
 pub use source::{Location, Source, Span};
 pub use statement::{Statement, Word};
 pub use suggest::suggest;
+pub use tree::{Diff, DoesNotFit, Node, Tree, VERSION};
 pub use value::{
     ByteSize, Form, FromWord, InterfaceName, Ipv4Interface, Ipv4Prefix, Keyword, Located, Name,
     Probability, Rate, ReadWord, ToWord, ValueError,

@@ -14,9 +14,12 @@ use crate::lexer::{Lexer, Token};
 use crate::source::{Location, Source, Span};
 use crate::statement::{Statement, Word};
 
-/// All statements of the text.
-pub(crate) fn parse(source: &Arc<Source>) -> Result<Vec<Statement>, Errors> {
-    Parser::new(source).run(Parser::document)
+/// All statements of the text, and where its comments stand.
+pub(crate) fn parse(source: &Arc<Source>) -> Result<(Vec<Statement>, Vec<Span>), Errors> {
+    Parser::new(source).run(|parser| {
+        let statements = parser.document()?;
+        Some((statements, parser.lexer.take_comments()))
+    })
 }
 
 /// The only statement of the text, whose `;` may be left out.
@@ -258,7 +261,7 @@ mod tests {
     #[test]
     fn statement_spans_reach_from_first_word_to_end_mark() {
         let text = " a b; c { d; } ";
-        let statements = parse(&Source::new("t", text)).unwrap();
+        let (statements, _) = parse(&Source::new("t", text)).unwrap();
         let shown = |statement: &Statement| &text[statement.span().range()];
         assert_eq!(shown(&statements[0]), "a b;");
         assert_eq!(shown(&statements[1]), "c { d; }");

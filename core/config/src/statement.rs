@@ -42,6 +42,19 @@ impl PartialEq for Word {
 
 impl Eq for Word {}
 
+impl PartialOrd for Word {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// By text.
+impl Ord for Word {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.text.cmp(&other.text)
+    }
+}
+
 impl<T: ToWord + ?Sized> From<&T> for Word {
     fn from(value: &T) -> Self {
         Self::new(value.to_word(), Span::default(), false)
@@ -118,6 +131,11 @@ impl Statement {
     /// The statements in braces; `None` if the statement ends with `;`.
     pub fn block(&self) -> Option<&[Statement]> {
         self.block.as_deref()
+    }
+
+    /// Its words, its block, and where it stands.
+    pub(crate) fn into_parts(self) -> (Vec<Word>, Option<Vec<Statement>>, Span) {
+        (self.words, self.block, self.span)
     }
 
     /// From its first word to its `;` or `}`.
