@@ -32,6 +32,13 @@ impl Error {
         self
     }
 
+    /// The same mistake shown at other places.
+    pub(crate) fn moved(mut self, to: impl Fn(&Location) -> Location) -> Self {
+        self.0.location = to(&self.0.location);
+        self.0.related = self.0.related.map(|(label, location)| (label, to(&location)));
+        self
+    }
+
     /// What is wrong.
     pub fn kind(&self) -> &ErrorKind {
         &self.0.kind
@@ -97,6 +104,12 @@ impl Errors {
         self.push(more.first);
         more.others.into_iter().for_each(|error| self.push(error));
         self.unkept += more.unkept;
+    }
+
+    /// The same mistakes shown at other places.
+    pub(crate) fn moved(self, to: impl Fn(&Location) -> Location) -> Self {
+        let others = self.others.into_iter().map(|error| error.moved(&to)).collect();
+        Self { first: self.first.moved(&to), others, unkept: self.unkept }
     }
 
     /// Counts mistakes that are not kept.

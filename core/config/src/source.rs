@@ -88,6 +88,11 @@ impl Location {
         self.source.name()
     }
 
+    /// The text it is in.
+    pub(crate) fn source(&self) -> &Arc<Source> {
+        &self.source
+    }
+
     /// The bytes of the source text.
     pub fn span(&self) -> Span {
         self.span

@@ -15,8 +15,8 @@ mod tests;
 
 use std::sync::Arc;
 
-use crate::document::Document;
-use crate::error::Errors;
+use crate::document::{Document, MAX_DEPTH};
+use crate::error::{Error, ErrorKind, Errors};
 use crate::source::{Source, Span};
 use crate::statement::Word;
 
@@ -123,6 +123,21 @@ impl Tree {
         let belongs = |node: &&Arc<Node>| is_version(node) || node.keyword() == name;
         let nodes = self.root.nodes.iter().filter(belongs).cloned().collect();
         Self { root: Arc::new(Level { nodes, tail: Vec::new() }) }
+    }
+
+    /// Whether the canonical text can be read back: blocks are not nested too deep.
+    pub(crate) fn check_depth(&self) -> Result<(), Errors> {
+        fn check(level: &Level, depth: usize) -> Result<(), Errors> {
+            let mut blocks = level.nodes.iter().filter(|node| node.block.is_some());
+            blocks.try_for_each(|node| match &node.block {
+                Some(_) if depth == MAX_DEPTH => {
+                    Err(Error::new(ErrorKind::TooDeep { limit: MAX_DEPTH }, node.location()).into())
+                }
+                Some(block) => check(block, depth + 1),
+                None => Ok(()),
+            })
+        }
+        check(&self.root, 0)
     }
 
     /// How many statements there are in all blocks.
