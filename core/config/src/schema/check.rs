@@ -192,29 +192,67 @@ impl Checker {
     /// What may be there once is there once, and lists are not longer than allowed.
     fn uniqueness(&mut self, members: &Members, level: &Level) {
         let mut seen: BTreeMap<&[Word], &Node> = BTreeMap::new();
+        let mut values: BTreeMap<[&str; 2], Location> = BTreeMap::new();
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for node in &level.nodes {
             let Some(kind) = members.find(node.keyword()) else { continue };
-            let at_most = match &kind.shape {
-                Shape::Words { .. } => continue,
-                Shape::LeafList { at_most, .. } | Shape::List(List { at_most, .. }) => *at_most,
-                Shape::Flag | Shape::Leaf { .. } | Shape::Container(_) => None,
-            };
-            if let Some(first) = seen.insert(members.identity(node), node) {
-                let words: Vec<_> = members.identity(node).iter().map(Word::text).collect();
-                let shown = if kind.secret { kind.name.clone() } else { words.join(" ") };
-                let error = Error::new(ErrorKind::Duplicate(shown), node.location());
-                self.add(error.related("first given here", first.location()));
-            }
-            if let Some(at_most) = at_most {
-                let count = counts.entry(&kind.name).or_default();
-                *count += 1;
-                if *count == at_most + 1 {
-                    let text =
-                        format!("there may be at most {at_most} of `{}`: remove some", kind.name);
-                    self.report(ErrorKind::Meaning(text), node.location());
+            match &kind.shape {
+                Shape::Words { .. } => {}
+                Shape::Flag | Shape::Leaf { .. } | Shape::Container(_) => {
+                    self.once(kind, &mut seen, members.identity(node), node);
+                }
+                Shape::List(List { at_most, .. }) => {
+                    self.once(kind, &mut seen, members.identity(node), node);
+                    self.count(&mut counts, kind, *at_most, node.location());
+                }
+                Shape::LeafList { at_most, .. } => {
+                    for (index, value) in node.words().iter().enumerate().skip(1) {
+                        let location = node.location_of(index);
+                        let key = [kind.name.as_str(), value.text()];
+                        if let Some(first) = values.insert(key, location.clone()) {
+                            let text = if kind.secret { &kind.name } else { value.text() };
+                            self.twice(text.to_owned(), location.clone(), first);
+                        }
+                        self.count(&mut counts, kind, *at_most, location);
+                    }
                 }
             }
+        }
+    }
+
+    fn once<'t>(
+        &mut self,
+        kind: &Kind,
+        seen: &mut BTreeMap<&'t [Word], &'t Node>,
+        identity: &'t [Word],
+        node: &'t Node,
+    ) {
+        if let Some(first) = seen.insert(identity, node) {
+            let words: Vec<_> = identity.iter().map(Word::text).collect();
+            let text = if kind.secret { kind.name.clone() } else { words.join(" ") };
+            self.twice(text, node.location(), first.location());
+        }
+    }
+
+    fn twice(&mut self, text: String, second: Location, first: Location) {
+        let error = Error::new(ErrorKind::Duplicate(text), second);
+        self.add(error.related("first given here", first));
+    }
+
+    fn count<'t>(
+        &mut self,
+        counts: &mut BTreeMap<&'t str, usize>,
+        kind: &'t Kind,
+        at_most: Option<usize>,
+        location: Location,
+    ) {
+        // How many a piece will be one of is not known yet.
+        let Some(at_most) = at_most.filter(|_| self.extent == Extent::Whole) else { return };
+        let count = counts.entry(&kind.name).or_default();
+        *count += 1;
+        if *count == at_most + 1 {
+            let text = format!("there may be at most {at_most} of `{}`: remove some", kind.name);
+            self.report(ErrorKind::Meaning(text), location);
         }
     }
 
