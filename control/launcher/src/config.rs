@@ -5,14 +5,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::name::Name;
 use crate::protocol::ListenerSpec;
 
 /// What a launcher is told when it is started. Everything in it is trusted.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The node's name.
-    pub node: Name,
+    /// The node's name; it decides which uids are tried first.
+    pub node: String,
     /// The node's run directory; it is made if its parent exists. Absolute.
     pub run_directory: PathBuf,
     /// What all processes of the node execute. Absolute; opened at each start, so that a component that
@@ -49,9 +48,9 @@ impl Config {
 
     /// A configuration with the usual values.
     #[must_use]
-    pub fn new(node: Name, run_directory: PathBuf, binary: PathBuf) -> Self {
+    pub fn new(node: impl Into<String>, run_directory: PathBuf, binary: PathBuf) -> Self {
         Self {
-            node,
+            node: node.into(),
             run_directory,
             binary,
             prefix: vec!["component".into()],

@@ -32,10 +32,10 @@ pub(crate) struct Uids {
 impl Uids {
     /// Takes a block that no other node has. A node gets the same block again if that is free, so that
     /// files of its manager keep their owner.
-    pub(crate) fn claim(base: u32, locks: &Path, node: &Name) -> Result<Self, String> {
+    pub(crate) fn claim(base: u32, locks: &Path, node: &str) -> Result<Self, String> {
         let sentence = |error| format!("cannot claim uids in {}: {error}", locks.display());
         fs::DirBuilder::new().recursive(true).mode(0o700).create(locks).map_err(sentence)?;
-        let preferred = hash(node.as_str()) % BLOCKS;
+        let preferred = hash(node) % BLOCKS;
         for offset in 0..BLOCKS {
             let number = (preferred + offset) % BLOCKS;
             let lock = OpenOptions::new()
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn no_two_nodes_share_a_block_and_a_freed_one_is_found_again() {
         let locks = tempfile::tempdir().unwrap();
-        let claim = |node: &str| Uids::claim(1_000, locks.path(), &name(node)).unwrap();
+        let claim = |node: &str| Uids::claim(1_000, locks.path(), node).unwrap();
         let (a, b) = (claim("same"), claim("same"));
         let (first, second) = (a.manager(), b.manager());
         assert!(first.abs_diff(second) >= BLOCK);
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn each_instance_has_a_uid_until_it_is_released() {
         let locks = tempfile::tempdir().unwrap();
-        let mut uids = Uids::claim(1_000, locks.path(), &name("n")).unwrap();
+        let mut uids = Uids::claim(1_000, locks.path(), "n").unwrap();
         let a = uids.of(&name("a")).unwrap();
         let b = uids.of(&name("b")).unwrap();
         assert_eq!(uids.of(&name("a")).unwrap(), a);

@@ -30,7 +30,7 @@ fn main() -> ExitCode {
 
 /// A node whose manager can be spoken to at `manager.sock`.
 fn launcher(run_directory: PathBuf) -> ExitCode {
-    let name = run_directory.file_name().unwrap().to_str().unwrap().parse().unwrap();
+    let name = run_directory.file_name().unwrap().to_str().unwrap();
     let mut config = Config::new(name, run_directory.clone(), std::env::current_exe().unwrap());
     config.grace = Duration::from_secs(30);
     config.manager_failures = 3;

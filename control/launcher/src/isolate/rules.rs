@@ -320,6 +320,7 @@ fn common() -> Vec<Call> {
 const PRCTL: &[i32] = &[
     libc::PR_SET_NAME,
     libc::PR_GET_NAME,
+    libc::PR_SET_TIMERSLACK,
     libc::PR_SET_NO_NEW_PRIVS,
     libc::PR_GET_NO_NEW_PRIVS,
     libc::PR_GET_DUMPABLE,
@@ -362,8 +363,9 @@ const IOCTL: &[libc::Ioctl] = &[
     libc::SIOCGIFHWADDR,
 ];
 
-/// Options of sockets that bound nobody's rights, by their level. Not among them: binding to an
-/// interface, joining groups, promiscuous mode, filters.
+/// Options of sockets that concern nobody else, by their level. Not among them: binding to an
+/// interface, joining groups, promiscuous mode, filters, and lingering, which lets whoever closes the
+/// last copy wait.
 const OPTIONS: &[(i32, &[i32])] = &[
     (
         libc::SOL_SOCKET,
@@ -372,7 +374,6 @@ const OPTIONS: &[(i32, &[i32])] = &[
             libc::SO_RCVBUF,
             libc::SO_SNDTIMEO,
             libc::SO_RCVTIMEO,
-            libc::SO_LINGER,
             libc::SO_KEEPALIVE,
             libc::SO_PASSCRED,
             libc::SO_PRIORITY,

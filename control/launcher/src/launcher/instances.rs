@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 use rustix::time::{ClockId, clock_gettime};
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use super::order::Order;
 use super::{Base, Launcher, manager};
@@ -75,7 +75,8 @@ impl Launcher {
 
     fn reply(&mut self, id: u64, result: Result<Outcome, String>) {
         let outcome = result.unwrap_or_else(|error| {
-            warn!("a request of the manager was refused: {error}");
+            // Not louder: a hostile manager could fill the log.
+            debug!("a request of the manager was refused: {error}");
             Outcome::Refused { error }
         });
         self.manager.tell(Message::Reply { id, outcome });

@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 use std::os::fd::AsFd;
 use weft_launcher::Secret;
-use weft_launcher::protocol::{Command as Order, State};
+use weft_launcher::protocol::{Command as Order, Spec, State};
 use weft_port::testing::privileged;
 
 use crate::node::{Node, name, signal, wait, watch};
@@ -84,8 +84,16 @@ fn nothing_outlives_the_launcher() {
         return;
     }
     let mut node = Node::start();
-    let pids = [node.start_instance(node.agent("one")), node.manager_pid()];
-    let ends = pids.map(watch);
+    let fea = Spec { class: name("fea"), ..node.agent("fea") };
+    let program = Spec { class: name("program"), ..node.agent("program") };
+    let mut pids = vec![node.manager_pid()];
+    for spec in [node.agent("one"), fea, program] {
+        let instance = spec.instance.to_string();
+        pids.push(node.start_instance(spec));
+        // It has executed, and entered its sandbox.
+        assert_eq!(node.talk(&instance).ask("missing"), "nothing");
+    }
+    let ends: Vec<_> = pids.into_iter().map(watch).collect();
     signal(node.launcher.id() as i32, Signal::KILL);
     for end in ends {
         wait(end.as_fd());

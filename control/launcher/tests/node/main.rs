@@ -1,7 +1,7 @@
 //! Whole nodes: a real launcher, real processes, and a test that says what the manager wants.
 //!
 //! They run as root, who alone can give processes users of their own; what an ordinary user gets is in
-//! `unprivileged.rs`.
+//! `unprivileged`.
 
 #![allow(clippy::unwrap_used, reason = "a test helper fails by panicking")]
 
@@ -12,3 +12,4 @@ mod keeping;
 mod life;
 mod limits;
 mod node;
+mod unprivileged;

@@ -39,14 +39,35 @@ impl Node {
         node
     }
 
+    /// A node whose launcher is executed by another program, such as one that changes the user.
+    pub(crate) fn start_by(words: &[&str], owner: Option<u32>) -> Self {
+        let mut node = Self::begin_by(words, owner, |_| ());
+        node.connect();
+        node
+    }
+
     /// A node of which only the launcher is known to have been started.
     pub(crate) fn begin(change: impl FnOnce(&mut Command)) -> Self {
+        Self::begin_by(&[], None, change)
+    }
+
+    fn begin_by(words: &[&str], owner: Option<u32>, change: impl FnOnce(&mut Command)) -> Self {
         let directory = tempfile::tempdir().unwrap();
         // Other users have to get at the sockets.
         set_mode(directory.path(), 0o755);
         let run_directory = directory.path().join("node");
-        let mut command = Command::new(BINARY);
-        command.arg("launcher").arg(&run_directory);
+        std::os::unix::fs::chown(directory.path(), owner, owner).unwrap();
+        let mut binary = PathBuf::from(BINARY);
+        if !words.is_empty() {
+            // Where every user can execute it. By another program, so that no process that a test
+            // starts at this moment has it open for writing.
+            binary = directory.path().join("weft");
+            assert!(Command::new("cp").arg(BINARY).arg(&binary).status().unwrap().success());
+        }
+        let words = words.iter().map(std::ffi::OsStr::new).chain([binary.as_os_str()]);
+        let words: Vec<_> = words.collect();
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).arg("launcher").arg(&run_directory);
         command.stdin(Stdio::null());
         change(&mut command);
         let launcher = command.spawn().unwrap();
@@ -191,15 +212,20 @@ impl Node {
         let peer = rustix::net::sockopt::socket_peercred(self.manager()).unwrap();
         // Who listened first is the launcher, which made the socket.
         assert_eq!(peer.pid.as_raw_pid(), self.launcher.id() as i32);
-        let children =
-            std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.launcher.id()));
+        let path = format!("/proc/{0}/task/{0}/children", self.launcher.id());
         let is_manager = |pid: &i32| {
             let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             line.split(|byte| *byte == 0).any(|word| word == b"manager")
         };
-        let pids = children.unwrap();
-        let mut pids = pids.split_whitespace().map(|pid| pid.parse().unwrap());
-        pids.find(is_manager).unwrap()
+        loop {
+            let pids = std::fs::read_to_string(&path).unwrap();
+            let mut pids = pids.split_whitespace().map(|pid| pid.parse().unwrap());
+            // It may be about to execute.
+            if let Some(pid) = pids.find(is_manager) {
+                return pid;
+            }
+            std::thread::yield_now();
+        }
     }
 
     /// An agent's socket.
