@@ -463,3 +463,6 @@ fn within<T: Copy + PartialOrd + fmt::Display>(
     }
     Err(format!("{what} is {value}: it must be from {least} to {most}"))
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 use std::os::fd::AsFd;
 use weft_launcher::Secret;
-use weft_launcher::protocol::{Command as Order, Spec, State};
+use weft_launcher::protocol::{Command as Order, Outcome, Spec, State};
 use weft_port::testing::privileged;
 
 use crate::node::{Node, name, signal, wait, watch};
@@ -144,4 +144,45 @@ fn a_second_launcher_does_not_take_the_run_directory() {
         .unwrap();
     let said = String::from_utf8(second.stderr).unwrap();
     assert!(said.contains("another node runs in"), "{said}");
+}
+
+#[test]
+fn a_node_of_many_large_instances_is_listed_in_pages() {
+    if !privileged() {
+        return;
+    }
+    let mut node = Node::start();
+    let arguments = vec!["\"".repeat(4_000), "\\".repeat(4_000)];
+    for n in 0..9 {
+        let name = format!("i{n}");
+        let spec = Spec { arguments: arguments.clone(), ..crate::node::spec(&name, "agent") };
+        node.start_instance(spec);
+    }
+    let Outcome::Listing(first) = node.ask(Order::List { after: None }) else { panic!() };
+    assert!(first.more && !first.instances.is_empty() && first.instances.len() < 9);
+    let all = node.list().instances;
+    let names: Vec<_> = all.iter().map(|one| one.spec.instance.as_str()).collect();
+    assert_eq!(names, ["i0", "i1", "i2", "i3", "i4", "i5", "i6", "i7", "i8"]);
+    assert!(all.iter().all(|one| one.spec.arguments == arguments));
+}
+
+#[test]
+fn a_manager_that_does_not_read_is_served_when_it_does() {
+    if !privileged() {
+        return;
+    }
+    let mut node = Node::start();
+    // More answers than the launcher queues and the socket holds.
+    let count = 3_000;
+    let requests: Vec<_> =
+        (0..count).map(|n| format!(r#"{{"id":{n},"command":{{"list":{{}}}}}}"#)).collect();
+    let mut answered = 0;
+    for request in &requests {
+        answered += node.say_later(request.as_bytes());
+    }
+    while answered < count {
+        node.reply();
+        answered += 1;
+    }
+    assert!(!node.manager_pid().to_string().is_empty());
 }

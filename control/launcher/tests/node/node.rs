@@ -99,6 +99,27 @@ impl Node {
     /// Sends bytes to the launcher and returns its answer.
     pub(crate) fn say(&mut self, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> (u64, Outcome) {
         send(self.manager(), bytes, descriptors);
+        self.reply()
+    }
+
+    /// Sends bytes to the launcher as soon as there is room; how many answers had to be read for that.
+    pub(crate) fn say_later(&mut self, bytes: &[u8]) -> usize {
+        let mut answered = 0;
+        loop {
+            let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+            match rustix::net::send(self.manager(), bytes, flags) {
+                Ok(_) => return answered,
+                Err(rustix::io::Errno::AGAIN) => {
+                    self.reply();
+                    answered += 1;
+                }
+                Err(errno) => panic!("{errno}"),
+            }
+        }
+    }
+
+    /// The next reply.
+    pub(crate) fn reply(&mut self) -> (u64, Outcome) {
         loop {
             match self.receive() {
                 Message::Reply { id, outcome } => return (id, outcome),
