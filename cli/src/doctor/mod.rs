@@ -8,6 +8,7 @@
 mod capabilities;
 mod check;
 mod ebpf;
+mod isolation;
 mod machine;
 mod network;
 mod nodes;
@@ -52,6 +53,7 @@ fn examine() -> Vec<Section> {
     vec![
         Section { title: "machine", checks: machine::checks() },
         Section { title: "privileges", checks: capabilities::checks(&trials) },
+        Section { title: "isolation", checks: isolation::checks() },
         Section { title: "network", checks: network::checks(&trials) },
         Section { title: "ebpf", checks: ebpf::checks() },
         Section { title: "socket buffers", checks: sockets::checks() },

@@ -12,6 +12,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use crate::missing::Missing;
 use crate::name::Name;
 use crate::protocol::Limits;
 
@@ -27,6 +28,8 @@ enum Controller {
 const CONTROLLERS: [(Controller, &str); 3] =
     [(Controller::Processor, "cpu"), (Controller::Memory, "memory"), (Controller::Threads, "pids")];
 
+/// How to have control groups.
+const MEND: &str = "run the node as root, or by systemd with `Delegate=yes`";
 /// How often the kernel renews an allowance of processor time, in microseconds.
 const PERIOD: u64 = 100_000;
 /// What version 1 calls the share that version 2 calls 100.
@@ -40,7 +43,7 @@ pub(crate) struct ControlGroups {
     in_unified: Vec<Controller>,
     /// The node's folder in the hierarchies of single controllers.
     single: BTreeMap<Controller, PathBuf>,
-    missing: Vec<String>,
+    missing: Vec<Missing>,
 }
 
 /// A file system of control groups, seen from this process.
@@ -55,6 +58,16 @@ struct Hierarchy {
 impl ControlGroups {
     /// Makes the groups of a node in folders called `name`, which no other node of the machine has.
     pub(crate) fn set_up(name: &str) -> Self {
+        Self::make(name, true)
+    }
+
+    /// What groups could be made. They are made under a name that nobody else uses, and removed; this
+    /// process stays in the group where it is.
+    pub(crate) fn survey() -> Self {
+        Self::make(&format!("weft-survey-{}", rustix::process::getpid()), false)
+    }
+
+    fn make(name: &str, may_move: bool) -> Self {
         let read =
             |name: &str| fs::read_to_string(format!("/proc/self/{name}")).unwrap_or_default();
         let hierarchies = hierarchies(&read("mountinfo"), &read("cgroup"));
@@ -62,7 +75,7 @@ impl ControlGroups {
         for hierarchy in &hierarchies {
             let folder = hierarchy.own.join(name);
             if hierarchy.controllers.is_empty() {
-                groups.set_up_unified(&hierarchy.own, folder);
+                groups.set_up_unified(&hierarchy.own, folder, may_move);
             }
         }
         for hierarchy in &hierarchies {
@@ -83,12 +96,12 @@ impl ControlGroups {
         Self { unified: None, in_unified: Vec::new(), single, missing }
     }
 
-    fn set_up_unified(&mut self, own: &Path, folder: PathBuf) {
+    fn set_up_unified(&mut self, own: &Path, folder: PathBuf, may_move: bool) {
         if make_anew(&folder).is_err() {
             return;
         }
         for (controller, name) in CONTROLLERS {
-            if enable(own, name).is_ok() && enable(&folder, name).is_ok() {
+            if enable(own, name, may_move).is_ok() && enable(&folder, name, false).is_ok() {
                 self.in_unified.push(controller);
             }
         }
@@ -100,15 +113,15 @@ impl ControlGroups {
             if self.has(controller) {
                 continue;
             }
-            let instead = match controller {
-                Controller::Processor => "processes have niceness alone",
-                Controller::Memory => "the address space of each process is limited instead",
-                Controller::Threads => "threads are limited for each user instead",
+            let what = match controller {
+                Controller::Processor => "processor time is shared by niceness alone",
+                Controller::Memory => {
+                    "the address space of each process is limited, not its memory"
+                }
+                Controller::Threads => "threads are limited for each user, not each process",
             };
-            self.missing.push(format!(
-                "no control group with the controller `{name}` can be made, so {instead}; run the \
-                 node as root, or by systemd with `Delegate=yes`"
-            ));
+            let what = format!("without the controller `{name}` of control groups {what}");
+            self.missing.push(Missing::new(what, MEND));
         }
     }
 
@@ -129,8 +142,8 @@ impl ControlGroups {
         if found.is_empty() { "none".to_owned() } else { found.join(", ") }
     }
 
-    /// What cannot be limited here, a sentence each.
-    pub(crate) fn missing(&self) -> &[String] {
+    /// What cannot be limited here.
+    pub(crate) fn missing(&self) -> &[Missing] {
         &self.missing
     }
 
@@ -233,24 +246,36 @@ fn make(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Has the children of a group in the unified hierarchy use a controller.
-fn enable(folder: &Path, controller: &str) -> io::Result<()> {
-    let available = fs::read_to_string(folder.join("cgroup.controllers"))?;
-    if !available.split_ascii_whitespace().any(|name| name == controller) {
+/// Has the children of a group in the unified hierarchy use a controller. A group whose children do has
+/// no processes itself: if this process is the only one there, it may move to a leaf.
+fn enable(folder: &Path, controller: &str, may_move: bool) -> io::Result<()> {
+    let has = |file: &str| {
+        let names = fs::read_to_string(folder.join(file))?;
+        io::Result::Ok(names.split_ascii_whitespace().any(|name| name == controller))
+    };
+    if has("cgroup.subtree_control")? {
+        return Ok(());
+    }
+    if !has("cgroup.controllers")? {
         return Err(io::ErrorKind::NotFound.into());
     }
-    let file = folder.join("cgroup.subtree_control");
-    let change = format!("+{controller}");
-    fs::write(&file, &change).or_else(|error| {
-        // A group with controllers for its children has no processes: this one moves to a leaf.
-        if error.kind() != io::ErrorKind::ResourceBusy {
-            return Err(error);
+    let enable = || fs::write(folder.join("cgroup.subtree_control"), format!("+{controller}"));
+    match enable() {
+        Err(error) if error.kind() == io::ErrorKind::ResourceBusy && may_move => {
+            if fs::read_to_string(folder.join("cgroup.procs"))?.trim() != own_id() {
+                return Err(error);
+            }
+            let leaf = folder.join("weft-launcher");
+            make(&leaf)?;
+            fs::write(leaf.join("cgroup.procs"), "0")?;
+            enable()
         }
-        let leaf = folder.join("weft-launcher");
-        make(&leaf)?;
-        fs::write(leaf.join("cgroup.procs"), "0")?;
-        fs::write(&file, &change)
-    })
+        result => result,
+    }
+}
+
+fn own_id() -> String {
+    rustix::process::getpid().to_string()
 }
 
 /// Writes a value that begins at once and at the start of the file.
@@ -377,7 +402,7 @@ mod tests {
         let mut groups = ControlGroups::none();
         groups.note_what_is_missing();
         assert_eq!(groups.missing().len(), 3);
-        assert!(groups.missing()[1].contains("address space"), "{:?}", groups.missing());
+        assert!(groups.missing()[1].to_string().contains("address space"));
         assert!(!groups.limits_memory());
     }
 }

@@ -18,6 +18,7 @@ mod inherit;
 pub mod isolate;
 mod launcher;
 mod listeners;
+mod missing;
 mod name;
 mod powers;
 mod profile;

@@ -6,6 +6,8 @@ use std::fs;
 
 use rustix::thread::{CapabilitySet, capabilities};
 
+use crate::missing::Missing;
+
 /// What the launcher can do here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Powers {
@@ -36,17 +38,13 @@ impl Powers {
         }
     }
 
-    /// What is missing, a sentence each.
-    pub(crate) fn missing(self) -> Vec<String> {
-        let mut missing = Vec::new();
-        if !self.users {
-            missing.push(
-                "no user of its own for each process: they can signal and trace one another as far \
-                 as seccomp lets them; run the launcher as root"
-                    .to_owned(),
-            );
+    /// What is missing.
+    pub(crate) fn missing(self) -> Vec<Missing> {
+        if self.users {
+            return Vec::new();
         }
-        missing
+        let what = "no process has a user of its own, so what they own is not kept apart by users";
+        vec![Missing::new(what, "run the node as root")]
     }
 }
 

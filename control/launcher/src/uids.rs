@@ -88,7 +88,7 @@ impl Uids {
 }
 
 /// FNV-1a, so that a name has the same block in every version of weft.
-fn hash(text: &str) -> u32 {
+pub(crate) fn hash(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 

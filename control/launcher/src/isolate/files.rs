@@ -10,6 +10,7 @@ use landlock::{
     RulesetStatus, Scope,
 };
 
+use crate::missing::Missing;
 use crate::profile::{Profile, Sandbox};
 use crate::sys;
 
@@ -33,7 +34,7 @@ const FEA_READS: [&str; 5] =
 const FEA_WRITES: [&str; 3] = ["/proc/sys/net", "/dev/net", "/sys/fs/bpf"];
 
 /// Restricts this process; returns what the kernel cannot restrict.
-pub(super) fn restrict(sandbox: &Sandbox) -> Result<Vec<String>, String> {
+pub(super) fn restrict(sandbox: &Sandbox) -> Result<Vec<Missing>, String> {
     let status = enter(sandbox).map_err(|error| format!("cannot enter Landlock: {error}"))?;
     Ok(match status.ruleset {
         RulesetStatus::FullyEnforced => Vec::new(),
@@ -43,7 +44,7 @@ pub(super) fn restrict(sandbox: &Sandbox) -> Result<Vec<String>, String> {
 }
 
 /// The version of this machine in words, and what is missing.
-pub(super) fn survey() -> (String, Vec<String>) {
+pub(super) fn survey() -> (String, Vec<Missing>) {
     match sys::landlock_version() {
         0 => ("not enabled".to_owned(), missing(0)),
         version => (format!("version {version}"), missing(version)),
@@ -51,7 +52,7 @@ pub(super) fn survey() -> (String, Vec<String>) {
 }
 
 /// What a kernel with this version of Landlock cannot do, and what is left.
-fn missing(version: i32) -> Vec<String> {
+fn missing(version: i32) -> Vec<Missing> {
     let gaps: Vec<_> =
         SINCE.iter().filter(|(since, _)| version < *since).map(|(_, gap)| *gap).collect();
     if gaps.is_empty() {
@@ -61,7 +62,8 @@ fn missing(version: i32) -> Vec<String> {
         0 => "boot a kernel with CONFIG_SECURITY_LANDLOCK and `landlock` in lsm=",
         _ => "boot Linux 6.12 or newer",
     };
-    vec![format!("Landlock of this kernel has version {version}, so {}; {mend}", gaps.join(", "))]
+    let what = format!("Landlock of this kernel has version {version}, so {}", gaps.join(", "));
+    vec![Missing::new(what, mend)]
 }
 
 fn enter(sandbox: &Sandbox) -> Result<RestrictionStatus, RulesetError> {
@@ -134,10 +136,10 @@ mod tests {
 
     #[test]
     fn older_kernels_lack_what_came_later_and_say_how_to_mend_it() {
-        assert_eq!(missing(6), Vec::<String>::new());
-        let none = missing(0).remove(0);
+        assert_eq!(missing(6), Vec::new());
+        let none = missing(0).remove(0).to_string();
         assert!(none.contains("files are restricted") && none.contains("lsm="), "{none}");
-        let old = missing(4).remove(0);
+        let old = missing(4).remove(0).to_string();
         assert!(!old.contains("TCP") && old.contains("signals") && old.contains("6.12"), "{old}");
     }
 }

@@ -15,6 +15,7 @@ use seccompiler::{
 };
 
 use super::rules::{self, Call, When};
+use crate::missing::Missing;
 use crate::profile::Profile;
 
 /// What the kernel must be able to answer.
@@ -23,7 +24,7 @@ const ACTIONS: [&str; 3] = ["kill_process", "errno", "allow"];
 /// Filters that are ready to be set, made while everything can still be read.
 pub(super) struct Filters {
     programs: Vec<BpfProgram>,
-    missing: Vec<String>,
+    missing: Vec<Missing>,
 }
 
 impl Filters {
@@ -38,7 +39,7 @@ impl Filters {
     }
 
     /// Restricts this process; returns what the kernel cannot restrict.
-    pub(super) fn restrict(self) -> Result<Vec<String>, String> {
+    pub(super) fn restrict(self) -> Result<Vec<Missing>, String> {
         for program in self.programs {
             apply_filter(&program).map_err(|error| cannot(&error))?;
         }
@@ -51,16 +52,15 @@ fn cannot(error: &dyn std::fmt::Display) -> String {
 }
 
 /// What this machine can answer, and what is missing.
-pub(super) fn survey() -> (String, Vec<String>) {
+pub(super) fn survey() -> (String, Vec<Missing>) {
     let available =
         std::fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail").unwrap_or_default();
     let has = |action: &&str| available.split_ascii_whitespace().any(|name| name == *action);
     match ACTIONS.iter().all(has) && architecture().is_some() {
         true => ("filters".to_owned(), Vec::new()),
         false => {
-            let missing = "system calls are not filtered; boot a kernel with \
-                           CONFIG_SECCOMP_FILTER on x86-64 or aarch64";
-            ("no filters".to_owned(), vec![missing.to_owned()])
+            let mend = "boot a kernel with CONFIG_SECCOMP_FILTER, on x86-64 or aarch64";
+            ("no filters".to_owned(), vec![Missing::new("system calls are not filtered", mend)])
         }
     }
 }

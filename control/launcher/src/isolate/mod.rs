@@ -13,6 +13,7 @@ mod rules;
 use std::ffi::CString;
 
 use crate::inherit::thread_count;
+use crate::missing::Missing;
 use crate::profile::Sandbox;
 
 /// Gives up everything that `sandbox` does not name. Returns what this kernel cannot do, a sentence each.
@@ -32,7 +33,7 @@ pub fn enter(sandbox: &Sandbox) -> Result<Vec<String>, String> {
     let filters = filter::Filters::prepare(sandbox.profile)?;
     let mut missing = files::restrict(sandbox)?;
     missing.extend(filters.restrict()?);
-    Ok(missing)
+    Ok(missing.iter().map(ToString::to_string).collect())
 }
 
 /// Shows the instance in lists of processes; there is room for 15 bytes.
@@ -51,21 +52,25 @@ pub struct Finding {
     pub name: &'static str,
     /// What there is of it.
     pub found: String,
-    /// What is missing and how to mend it; empty if nothing is.
+    /// What is missing; empty if nothing is.
     pub missing: String,
+    /// How to mend it.
+    pub remedy: String,
 }
 
-/// What isolation this machine and this user can give to the processes of a node. Nothing is changed.
+/// What isolation this machine and this user can give to the processes of a node. Nothing is changed:
+/// control groups that are made to find out are removed.
 #[must_use]
 pub fn survey() -> Vec<Finding> {
-    let finding = |name, found: String, missing: Vec<String>| Finding {
-        name,
-        found,
-        missing: missing.join("; "),
+    let finding = |name, found: String, missing: Vec<Missing>| {
+        let mut mends: Vec<_> = missing.iter().map(|missing| missing.mend).collect();
+        mends.dedup();
+        let what: Vec<_> = missing.iter().map(|missing| missing.what.as_str()).collect();
+        Finding { name, found, missing: what.join("; "), remedy: mends.join("; ") }
     };
     let (version, missing_files) = files::survey();
     let (actions, missing_calls) = filter::survey();
-    let (users, groups) = crate::launcher::survey();
+    let [users, groups] = crate::launcher::survey();
     vec![
         finding("landlock", version, missing_files),
         finding("seccomp", actions, missing_calls),

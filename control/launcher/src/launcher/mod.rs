@@ -23,12 +23,13 @@ use crate::channel;
 use crate::config::{Config, LauncherError};
 use crate::inherit::thread_count;
 use crate::listeners::Listeners;
+use crate::missing::Missing;
 use crate::name::Name;
 use crate::powers::Powers;
 use crate::protocol::{Exit, Message};
 use crate::store::Store;
 use crate::sys::{self, Ended, How};
-use crate::uids::{BLOCK, BLOCKS, Uids};
+use crate::uids::{BLOCK, BLOCKS, Uids, hash};
 
 use instances::Instances;
 use manager::Manager;
@@ -50,12 +51,12 @@ pub fn run(config: Config) -> Result<(), LauncherError> {
 }
 
 /// What users and control groups there are for the processes of a node, and what is missing of them.
-pub(crate) fn survey() -> ((String, Vec<String>), (String, Vec<String>)) {
+pub(crate) fn survey() -> [(String, Vec<Missing>); 2] {
     let powers = Powers::find(Config::UID_BASE, BLOCK * BLOCKS);
     let users = if powers.users { "one for each process" } else { "the same for all processes" };
-    let groups = ControlGroups::set_up(&format!("weft-survey-{}", rustix::process::getpid()));
+    let groups = ControlGroups::survey();
     let found = groups.found();
-    ((users.to_owned(), powers.missing()), (found, groups.missing().to_vec()))
+    [(users.to_owned(), powers.missing()), (found, groups.missing().to_vec())]
 }
 
 struct Launcher {
@@ -294,11 +295,12 @@ impl Base {
         }
         let number = match &uids {
             Some(uids) => format!("weft-{}", uids.number()),
-            None => format!("weft-process-{}", rustix::process::getpid()),
+            // The same when a node runs in this directory again, which then removes what was left.
+            None => format!("weft-run-{:08x}", hash(&config.run_directory.to_string_lossy())),
         };
         let groups = ControlGroups::set_up(&number);
-        let missing =
-            powers.missing().into_iter().chain(groups.missing().iter().cloned()).collect();
+        let missing = powers.missing();
+        let missing = missing.iter().chain(groups.missing()).map(ToString::to_string).collect();
         let (listeners, store) = (Listeners::default(), Store::default());
         Ok(Self { config, powers, uids, groups, listeners, store, missing, _lock: lock })
     }

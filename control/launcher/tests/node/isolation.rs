@@ -70,7 +70,7 @@ fn every_thread_has_a_user_of_its_own_and_no_privilege() {
     let listed = node.instance("one").unwrap();
     assert!(one[0]["Uid"].starts_with(&listed.uid.unwrap().to_string()));
     // What the agents lack because of this machine, the launcher said.
-    assert!(!node.list().missing.iter().any(|text| text.contains("user of its own")));
+    assert!(!node.list().missing.iter().any(|text| text.contains("has a user of its own")));
 }
 
 #[test]

@@ -98,6 +98,11 @@ fn nothing_outlives_the_launcher() {
     for end in ends {
         wait(end.as_fd());
     }
+    // The next node begins anew: sockets and folders of the dead one are no obstacle.
+    node.restart();
+    assert!(node.list().instances.is_empty());
+    node.start_instance(node.agent("one"));
+    assert!(!node.talk("one").ask("state").is_empty());
 }
 
 #[test]

@@ -22,6 +22,7 @@ pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_weft-launcher-trial");
 
 /// A running launcher with its directories.
 pub(crate) struct Node {
+    command: Command,
     pub(crate) launcher: Child,
     pub(crate) run_directory: PathBuf,
     manager: Option<OwnedFd>,
@@ -72,7 +73,15 @@ impl Node {
         change(&mut command);
         let launcher = command.spawn().unwrap();
         let (next, told) = (1, Vec::new());
-        Self { launcher, run_directory, manager: None, next, told, _directory: directory }
+        Self { command, launcher, run_directory, manager: None, next, told, _directory: directory }
+    }
+
+    /// Starts another launcher when the first has been killed.
+    pub(crate) fn restart(&mut self) {
+        self.launcher.wait().unwrap();
+        self.launcher = self.command.spawn().unwrap();
+        self.manager = None;
+        self.connect();
     }
 
     /// Connects to the manager as soon as there is one.

@@ -49,13 +49,17 @@ fn check(node: &mut Node) {
     for end in ends {
         wait(end.as_fd());
     }
+    // The next node in the same place begins anew, and tidies up.
+    node.restart();
+    assert!(node.list().instances.is_empty());
+    assert_eq!(node.end(), Some(0));
 }
 
 #[test]
 fn an_ordinary_user_runs_a_node_and_is_told_what_isolation_is_missing() {
     let mut node = by_an_ordinary_user();
     let missing = node.list().missing.join("\n");
-    assert!(missing.contains("no user of its own"), "{missing}");
+    assert!(missing.contains("no process has a user of its own"), "{missing}");
     check(&mut node);
 }
 
@@ -67,7 +71,7 @@ fn root_of_a_user_namespace_runs_a_node_without_users() {
     }
     let mut node = Node::start_by(&["unshare", "-r"], None);
     let missing = node.list().missing.join("\n");
-    assert!(missing.contains("no user of its own"), "{missing}");
+    assert!(missing.contains("no process has a user of its own"), "{missing}");
     check(&mut node);
 }
 
