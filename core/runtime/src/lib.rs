@@ -22,4 +22,7 @@ pub use process::{
     Process,
 };
 pub use weft_base::{Handle, Message};
+pub use weft_netlink::{
+    Interface, InterfaceAddress, InterfaceChange, InterfaceRequest, NewInterface,
+};
 pub use weft_port::datagrams::MOST_HANDLES;

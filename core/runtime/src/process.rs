@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use weft_base::{ChannelId, FileId, Handle, Message, Packet, PortId, Token};
+use weft_netlink::{InterfaceChange, InterfaceRequest};
 use weft_port::{PortInfo, PortSpec, PortStatistics};
 
 use crate::{ChannelAddress, Component, Peer};
@@ -62,6 +63,19 @@ pub enum Event {
         port: PortId,
         /// Why, in one sentence.
         error: String,
+    },
+    /// The interfaces of this machine are different from what was told before; see
+    /// [`Action::WatchInterfaces`].
+    Interface {
+        /// How.
+        change: InterfaceChange,
+    },
+    /// An interface was changed, or could not be.
+    InterfaceConfigured {
+        /// The token of [`Action::ConfigureInterface`].
+        token: Token,
+        /// Why not, and what to do about it, in one sentence.
+        result: Result<(), String>,
     },
     /// Packets came in.
     Packets {
@@ -203,6 +217,17 @@ pub enum Action {
         port: PortId,
         /// What.
         packet: Packet,
+    },
+
+    /// Tell which network interfaces there are, by one [`Event::Interface`] each, and from then on each
+    /// change. Asking again changes nothing.
+    WatchInterfaces,
+    /// Change an interface; answered by [`Event::InterfaceConfigured`].
+    ConfigureInterface {
+        /// Comes back in the answer.
+        token: Token,
+        /// What to change.
+        request: InterfaceRequest,
     },
 
     /// Accept connections; answered by [`Event::Listening`] or [`Event::ChannelFailed`].

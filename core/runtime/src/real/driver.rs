@@ -16,6 +16,7 @@ use weft_base::Instant;
 
 use super::channels::Channels;
 use super::disk::Disk;
+use super::interfaces::Interfaces;
 use super::poller::{Poller, Ready, Source};
 use super::ports::Ports;
 use super::signals::{Signal, Signals};
@@ -33,6 +34,7 @@ pub(super) struct Driver {
     signals: Signals,
     ports: Ports,
     channels: Channels,
+    interfaces: Interfaces,
     disk: Disk,
     terminal: Terminal,
     drops: Drops,
@@ -67,6 +69,7 @@ impl Driver {
             signals,
             ports: Ports::new(&options),
             channels,
+            interfaces: Interfaces::default(),
             disk: Disk::new()?,
             terminal: Terminal::new(options.level),
             drops: Drops::new(),
@@ -147,6 +150,14 @@ impl Driver {
                     events.extend(channels.flush_one(channel, poller, drops));
                 }
             }
+            Source::Interfaces => {
+                if let Err(error) = self.interfaces.changed(&self.poller, &mut self.events) {
+                    self.terminal.report(Level::Error, &error);
+                }
+            }
+            Source::Configuration => {
+                self.interfaces.configured(&self.poller, &mut self.events);
+            }
             Source::Stream(file) => {
                 self.terminal.make_way();
                 self.disk.streams.ready(file, &self.poller, &mut self.events);
@@ -181,7 +192,7 @@ impl Driver {
     }
 
     fn carry_out(&mut self, action: Action) {
-        let Self { poller, ports, channels, disk, terminal, drops, events, .. } = self;
+        let Self { poller, ports, channels, interfaces, disk, terminal, drops, events, .. } = self;
         match action {
             Action::OpenPort { token, spec } => events.push_back(ports.open(token, &spec, poller)),
             Action::OpenHandle { token, spec } => {
@@ -193,6 +204,14 @@ impl Driver {
             Action::ClosePort { port } => ports.close(port, poller, drops),
             Action::Transmit { port, packet } => {
                 events.extend(ports.transmit(port, packet, poller, drops));
+            }
+            Action::WatchInterfaces => {
+                if let Err(error) = interfaces.watch(poller) {
+                    terminal.report(Level::Error, &error);
+                }
+            }
+            Action::ConfigureInterface { token, request } => {
+                events.extend(interfaces.configure(token, &request, poller));
             }
             Action::Listen { token, address } => {
                 events.push_back(channels.listen(token, &address, poller));

@@ -10,6 +10,7 @@
 //! * `channels`: message channels; `channel`: one of them, on a Unix socket of type `SOCK_SEQPACKET`
 //!   (unix(7)) or on a `bytestream`; `listeners`, `tcp` and `inherited`: where they come from;
 //! * `outgoing`: the bounded queue in front of a port or channel;
+//! * `interfaces`: the machine's interfaces, by `weft_netlink`;
 //! * `disk`: files; `streams`: standard input and output, pipes and devices;
 //! * `terminal`: output for people;
 //! * `signals`: `SIGTERM` and `SIGINT` (signal(7)).
@@ -25,6 +26,7 @@ mod clock;
 mod disk;
 mod driver;
 mod inherited;
+mod interfaces;
 mod listeners;
 mod outgoing;
 mod poller;

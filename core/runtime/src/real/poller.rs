@@ -25,6 +25,10 @@ pub(super) enum Source {
     Listener(u32),
     Channel(ChannelId),
     Stream(FileId),
+    /// What the kernel tells of interfaces.
+    Interfaces,
+    /// What it answers to changes of interfaces.
+    Configuration,
 }
 
 /// What to wait for.
@@ -105,6 +109,8 @@ fn data(source: Source) -> epoll::EventData {
         Source::Listener(number) => (2, number),
         Source::Channel(channel) => (3, channel.0),
         Source::Stream(file) => (4, file.0),
+        Source::Interfaces => (5, 0),
+        Source::Configuration => (6, 0),
     };
     epoll::EventData::new_u64(kind << 32 | u64::from(id))
 }
@@ -118,6 +124,8 @@ fn decode(event: &epoll::Event) -> Option<Ready> {
         2 => Source::Listener(id),
         3 => Source::Channel(ChannelId(id)),
         4 => Source::Stream(FileId(id)),
+        5 => Source::Interfaces,
+        6 => Source::Configuration,
         _ => return None,
     };
     let trouble = epoll::EventFlags::ERR | epoll::EventFlags::HUP;

@@ -125,6 +125,7 @@ impl World {
             attachment: None,
         });
         self.network.nodes[node.index()].interfaces.push(id);
+        self.tell_watchers(id);
         Ok(id)
     }
 
@@ -174,6 +175,7 @@ impl World {
         let node = self.network.node_of(interface);
         node.addresses.insert(address, interface);
         node.routes.add(address, prefix_length, Route { interface, gateway: None });
+        self.tell_watchers(interface);
         Ok(())
     }
 
@@ -234,7 +236,11 @@ impl World {
                 });
             }
         }
-        Ok(self.network.attach(members, &self.random.fork("link")))
+        let link = self.network.attach(members, &self.random.fork("link"));
+        for (interface, _) in members {
+            self.tell_watchers(*interface);
+        }
+        Ok(link)
     }
 }
 
@@ -271,6 +277,7 @@ impl World {
         let (_, name) = self.interface_name(interface);
         let error = format!("interface {name} was set down; open it again when it is up");
         self.lose_ports(taps, &error);
+        self.tell_watchers(interface);
     }
 
     /// Deletes an interface for good, with its addresses, its routes and its end of the link.
@@ -279,6 +286,7 @@ impl World {
         let (_, name) = self.interface_name(interface);
         let error = format!("interface {name} was deleted; open it again when it is back");
         self.lose_ports(taps, &error);
+        self.tell_watchers(interface);
     }
 }
 

@@ -175,6 +175,11 @@ impl World {
             }
             Action::ClosePort { port } => self.close_port(id, port),
             Action::Transmit { port, packet } => self.send_packet(id, port, packet),
+            Action::WatchInterfaces => self.watch_interfaces(id),
+            Action::ConfigureInterface { token, request } => {
+                let result = self.configure_interface(id, &request);
+                self.post(id, Waiting::Event(Event::InterfaceConfigured { token, result }));
+            }
             Action::Listen { token, address } => self.listen(id, token, &address),
             Action::Connect { token, address } => self.connect_channel(id, token, &address),
             Action::Send { channel, message } => self.send_message(id, channel, message),
@@ -224,5 +229,6 @@ impl World {
             self.close_port(id, PortId(port));
         }
         self.close_channels(id);
+        self.forget_watcher(id);
     }
 }

@@ -9,6 +9,7 @@
 //! * **Nodes**: interfaces, a network card's address filter, and IPv4 and UDP as far as a kernel does
 //!   them for its processes and for others: sockets, routes, forwarding. A node without a process is
 //!   a plain router or host. (`node`, `ip`, `routes`, `sockets`)
+//! * **Interfaces** are watched and changed by processes; none can be made. (`interfaces`)
 //! * **Ports**: Ethernet and UDP; TUN and TAP are refused. (`ports`) What stands for descriptors of
 //!   ports that one process opens for another. (`handles`)
 //! * **Channels** between processes of one node. (`channels`)
@@ -43,6 +44,7 @@ mod error;
 mod handles;
 mod hash;
 mod ids;
+mod interfaces;
 mod ip;
 mod lifecycle;
 mod network;

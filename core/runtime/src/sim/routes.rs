@@ -37,6 +37,17 @@ impl Routes {
         })
     }
 
+    /// Takes one route away that was added like this.
+    pub(super) fn remove(&mut self, network: Ipv4Addr, length: u8, route: Route) {
+        let network = network.to_bits() & mask(length);
+        let routes = self.0.get_mut(&length).and_then(|networks| networks.get_mut(&network));
+        if let Some(routes) = routes
+            && let Some(place) = routes.iter().position(|other| *other == route)
+        {
+            routes.remove(place);
+        }
+    }
+
     /// Forgets the routes through `interface`.
     pub(super) fn remove_interface(&mut self, interface: InterfaceId) {
         for routes in self.0.values_mut().flat_map(BTreeMap::values_mut) {

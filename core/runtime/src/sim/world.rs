@@ -17,6 +17,7 @@ use super::disk::Disk;
 use super::error::WorldError;
 use super::handles::Handles;
 use super::ids::{NodeId, ProcessId};
+use super::interfaces::Watchers;
 use super::network::{Network, Sighting};
 use super::node::NodeCount;
 use super::process::{Slot, Waiting};
@@ -78,6 +79,7 @@ pub struct World {
     pub(super) processes: Vec<Slot>,
     pub(super) channels: Channels,
     pub(super) handles: Handles,
+    pub(super) watchers: Watchers,
     pub(super) disk: Disk,
     pub(super) running: usize,
     /// Processes with something in their inbox.
@@ -102,6 +104,7 @@ impl World {
             processes: Vec::new(),
             channels: Channels::new(config.channels.clone()),
             handles: Handles::default(),
+            watchers: Watchers::default(),
             disk: Disk::new(),
             running: 0,
             ready: VecDeque::new(),

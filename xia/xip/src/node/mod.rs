@@ -459,11 +459,13 @@ impl Component for Node {
             // A slow application loses datagrams, as with UDP; the driver counts them.
             Event::Congested { channel } => self.replies.set_congested(channel, true),
             Event::Drained { channel } => self.replies.set_congested(channel, false),
-            // The node neither connects nor inherits channels; it opens no port for others, and reads no
-            // files.
+            // The node neither connects nor inherits channels; it opens no port for others, watches no
+            // interfaces, and reads no files.
             Event::Connected { .. }
             | Event::Inherited { .. }
             | Event::HandleOpened { .. }
+            | Event::Interface { .. }
+            | Event::InterfaceConfigured { .. }
             | Event::Disk { .. } => {}
         }
     }

@@ -4,6 +4,7 @@ mod channels;
 mod conservation;
 mod ethernet;
 mod handles;
+mod interfaces;
 mod ip;
 mod processes;
 

@@ -1,0 +1,22 @@
+//! Network interfaces as the Linux kernel tells of them over rtnetlink: watching and configuring.
+//!
+//! * [`Monitor`] tells which interfaces there are, with their addresses, and from then on each change.
+//! * [`Configurator`] carries out [`InterfaceRequest`]s; each is answered by the kernel.
+//!
+//! Both never block: wait for their `fd` with epoll. Watching needs no privileges, configuring needs
+//! CAP_NET_ADMIN. They belong to the network namespace of the thread that opened them. The messages are
+//! read by `watch`, which does no I/O.
+//!
+//! Reference: RFC 3549 §2 and §3.1 (Netlink, network interfaces and addresses), netlink(7), rtnetlink(7).
+
+mod configurator;
+mod interface;
+mod message;
+mod monitor;
+mod request;
+mod watch;
+
+pub use configurator::Configurator;
+pub use interface::{Interface, InterfaceAddress, InterfaceChange};
+pub use monitor::Monitor;
+pub use request::{InterfaceRequest, NewInterface};

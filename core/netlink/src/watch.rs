@@ -1,0 +1,181 @@
+//! Which interfaces there are, from the kernel's messages, without I/O.
+//!
+//! First everything is asked for: the interfaces, then the addresses. What the kernel tells by itself
+//! meanwhile is taken in as it comes. When all is there, it is compared with what was told before, and
+//! the differences are told. After that, each message is compared at once. When messages were lost
+//! (`ENOBUFS`), or an answer does not fit together, everything is asked for again; who watches hears only
+//! of what is different.
+//!
+//! Reference: RFC 3549 §2.3 (dumps), netlink(7) (`ENOBUFS`).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::address::AddressMessage;
+use netlink_packet_route::link::LinkMessage;
+
+use crate::message::{self, Body, Link, Message};
+use crate::{Interface, InterfaceAddress, InterfaceChange};
+
+/// The kernel is asked for everything this often in a row before what it says is taken as it is, however
+/// much it changes meanwhile.
+const ATTEMPTS: u32 = 8;
+
+/// See the module's text.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    state: State,
+    told: BTreeMap<u32, Interface>,
+    asking: Asking,
+    sequence: u32,
+    attempts: u32,
+    /// Something was lost, so that everything has to be asked for again when the present answer ends.
+    again: bool,
+    /// [`InterfaceChange::Complete`] was told.
+    complete: bool,
+}
+
+/// What the kernel has told.
+#[derive(Debug, Default)]
+struct State {
+    links: BTreeMap<u32, Link>,
+    addresses: BTreeMap<u32, BTreeSet<InterfaceAddress>>,
+}
+
+/// What is being asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Asking {
+    #[default]
+    Nothing,
+    Links,
+    Addresses,
+}
+
+impl Watch {
+    /// Begins to ask for everything, or does so as soon as the kernel has answered what it is asked
+    /// now. Returns a message to be sent, if there is one.
+    pub(crate) fn resynchronise(&mut self) -> Option<Vec<u8>> {
+        self.again = true;
+        (self.asking == Asking::Nothing).then(|| self.ask_for_links())
+    }
+
+    /// Takes one datagram of the kernel and appends what is different now. Returns a message to be sent,
+    /// if there is one.
+    pub(crate) fn handle(
+        &mut self,
+        datagram: &[u8],
+        changes: &mut Vec<InterfaceChange>,
+    ) -> Option<Vec<u8>> {
+        let mut next = None;
+        message::read(datagram, |message| {
+            if let Some(request) = self.message(message, changes) {
+                next = Some(request);
+            }
+        });
+        next
+    }
+
+    fn message(&mut self, message: Message, changes: &mut Vec<InterfaceChange>) -> Option<Vec<u8>> {
+        let answers = self.asking != Asking::Nothing && message.sequence == self.sequence;
+        self.again |= answers && message.interrupted;
+        let index = match message.body {
+            Body::Link(link) => {
+                let index = link.index;
+                self.state.links.insert(index, link);
+                index
+            }
+            Body::LinkGone { index } => {
+                self.state.links.remove(&index);
+                self.state.addresses.remove(&index);
+                index
+            }
+            Body::Address { index, address, usable } => {
+                self.state.set_address(index, address, usable);
+                index
+            }
+            Body::Done if answers => return self.answered(changes),
+            Body::Answer { errno, .. } if answers && errno != 0 => {
+                // The kernel does not answer now; another answer may still be under way.
+                self.again = true;
+                return self.answered(changes);
+            }
+            Body::Overrun => return self.resynchronise(),
+            Body::Done | Body::Answer { .. } | Body::Other => return None,
+        };
+        if self.asking == Asking::Nothing {
+            self.tell(index, changes);
+        }
+        None
+    }
+
+    /// The kernel has answered what it was asked.
+    fn answered(&mut self, changes: &mut Vec<InterfaceChange>) -> Option<Vec<u8>> {
+        if self.again && self.attempts < ATTEMPTS {
+            return Some(self.ask_for_links());
+        }
+        if self.asking == Asking::Links {
+            self.asking = Asking::Addresses;
+            self.sequence = self.sequence.wrapping_add(1);
+            let request = RouteNetlinkMessage::GetAddress(AddressMessage::default());
+            return Some(message::dump(request, self.sequence));
+        }
+        self.asking = Asking::Nothing;
+        (self.again, self.attempts) = (false, 0);
+        let known = self.state.links.keys().chain(self.told.keys());
+        let indexes: BTreeSet<u32> = known.copied().collect();
+        for index in indexes {
+            self.tell(index, changes);
+        }
+        if !std::mem::replace(&mut self.complete, true) {
+            changes.push(InterfaceChange::Complete);
+        }
+        None
+    }
+
+    fn ask_for_links(&mut self) -> Vec<u8> {
+        self.again = false;
+        self.attempts += 1;
+        self.state = State::default();
+        self.asking = Asking::Links;
+        self.sequence = self.sequence.wrapping_add(1);
+        let request = RouteNetlinkMessage::GetLink(LinkMessage::default());
+        message::dump(request, self.sequence)
+    }
+
+    /// Tells what is different about one interface.
+    fn tell(&mut self, index: u32, changes: &mut Vec<InterfaceChange>) {
+        let now = self.state.interface(index);
+        let before = self.told.get(&index);
+        changes.push(match (before, &now) {
+            (None, Some(now)) => InterfaceChange::Added(now.clone()),
+            (Some(before), Some(now)) if before != now => InterfaceChange::Changed(now.clone()),
+            (Some(before), None) => InterfaceChange::Removed { index, name: before.name.clone() },
+            _ => return,
+        });
+        match now {
+            Some(now) => self.told.insert(index, now),
+            None => self.told.remove(&index),
+        };
+    }
+}
+
+impl State {
+    fn set_address(&mut self, index: u32, address: InterfaceAddress, usable: bool) {
+        if usable {
+            self.addresses.entry(index).or_default().insert(address);
+        } else if let Some(addresses) = self.addresses.get_mut(&index) {
+            addresses.remove(&address);
+        }
+    }
+
+    fn interface(&self, index: u32) -> Option<Interface> {
+        let Link { index, name, kind, mac, mtu, up, running, master } =
+            self.links.get(&index)?.clone();
+        let addresses = self.addresses.get(&index).cloned().unwrap_or_default();
+        Some(Interface { index, name, kind, mac, mtu, up, running, master, addresses })
+    }
+}
+
+#[cfg(test)]
+#[path = "watch_tests.rs"]
+mod tests;
