@@ -2,6 +2,7 @@
 //! it. What cannot be stopped is a test, too, so that the table in the handbook stays true.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::net::{AddressFamily, SocketType, socket};
@@ -175,6 +176,11 @@ fn a_listening_socket_cannot_be_moved_and_is_made_anew_if_it_was_shut_down() {
             format!("call {} {own} 4096", libc::SYS_listen),
         ],
     );
+    // The mode of the socket is not that of its path, which is not the process's to change.
+    talk.ask(&format!("call {} {own} {}", libc::SYS_fchmod, 0o777));
+    let mode = std::fs::metadata(node.path("one")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o660);
+    // Open: it can be shut down.
     assert_eq!(talk.ask(&format!("call {} {own} 2", libc::SYS_shutdown)), "ok 0");
     talk.send("exit 0");
     node.exited("one");
@@ -213,6 +219,8 @@ fn an_event_counter_is_nothing_but_a_counter() {
     talk.give("held", counter.as_fd());
     let one = hex(&1_u64.to_ne_bytes());
     assert_eq!(talk.ask(&format!("call {} $held @{one} 8", libc::SYS_write)), "ok 8");
+    // Open: all holders share whether it waits.
+    assert_eq!(talk.ask(&format!("call {} $held {} 0", libc::SYS_fcntl, libc::F_SETFL)), "ok 0");
     let launcher = node.launcher.id();
     refused(
         &talk,
