@@ -4,9 +4,17 @@
 
 use std::fs;
 
-use rustix::thread::{CapabilitySet, capabilities};
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities, set_no_new_privs};
 
 use crate::missing::Missing;
+
+/// What it takes to start and end processes of other users, and to give them files.
+const NEEDED: CapabilitySet = CapabilitySet::SETUID
+    .union(CapabilitySet::SETGID)
+    .union(CapabilitySet::CHOWN)
+    .union(CapabilitySet::KILL)
+    .union(CapabilitySet::FOWNER)
+    .union(CapabilitySet::DAC_OVERRIDE);
 
 /// What the launcher can do here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,17 +33,24 @@ impl Powers {
         let has = capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective);
         let map = |name: &str| fs::read_to_string(format!("/proc/self/{name}")).unwrap_or_default();
         let mapped = |name: &str| covers(&map(name), first, count);
-        let needed = CapabilitySet::SETUID
-            | CapabilitySet::SETGID
-            | CapabilitySet::CHOWN
-            | CapabilitySet::KILL
-            | CapabilitySet::FOWNER
-            | CapabilitySet::DAC_OVERRIDE;
         Self {
-            users: has.contains(needed) && mapped("uid_map") && mapped("gid_map"),
+            users: has.contains(NEEDED) && mapped("uid_map") && mapped("gid_map"),
             groups: has.contains(CapabilitySet::SETGID) && map("setgroups").trim() != "deny",
             bounding: has.contains(CapabilitySet::SETPCAP),
         }
+    }
+
+    /// Gives up the capabilities of this process that neither it nor a child needs.
+    pub(crate) fn shed(passed_on: CapabilitySet) -> rustix::io::Result<()> {
+        let mut sets = capabilities(None)?;
+        // The last two for limits and niceness of children that are better than those of this process.
+        let own =
+            NEEDED | CapabilitySet::SETPCAP | CapabilitySet::SYS_RESOURCE | CapabilitySet::SYS_NICE;
+        sets.permitted &= own | passed_on;
+        sets.effective = sets.permitted;
+        sets.inheritable = CapabilitySet::empty();
+        set_capabilities(None, sets)?;
+        set_no_new_privs(true)
     }
 
     /// What is missing.

@@ -26,6 +26,7 @@ use crate::listeners::Listeners;
 use crate::missing::Missing;
 use crate::name::Name;
 use crate::powers::Powers;
+use crate::profile::Profile;
 use crate::protocol::{Exit, Message};
 use crate::store::Store;
 use crate::sys::{self, Ended, How};
@@ -40,8 +41,9 @@ const REQUESTS_PER_TURN: usize = 32;
 
 /// Runs a node: starts its manager, serves it until a signal comes, and ends everything.
 ///
-/// The calling process must have one thread, and do nothing else: `SIGTERM`, `SIGINT` and `SIGCHLD` are the
-/// launcher's, and every child of the process, adopted ones included.
+/// The calling process must have one thread, and do nothing else: `SIGTERM`, `SIGINT`, `SIGHUP` and
+/// `SIGCHLD` are the launcher's, and every child of the process, adopted ones included. It gives up all
+/// capabilities but those that starting and ending processes takes, and those of the FEA.
 ///
 /// # Errors
 /// The node cannot be set up (the run directory, the uids), or its manager does not stay alive. No
@@ -106,6 +108,8 @@ impl Launcher {
         // Whatever children leave behind comes to the launcher, which reaps it.
         set_child_subreaper(Some(rustix::process::getpid()))
             .map_err(|errno| setup(format!("cannot adopt children of children: {errno}")))?;
+        Powers::shed(Profile::Fea.capabilities())
+            .map_err(|errno| setup(format!("cannot give up capabilities: {errno}")))?;
         let (instances, manager) = (Instances::default(), Manager::default());
         Ok(Self { base, instances, manager, signals, ending: None })
     }

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
 use signal_hook::SigId;
-use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level;
 
 /// What came.
@@ -26,9 +26,14 @@ impl Signals {
     /// Begins to watch.
     pub(super) fn watch() -> io::Result<Self> {
         let mut signals = Self { pipes: Vec::new() };
-        for (number, meaning) in
-            [(SIGCHLD, Arrived::Child), (SIGTERM, Arrived::End), (SIGINT, Arrived::End)]
-        {
+        let watched = [
+            (SIGCHLD, Arrived::Child),
+            (SIGTERM, Arrived::End),
+            (SIGINT, Arrived::End),
+            // The terminal is gone.
+            (SIGHUP, Arrived::End),
+        ];
+        for (number, meaning) in watched {
             let (receiver, sender) = UnixStream::pair()?;
             receiver.set_nonblocking(true)?;
             let handler = low_level::pipe::register(number, sender)?;

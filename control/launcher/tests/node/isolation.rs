@@ -69,6 +69,14 @@ fn every_thread_has_a_user_of_its_own_and_no_privilege() {
     assert_eq!(one[0]["Name"], "weft-one");
     let listed = node.instance("one").unwrap();
     assert!(one[0]["Uid"].starts_with(&listed.uid.unwrap().to_string()));
+    // The launcher has what its work and the FEA's need: nothing to mount, trace or load modules with.
+    let launcher = &threads(node.launcher.id() as i32)[0];
+    let has = u64::from_str_radix(&launcher["CapPrm"], 16).unwrap();
+    for (number, name) in
+        [(16, "SYS_MODULE"), (17, "SYS_RAWIO"), (19, "SYS_PTRACE"), (21, "SYS_ADMIN")]
+    {
+        assert_eq!(has >> number & 1, 0, "CAP_{name}");
+    }
     // What the agents lack because of this machine, the launcher said.
     assert!(!node.list().missing.iter().any(|text| text.contains("has a user of its own")));
 }
