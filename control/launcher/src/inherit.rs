@@ -165,3 +165,79 @@ pub(crate) fn listener(fd: RawFd, path: &Path) -> Entry {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
     Entry { fd, kind: Kind::Listener, name: name.unwrap_or_default(), path: Some(path.to_owned()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use rustix::net::{AddressFamily, SocketFlags, listen, socket_with};
+
+    use super::*;
+
+    fn add(inherited: &mut Inherited, kind: Kind, descriptor: OwnedFd) -> Result<(), String> {
+        let path = Some(PathBuf::from("/run/weft/n/x.sock"));
+        inherited.add(Entry { fd: 9, kind, name: "x".to_owned(), path }, descriptor)
+    }
+
+    fn socket(listening: bool) -> OwnedFd {
+        let flags = SocketFlags::CLOEXEC;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
+        if listening {
+            let name = format!("weft-inherit-{}", std::process::id());
+            let address = rustix::net::SocketAddrUnix::new_abstract_name(name.as_bytes()).unwrap();
+            rustix::net::bind(&socket, &address).unwrap();
+            listen(&socket, 1).unwrap();
+        }
+        socket
+    }
+
+    fn file() -> OwnedFd {
+        std::fs::File::open("/dev/null").unwrap().into()
+    }
+
+    #[test]
+    fn the_variable_is_read_as_it_was_written() {
+        let path = Path::new("/run/weft/n/x.sock");
+        let secret = Entry { fd: 4, kind: Kind::Secret, name: "secret".to_owned(), path: None };
+        let entries = vec![listener(3, path), secret];
+        let text = variable(&entries).unwrap();
+        assert_eq!(
+            text,
+            r#"[{"fd":3,"kind":"listener","name":"x.sock","path":"/run/weft/n/x.sock"},{"fd":4,"kind":"secret","name":"secret"}]"#
+        );
+        assert_eq!(serde_json::from_str::<Vec<Entry>>(&text).unwrap(), entries);
+    }
+
+    #[test]
+    fn a_secret_is_read_from_sealed_memory_only() {
+        let secret = Secret::new([3; 32]);
+        let mut inherited = Inherited::default();
+        add(&mut inherited, Kind::Secret, secret_descriptor(&secret).unwrap()).unwrap();
+        assert_eq!(inherited.secret, Some(secret.clone()));
+        let again = add(&mut inherited, Kind::Secret, secret_descriptor(&secret).unwrap());
+        assert!(again.unwrap_err().contains("twice"));
+        let open = memfd_create("x", MemfdFlags::ALLOW_SEALING).unwrap();
+        rustix::io::write(&open, &[3; 32]).unwrap();
+        let error = add(&mut Inherited::default(), Kind::Secret, open).unwrap_err();
+        assert!(error.contains("`x` (descriptor 9) is no sealed file of 32 bytes"), "{error}");
+    }
+
+    #[test]
+    fn a_descriptor_is_what_it_is_said_to_be() {
+        let mut inherited = Inherited::default();
+        let wrong = [
+            (Kind::Listener, file(), "no listening socket"),
+            (Kind::Listener, socket(false), "no listening socket"),
+            (Kind::Channel, file(), "no connection"),
+            (Kind::Secret, file(), "no sealed file"),
+        ];
+        for (kind, descriptor, words) in wrong {
+            let error = add(&mut inherited, kind, descriptor).unwrap_err();
+            assert!(error.contains(words), "{error}");
+        }
+        add(&mut inherited, Kind::Listener, socket(true)).unwrap();
+        add(&mut inherited, Kind::Channel, socket(false)).unwrap();
+        add(&mut inherited, Kind::Kept, file()).unwrap();
+        assert!(add(&mut inherited, Kind::Kept, file()).unwrap_err().contains("twice"));
+        assert!(inherited.listeners.contains_key(Path::new("/run/weft/n/x.sock")));
+        assert!(inherited.channels.contains_key("x") && inherited.kept.contains_key("x"));
+    }
+}

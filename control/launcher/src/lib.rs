@@ -9,6 +9,26 @@
 //! [`run`] is the launcher. A child begins with [`inherited`], which gives it its descriptors, and
 //! [`isolate::enter`], which gives up what it does not need; both come before its first thread.
 //!
+//! The binary that both are part of:
+//!
+//! ```no_run
+//! use weft_launcher::{Config, Sandbox, inherited, isolate};
+//!
+//! # fn serve(_: weft_launcher::Inherited, _: Vec<String>) {}
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     if std::env::args().nth(1).as_deref() != Some("component") {
+//!         let binary = std::env::current_exe()?;
+//!         return Ok(weft_launcher::run(Config::new("r1", "/run/weft/r1".into(), binary))?);
+//!     }
+//!     // `component CLASS --instance NAME …`: no thread yet.
+//!     let given = inherited()?;
+//!     let sandbox = Sandbox::from_environment()?.ok_or("no launcher started this process")?;
+//!     let missing = isolate::enter(&sandbox)?;
+//!     serve(given, missing);
+//!     Ok(())
+//! }
+//! ```
+//!
 //! Reference: xorp.txt §7; capabilities(7), seccomp(2), landlock(7), cgroups(7), unix(7).
 
 mod cgroup;

@@ -234,3 +234,75 @@ fn remove_stale(path: &Path, address: &SocketAddrUnix, kind: ListenerKind) -> Re
         )),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const RUN: &str = "/run/weft/n";
+
+    #[test]
+    fn a_path_is_a_plain_name_in_the_run_directory() {
+        for good in ["/run/weft/n/xia.sock", "/run/weft/n/A_b-9"] {
+            check_path(good, Path::new(RUN)).unwrap();
+        }
+        let bad = [
+            "",
+            "xia.sock",
+            "/run/weft/n",
+            "/run/weft/n/",
+            "/run/weft/n/..",
+            "/run/weft/n/.x",
+            "/run/weft/n//x",
+            "/run/weft/n/a/b",
+            "/run/weft/nn/x",
+            "/run/weft/n/x y",
+            "/run/weft/n/\u{e9}",
+            "/run/weft/m/x",
+        ];
+        for bad in bad {
+            let error = check_path(bad, Path::new(RUN)).unwrap_err();
+            assert!(error.contains("not directly in the run directory /run/weft/n"), "{error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_passes_lies_in_the_run_directory(path in "/run/weft/n/?[a-z./\\PC]{0,12}") {
+            if check_path(&path, Path::new(RUN)).is_ok() {
+                let path = Path::new(&path);
+                prop_assert_eq!(path.parent(), Some(Path::new(RUN)));
+                let plain = path.components().all(|part| part != std::path::Component::ParentDir);
+                prop_assert!(plain);
+            }
+        }
+    }
+
+    #[test]
+    fn a_socket_that_was_shut_down_does_not_work_and_paths_go_with_the_last_user() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.sock");
+        let spec = ListenerSpec {
+            path: path.to_str().unwrap().to_owned(),
+            kind: ListenerKind::Stream,
+            mode: 0o600,
+            group: None,
+        };
+        let name: Name = "one".parse().unwrap();
+        let mut listeners = Listeners::default();
+        let specs = [spec];
+        listeners.prepare(&name, &specs, |_| None).unwrap();
+        let before = fs::metadata(&path).unwrap().ino();
+        listeners.prepare(&name, &specs, |_| None).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().ino(), before);
+        let (_, socket) = listeners.of(&name).next().unwrap();
+        rustix::net::shutdown(socket, rustix::net::Shutdown::Read).unwrap();
+        listeners.prepare(&name, &specs, |_| None).unwrap();
+        assert!(std::os::unix::net::UnixStream::connect(&path).is_ok());
+        // What an instance needs no longer is closed.
+        listeners.prepare(&name, &[], |_| None).unwrap();
+        assert!(!path.exists());
+    }
+}

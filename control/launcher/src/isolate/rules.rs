@@ -226,9 +226,9 @@ const OLDER: &[i64] = &[
     libc::SYS_pause,
     libc::SYS_arch_prctl,
 ];
-/// Older forms of the same calls, which newer architectures do not have.
+/// Newer architectures have the newer forms alone.
 #[cfg(not(target_arch = "x86_64"))]
-const OLDER: &[i64] = &[libc::SYS_renameat];
+const OLDER: &[i64] = &[];
 
 /// What the FEA may do beyond: open sockets of every kind, change interfaces, load eBPF.
 const FEA: &[i64] = &[
