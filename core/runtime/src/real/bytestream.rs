@@ -14,14 +14,13 @@
 //! Reference: unix(7), tcp(7), `unix_stream_read_generic` in net/unix/af_unix.c of the Linux kernel.
 
 use std::collections::VecDeque;
-use std::io::{IoSlice, IoSliceMut};
+use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 
 use rustix::io::Errno;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-    SendFlags, recvmsg, sendmsg,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendFlags, recvmsg, send,
 };
 use weft_base::{Handle, Message, Packet};
 use weft_port::datagrams::{self, MOST_HANDLES, Sent};
@@ -109,7 +108,7 @@ impl Stream {
     /// Hands the queue to the kernel.
     ///
     /// # Errors
-    /// Those of sendmsg(2) that last; how many bytes are left is no longer of interest then.
+    /// Those of send(2) and sendmsg(2) that last; how many bytes are left is no longer of interest then.
     pub(super) fn flush(&mut self, socket: BorrowedFd<'_>) -> Result<Sent, Errno> {
         while !self.queue.is_empty() {
             match self.send_run(socket) {
@@ -151,12 +150,11 @@ impl Stream {
             }
             mark => {
                 let len = mark.map_or(self.queue.len(), |mark| to(mark.begin));
-                let (front, back) = self.queue.as_slices();
+                // Nearly always this is all: a queue that was emptied begins at its front again.
+                let (front, _) = self.queue.as_slices();
                 let front = &front[..front.len().min(len)];
-                let back = &back[..back.len().min(len - front.len())];
-                let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-                let mut control = SendAncillaryBuffer::default();
-                sendmsg(socket, &[IoSlice::new(front), IoSlice::new(back)], &mut control, flags)
+                // Not sendmsg(2), which processes without handles can be forbidden to call.
+                send(socket, front, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)
             }
         }
     }
