@@ -106,6 +106,10 @@ impl Agent {
             ["list", path] => said(std::fs::read_dir(path).map(Iterator::count)),
             ["write", path] => said(std::fs::write(path, "x").map(|()| 1)),
             ["run", path] => said(std::process::Command::new(path).status().map(|_| 0)),
+            ["spawn", path, arguments @ ..] => {
+                let mut command = std::process::Command::new(path);
+                said(command.args(arguments).spawn().map(|child| child.id() as usize))
+            }
             ["state"] => self.sandbox.write[0].display().to_string(),
             _ => format!("unknown command {words:?}"),
         }

@@ -191,3 +191,27 @@ fn a_manager_that_does_not_read_is_served_when_it_does() {
     }
     assert!(!node.manager_pid().to_string().is_empty());
 }
+
+#[test]
+fn what_a_program_started_ends_with_it() {
+    if !privileged() {
+        return;
+    }
+    let mut node = Node::start();
+    let mut commands = vec!["spawn /bin/sleep 100000"];
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    if mounts.contains(" - cgroup2 ") {
+        // In a session of its own only the control group holds it.
+        commands.push("spawn /usr/bin/setsid /bin/sleep 100000");
+    }
+    for command in commands {
+        let program = Spec { class: name("program"), ..node.agent("program") };
+        node.start_instance(program);
+        let talk = node.talk("program");
+        let said = talk.ask(command);
+        let child = watch(said.strip_prefix("ok ").unwrap().parse().unwrap());
+        talk.send("exit 0");
+        assert_eq!(node.exited("program").status, Some(0));
+        wait(child.as_fd());
+    }
+}
