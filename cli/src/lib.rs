@@ -19,7 +19,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-pub use node::{NodeFileError, read_node_file};
+pub use node::{NODE_SCHEMA, NodeFileError, read_node_file};
 pub use registry::principals;
 
 use args::{Args, Command};

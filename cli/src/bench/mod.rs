@@ -6,6 +6,7 @@
 //! becomes so for both. The [`Report`] is printed as a table, and written as JSON
 //! (`--json`) and as a drawing (`--plot`).
 
+mod config;
 mod machine;
 mod measure;
 mod plot;
@@ -24,7 +25,7 @@ use measure::{Bench, Plan, Program};
 use report::Report;
 
 /// All benchmarks.
-const BENCHES: &[&dyn Bench] = &[&xia_push::XiaPush, &xip_engine::XipEngine];
+const BENCHES: &[&dyn Bench] = &[&config::Config, &xia_push::XiaPush, &xip_engine::XipEngine];
 
 /// How long `--quick` may take, with something left for the report.
 const QUICK_TIME: Duration = Duration::from_secs(55);

@@ -4,6 +4,7 @@ mod directory;
 pub(crate) mod file;
 mod ports;
 mod privileges;
+mod schema;
 
 use weft_base::Random;
 use weft_runtime::{Level, real};
@@ -13,6 +14,7 @@ pub(crate) use directory::{
 };
 pub use file::{NodeFileError, read_node_file};
 pub(crate) use privileges::open_packet_socket;
+pub use schema::NODE_SCHEMA;
 
 use crate::args::RunArgs;
 use crate::output::{Outcome, print_lines};

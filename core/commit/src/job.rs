@@ -14,6 +14,8 @@ pub(crate) struct Job {
     pub(crate) purpose: Purpose,
     /// What is to run.
     pub(crate) target: Tree,
+    /// Its text.
+    pub(crate) text: String,
     pub(crate) changes: Vec<BlockChange>,
     pub(crate) phase: Phase,
     /// When the answers must be there at the latest.

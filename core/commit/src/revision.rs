@@ -86,7 +86,7 @@ impl Revision {
             line(Statement::new("back-to").word(back_to));
         }
         let digest = digest(&head, text);
-        format!("{head}# sha256 {digest}\n{text}").into_bytes()
+        [head.as_str(), "# sha256 ", &digest, "\n", text].concat().into_bytes()
     }
 
     /// What a file says of its revision; `bytes` may be cut behind its head.

@@ -30,9 +30,40 @@ impl Token {
     }
 }
 
+/// Which bytes may stand in a word without quotes.
+static WORD_BYTES: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 128u8 {
+        let is_mark = matches!(
+            byte,
+            b'-' | b':'
+                | b'.'
+                | b'/'
+                | b'*'
+                | b'>'
+                | b'%'
+                | b'!'
+                | b'@'
+                | b'='
+                | b'+'
+                | b'_'
+                | b','
+        );
+        table[byte as usize] = byte.is_ascii_alphanumeric() || is_mark;
+        byte += 1;
+    }
+    table
+};
+
+/// Whether this byte of UTF-8 may stand in a word without quotes; all such are ASCII.
+pub(crate) fn is_word_byte(byte: u8) -> bool {
+    WORD_BYTES[usize::from(byte)]
+}
+
 /// Whether `c` may stand in a word without quotes.
-pub(crate) fn is_word_character(c: char) -> bool {
-    c.is_ascii_alphanumeric() || "-:./*>%!@=+_,".contains(c)
+fn is_word_character(c: char) -> bool {
+    u8::try_from(c).is_ok_and(is_word_byte)
 }
 
 /// What ends a bare word.
@@ -138,7 +169,10 @@ impl<'t> Lexer<'t> {
     fn bare_word(&mut self) -> Word {
         let start = self.at;
         let rest = self.rest();
-        let text = &rest[..rest.find(is_delimiter).unwrap_or(rest.len())];
+        // Nearly all words end where the first byte stands that belongs to none.
+        let plain = rest.bytes().position(|byte| !is_word_byte(byte)).unwrap_or(rest.len());
+        let more = rest[plain..].find(is_delimiter).unwrap_or(rest.len() - plain);
+        let text = &rest[..plain + more];
         self.at += text.len();
         let span = Span::new(start, self.at);
         if text == "*/" {

@@ -23,7 +23,13 @@
 //! reported in one go); a consumer reads it through the cursors [`Block`] and [`Entry`], which turn
 //! words into typed values ([`FromWord`]) and remember what was asked for; [`Block::finish`] then
 //! reports every statement that nobody asked for. `Display` of [`Document`] and [`Statement`] prints
-//! the canonical text, which parses to an equal tree. Comments are not part of the tree.
+//! the canonical text, which parses to an equal document. Comments are not part of it.
+//!
+//! Whoever keeps a configuration and lets it be edited, instead of reading it once, takes the other way: a
+//! [`Tree`] keeps comments, is copied for nothing and compared quickly ([`Diff`]); a [`Schema`], made from the
+//! texts that components bring, checks it, edits it by command lines, loads other texts into it, completes
+//! commands and masks secrets; a [`Loader`] puts several files together. A component then gets its
+//! part of the tree as text and reads it as above. `weft_commit` has the transactions.
 //!
 //! The crate does no I/O. Size ([`MAX_SIZE`]) and depth ([`MAX_DEPTH`]) of a text are bounded.
 //!

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::document::Document;
-use crate::lexer::is_word_character;
+use crate::lexer::is_word_byte;
 use crate::source::is_unsafe_to_show;
 use crate::statement::{Statement, Word};
 
@@ -48,10 +48,20 @@ fn print(f: &mut fmt::Formatter<'_>, statement: &Statement, depth: usize) -> fmt
     }
 }
 
+impl Word {
+    /// Adds what `Display` prints.
+    pub(crate) fn put(&self, out: &mut String) {
+        match self.text() {
+            text if is_bare(text) => out.push_str(text),
+            text => out.push_str(&quoted(text)),
+        }
+    }
+}
+
 /// Whether the lexer reads `text` back without quotes.
 fn is_bare(text: &str) -> bool {
     let is_comment_mark = text.starts_with("//") || text.starts_with("/*") || text == "*/";
-    !text.is_empty() && text.chars().all(is_word_character) && !is_comment_mark
+    !text.is_empty() && text.bytes().all(is_word_byte) && !is_comment_mark
 }
 
 /// `text` as a string in quotes.

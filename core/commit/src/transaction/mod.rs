@@ -215,8 +215,8 @@ impl Transaction {
                 return Ok(None);
             }
             Action::Check => {
-                self.check_candidate()?;
-                self.begin(now, Purpose::Check { token }, self.candidate.clone(), out);
+                let text = self.check_candidate()?;
+                self.begin(now, Purpose::Check { token }, self.candidate.clone(), text, out);
                 return Ok(None);
             }
             Action::Commit { comment, confirm_within } => {
@@ -256,15 +256,16 @@ impl Transaction {
         discarded
     }
 
-    fn check_candidate(&mut self) -> Result<(), Refusal> {
+    /// Checks the candidate; its text.
+    fn check_candidate(&mut self) -> Result<String, Refusal> {
         let checked = self.schema.check(&self.candidate, self.good.as_ref());
         checked.map_err(Refusal::Mistakes)?;
         self.good = Some(self.candidate.clone());
-        let size = self.candidate.to_string().len();
-        if size > MAX_SIZE {
-            return Err(Refusal::TooLarge { size, limit: MAX_SIZE });
+        let text = self.candidate.text();
+        if text.len() > MAX_SIZE {
+            return Err(Refusal::TooLarge { size: text.len(), limit: MAX_SIZE });
         }
-        Ok(())
+        Ok(text)
     }
 
     fn commit(
@@ -280,18 +281,19 @@ impl Transaction {
             return Err(Refusal::ConfirmTime);
         }
         if self.candidate != self.running {
-            self.check_candidate()?;
+            let text = self.check_candidate()?;
             let purpose = Purpose::Commit { token, user, comment, confirm_within };
-            self.begin(now, purpose, self.candidate.clone(), out);
+            self.begin(now, purpose, self.candidate.clone(), text, out);
             return Ok(());
         }
         if self.pending.is_none() || confirm_within.is_some() {
             return Err(Refusal::NothingToCommit);
         }
-        out.push(Output::Confirm { text: self.running.to_string() });
+        out.push(Output::Confirm { text: self.running.text() });
         self.job = Some(Job {
             purpose: Purpose::Confirm { token },
             target: self.running.clone(),
+            text: String::new(),
             changes: Vec::new(),
             phase: Phase::Storing,
             deadline: None,

@@ -25,11 +25,12 @@ impl Transaction {
         now: Instant,
         purpose: Purpose,
         target: Tree,
+        text: String,
         out: &mut Vec<Output>,
     ) {
         let changes = changes(&self.running, &target, &self.order);
         let phase = Phase::Checking { waiting: BTreeMap::new(), objections: Vec::new() };
-        let mut job = Job { purpose, target, changes, phase, deadline: None };
+        let mut job = Job { purpose, target, text, changes, phase, deadline: None };
         if job.is_fallback() {
             return self.apply(now, job, 0, out);
         }
@@ -175,7 +176,7 @@ impl Transaction {
         let unconfirmed = confirm_within
             .map(|time| Unconfirmed { until: after(wall, time), back_to: self.last_confirmed() });
         let revision = Revision { number: 0, time: wall, user, comment, unconfirmed };
-        out.push(Output::Store { revision, text: job.target.to_string() });
+        out.push(Output::Store { revision, text: std::mem::take(&mut job.text) });
         (job.phase, job.deadline) = (Phase::Storing, None);
         self.job = Some(job);
     }
@@ -270,7 +271,8 @@ impl Transaction {
         {
             let (number, tree) = (pending.back_to, pending.tree.clone());
             let purpose = Purpose::Fallback { number, objections: Vec::new() };
-            self.begin(now, purpose, tree, out);
+            let text = tree.text();
+            self.begin(now, purpose, tree, text, out);
         }
     }
 

@@ -14,35 +14,36 @@ const NEW: Margin = Margin { mark: "+", first: 3, depth: 0 };
 
 impl fmt::Display for Diff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        block(f, self, &mut Vec::new())
+        let mut text = String::new();
+        block(&mut text, self, &mut Vec::new());
+        f.write_str(&text)
     }
 }
 
 /// What changed in the block of the statements `path`, and in the blocks inside of it.
-fn block<'d>(f: &mut fmt::Formatter<'_>, diff: &'d Diff, path: &mut Vec<&'d Node>) -> fmt::Result {
+fn block<'d>(out: &mut String, diff: &'d Diff, path: &mut Vec<&'d Node>) {
     if is_visible(diff) {
-        head(f, path)?;
+        head(out, path);
     }
     for edit in &diff.edits {
         match edit {
             Edit::Keep(_) => {}
-            Edit::Delete(node) => print::node(f, node, &GONE)?,
-            Edit::Insert(node) => print::node(f, node, &NEW)?,
-            Edit::Change(change) => comments(f, change)?,
+            Edit::Delete(node) => print::node(out, node, GONE),
+            Edit::Insert(node) => print::node(out, node, NEW),
+            Edit::Change(change) => comments(out, change),
         }
     }
     if let Some((old, new)) = diff.tail.as_deref() {
-        print::comments(f, old, &GONE)?;
-        print::comments(f, new, &NEW)?;
+        print::comments(out, old, GONE);
+        print::comments(out, new, NEW);
     }
     for edit in &diff.edits {
         if let Edit::Change(change) = edit {
             path.push(&change.new);
-            block(f, &change.inner, path)?;
+            block(out, &change.inner, path);
             path.pop();
         }
     }
-    Ok(())
 }
 
 /// Whether there is a line to print for this block itself.
@@ -55,27 +56,29 @@ fn is_visible(diff: &Diff) -> bool {
     diff.tail.is_some() || diff.edits.iter().any(visible)
 }
 
-fn head(f: &mut fmt::Formatter<'_>, path: &[&Node]) -> fmt::Result {
-    write!(f, "[edit")?;
+fn head(out: &mut String, path: &[&Node]) {
+    out.push_str("[edit");
     for word in path.iter().flat_map(|node| &node.words) {
-        write!(f, " {word}")?;
+        out.push(' ');
+        word.put(out);
     }
-    writeln!(f, "]")
+    out.push_str("]\n");
 }
 
 /// The comments of a statement that stays, with the beginning of the statement itself.
-fn comments(f: &mut fmt::Formatter<'_>, change: &Change) -> fmt::Result {
+fn comments(out: &mut String, change: &Change) {
     let Change { old, new, .. } = change;
     if old.comments == new.comments {
-        return Ok(());
+        return;
     }
     for (node, margin) in [(old, GONE), (new, NEW)] {
-        print::comments(f, node.above(), &margin)?;
-        print::words(f, node, &margin)?;
-        match node.beside() {
-            Some(beside) => writeln!(f, " {{ … }} {beside}")?,
-            None => writeln!(f, " {{ … }}")?,
+        print::comments(out, node.above(), margin);
+        print::words(out, node, margin);
+        out.push_str(" { … }");
+        if let Some(beside) = node.beside() {
+            out.push(' ');
+            out.push_str(beside);
         }
+        out.push('\n');
     }
-    Ok(())
 }

@@ -1,7 +1,10 @@
 //! From trees to their canonical text: one statement per line, four spaces per level, each comment
 //! beside or above its statement.
+//!
+//! Large configurations are printed with every commit, so the text is put together in one string instead
+//! of going through a formatter word by word.
 
-use std::fmt::{self, Write};
+use std::fmt;
 
 use super::Tree;
 use super::node::{Level, Node};
@@ -9,15 +12,30 @@ use super::node::{Level, Node};
 /// Spaces per level.
 const INDENT: usize = 4;
 
+const PLAIN: Margin = Margin { mark: "", first: 0, depth: 0 };
+
 impl fmt::Display for Tree {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        level(f, &self.root, &Margin { mark: "", first: 0, depth: 0 })
+        let mut text = String::new();
+        level(&mut text, &self.root, PLAIN);
+        f.write_str(&text)
     }
 }
 
 impl fmt::Display for Node {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        node(f, self, &Margin { mark: "", first: 0, depth: 0 })
+        let mut text = String::new();
+        node(&mut text, self, PLAIN);
+        f.write_str(&text)
+    }
+}
+
+impl Tree {
+    /// The canonical text, as `Display` prints it.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        level(&mut text, &self.root, PLAIN);
+        text
     }
 }
 
@@ -33,62 +51,63 @@ pub(super) struct Margin {
 }
 
 impl Margin {
-    pub(super) fn deeper(self) -> Self {
+    fn deeper(self) -> Self {
         Self { depth: self.depth + 1, ..self }
     }
-}
 
-impl fmt::Display for Margin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{:2$}", self.mark, "", self.first + self.depth * INDENT)
+    fn put(self, out: &mut String) {
+        out.push_str(self.mark);
+        out.extend(std::iter::repeat_n(' ', self.first + self.depth * INDENT));
     }
 }
 
-fn level(f: &mut fmt::Formatter<'_>, level: &Level, margin: &Margin) -> fmt::Result {
-    level.nodes.iter().try_for_each(|inner| node(f, inner, margin))?;
-    comments(f, &level.tail, margin)
+fn level(out: &mut String, level: &Level, margin: Margin) {
+    level.nodes.iter().for_each(|inner| node(out, inner, margin));
+    comments(out, &level.tail, margin);
 }
 
 /// A statement with its comments and its block.
-pub(super) fn node(f: &mut fmt::Formatter<'_>, node: &Node, margin: &Margin) -> fmt::Result {
-    comments(f, node.above(), margin)?;
-    words(f, node, margin)?;
+pub(super) fn node(out: &mut String, node: &Node, margin: Margin) {
+    comments(out, node.above(), margin);
+    words(out, node, margin);
     match node.block.as_deref() {
-        None => f.write_char(';')?,
-        Some(block) if block.nodes.is_empty() && block.tail.is_empty() => f.write_str(" {}")?,
+        None => out.push(';'),
+        Some(block) if block.nodes.is_empty() && block.tail.is_empty() => out.push_str(" {}"),
         Some(block) => {
-            f.write_str(" {\n")?;
-            level(f, block, &margin.deeper())?;
-            write!(f, "{margin}}}")?;
+            out.push_str(" {\n");
+            level(out, block, margin.deeper());
+            margin.put(out);
+            out.push('}');
         }
     }
     if let Some(beside) = node.beside() {
-        write!(f, " {beside}")?;
+        out.push(' ');
+        out.push_str(beside);
     }
-    f.write_char('\n')
+    out.push('\n');
 }
 
 /// The margin and the words, without an end.
-pub(super) fn words(f: &mut fmt::Formatter<'_>, node: &Node, margin: &Margin) -> fmt::Result {
-    write!(f, "{margin}")?;
+pub(super) fn words(out: &mut String, node: &Node, margin: Margin) {
+    margin.put(out);
     for (index, word) in node.words.iter().enumerate() {
         if index > 0 {
-            f.write_char(' ')?;
+            out.push(' ');
         }
-        write!(f, "{word}")?;
+        word.put(out);
     }
-    Ok(())
 }
 
 /// Comments on lines of their own. The later lines of a long one stand as they were written.
-pub(super) fn comments(
-    f: &mut fmt::Formatter<'_>,
-    comments: &[Box<str>],
-    margin: &Margin,
-) -> fmt::Result {
-    comments.iter().try_for_each(|comment| {
-        let mut lines = comment.split('\n');
-        writeln!(f, "{margin}{}", lines.next().unwrap_or_default())?;
-        lines.try_for_each(|line| writeln!(f, "{}{line}", margin.mark))
-    })
+pub(super) fn comments(out: &mut String, comments: &[Box<str>], margin: Margin) {
+    for comment in comments {
+        for (index, line) in comment.split('\n').enumerate() {
+            match index {
+                0 => margin.put(out),
+                _ => out.push_str(margin.mark),
+            }
+            out.push_str(line);
+            out.push('\n');
+        }
+    }
 }

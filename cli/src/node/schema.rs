@@ -1,0 +1,83 @@
+//! What a node's configuration may say, as a text from which anybody can check, complete and edit it.
+//!
+//! Reference: the handbook's chapters "Nodes" and "Principals" list the same statements.
+
+/// The schema of node files; see [`weft_config::Schema`].
+pub const NODE_SCHEMA: &str = include_str!("schema.conf");
+
+#[cfg(test)]
+mod tests {
+    use weft_base::Random;
+    use weft_config::{LoadMode, Schema, Tree};
+
+    use super::*;
+    use crate::read_node_file;
+
+    const FILE: &str = "\
+version 1;
+node r1;
+xia {
+    interface eth0 eth1;
+    address;
+    echo off;
+    redirects 16;
+    copies 65536;
+    principal ad { route ad-0000000000000000000000000000000000000001 via \
+hid-0000000000000000000000000000000000000002; }
+    principal hid {
+        local hid-0000000000000000000000000000000000000003;
+        neighbour hid-0000000000000000000000000000000000000002 link 02:00:00:00:00:01 interface eth0;
+        nwp off eth1;
+        neighbour-limit 7;
+    }
+    principal u4id { tunnel 10.0.0.1:13781; }
+    principal xdp;
+    principal zf { bits 5; fill-limit 80; route link a via \
+hid-0000000000000000000000000000000000000002; local link here; }
+}
+";
+
+    /// Whether nodes read the text, and whether the schema accepts it.
+    fn accepted(text: &str) -> (bool, bool) {
+        let node = read_node_file("t", text, "/run/t".as_ref(), Random::from_seed(1));
+        let schema = Schema::parse("schema.conf", NODE_SCHEMA).expect("the schema is right");
+        let tree = Tree::parse("t", text).expect("the form is right");
+        (node.is_ok(), schema.check(&tree, None).is_ok())
+    }
+
+    #[test]
+    fn schema_and_nodes_accept_the_same() {
+        assert_eq!(accepted(FILE), (true, true));
+        for (right, wrong) in [
+            ("node r1;", ""),
+            ("echo off", "echo maybe"),
+            ("echo off", "ecko off"),
+            ("redirects 16", "redirects 17"),
+            ("copies 65536", "copies 0"),
+            ("interface eth0 eth1", "interface eth/0"),
+            ("principal xdp", "principal xyz"),
+            ("principal xdp;", "principal ad;"),
+            ("fill-limit 80", "filling 80"),
+        ] {
+            assert!(FILE.contains(right));
+            assert_eq!(accepted(&FILE.replacen(right, wrong, 1)), (false, false), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_canonical_form_means_the_same_to_a_node() {
+        let schema = Schema::parse("schema.conf", NODE_SCHEMA).expect("the schema is right");
+        let tree = Tree::parse("t", FILE).expect("the form is right");
+        let loaded = schema.load(&Tree::empty(), &tree, LoadMode::Override).expect("it fits");
+        assert_eq!(accepted(&loaded.to_string()), (true, true));
+    }
+
+    #[test]
+    fn every_principal_is_described() {
+        let schema = Schema::parse("schema.conf", NODE_SCHEMA).expect("the schema is right");
+        let offers = schema.complete(&Tree::empty(), "set xia principal ").candidates;
+        let described: Vec<&str> = offers.iter().map(|offer| offer.text.as_str()).collect();
+        let principals = crate::principals();
+        assert!(principals.names().eq(described.iter().copied()), "{described:?}");
+    }
+}
