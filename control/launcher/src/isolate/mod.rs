@@ -16,7 +16,8 @@ use crate::inherit::thread_count;
 use crate::missing::Missing;
 use crate::profile::Sandbox;
 
-/// Gives up everything that `sandbox` does not name. Returns what this kernel cannot do, a sentence each.
+/// Gives up everything that `sandbox` does not name. Returns what this kernel cannot do, a sentence each;
+/// the launcher has said the same for all processes of the node.
 ///
 /// # Errors
 /// This process has threads already, or a restriction that this kernel has cannot be entered; the
@@ -34,6 +35,12 @@ pub fn enter(sandbox: &Sandbox) -> Result<Vec<String>, String> {
     let mut missing = files::restrict(sandbox)?;
     missing.extend(filters.restrict()?);
     Ok(missing.iter().map(ToString::to_string).collect())
+}
+
+/// What of files and system calls no process on this machine can be kept from.
+pub(crate) fn missing() -> Vec<Missing> {
+    let ((_, files), (_, calls)) = (files::survey(), filter::survey());
+    files.into_iter().chain(calls).collect()
 }
 
 /// Shows the instance in lists of processes; there is room for 15 bytes.

@@ -303,8 +303,10 @@ impl Base {
             None => format!("weft-run-{:08x}", hash(&config.run_directory.to_string_lossy())),
         };
         let groups = ControlGroups::set_up(&number);
-        let missing = powers.missing();
-        let missing = missing.iter().chain(groups.missing()).map(ToString::to_string).collect();
+        let mut missing = powers.missing();
+        missing.extend(crate::isolate::missing());
+        missing.extend_from_slice(groups.missing());
+        let missing = missing.iter().map(ToString::to_string).collect();
         let (listeners, store) = (Listeners::default(), Store::default());
         Ok(Self { config, powers, uids, groups, listeners, store, missing, _lock: lock })
     }

@@ -1,8 +1,8 @@
 //! The directories of a node: its run directory, and in it one for the files of each instance.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FlockOperation, Gid, Uid, chownat, flock};
@@ -34,6 +34,11 @@ pub(super) fn claim(run_directory: &Path) -> Result<File, String> {
             "the run directory {shown} must belong to the user who runs the node, and nobody else \
              may write to it"
         ));
+    }
+    // Processes with users of their own reach their sockets and folders through it.
+    if found.mode() & 0o011 != 0o011 {
+        let mode = Permissions::from_mode(found.mode() & 0o777 | 0o011);
+        fs::set_permissions(run_directory, mode).map_err(sentence)?;
     }
     let lock = OpenOptions::new()
         .write(true)
@@ -111,4 +116,50 @@ fn own(path: &Path, user: Option<(u32, u32)>) -> io::Result<()> {
     let Some((uid, gid)) = user else { return Ok(()) };
     let (uid, gid) = (Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)));
     Ok(chownat(CWD, path, uid, gid, AtFlags::SYMLINK_NOFOLLOW)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_directory_is_made_passable_and_claimed_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let run = directory.path().join("n");
+        DirBuilder::new().mode(0o700).create(&run).unwrap();
+        let lock = claim(&run).unwrap();
+        assert_eq!(fs::metadata(&run).unwrap().mode() & 0o777, 0o711);
+        assert!(claim(&run).unwrap_err().contains("another node runs"));
+        drop(lock);
+        claim(&run).unwrap();
+        fs::set_permissions(&run, Permissions::from_mode(0o777)).unwrap();
+        assert!(claim(&run).unwrap_err().contains("nobody else may write"));
+        assert!(claim(Path::new("n")).unwrap_err().contains("absolute"));
+        let missing = directory.path().join("a/b");
+        assert!(claim(&missing).unwrap_err().contains("cannot use the run directory"));
+    }
+
+    #[test]
+    fn what_is_given_away_is_given_whole_but_for_files_with_other_names() {
+        if !rustix::process::geteuid().is_root() {
+            return weft_port::testing::lacks("root");
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let conf = directory.path().join("conf");
+        fs::create_dir_all(conf.join("history")).unwrap();
+        for file in ["conf/node.conf", "conf/history/1", "foreign"] {
+            fs::write(directory.path().join(file), "x").unwrap();
+        }
+        fs::hard_link(directory.path().join("foreign"), conf.join("link")).unwrap();
+        std::os::unix::fs::symlink(directory.path().join("foreign"), conf.join("symlink")).unwrap();
+        give(&conf, 4_242, 4_243).unwrap();
+        let owner = |path: &str| {
+            let found = fs::symlink_metadata(directory.path().join(path)).unwrap();
+            (found.uid(), found.gid())
+        };
+        for path in ["conf", "conf/node.conf", "conf/history", "conf/history/1", "conf/symlink"] {
+            assert_eq!(owner(path), (4_242, 4_243), "{path}");
+        }
+        assert_eq!(owner("foreign").0, 0);
+    }
 }
