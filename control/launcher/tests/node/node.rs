@@ -5,6 +5,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{
@@ -56,7 +57,10 @@ impl Node {
         let directory = tempfile::tempdir().unwrap();
         // Other users have to get at the sockets.
         set_mode(directory.path(), 0o755);
-        let run_directory = directory.path().join("node");
+        // A name of its own, so that it gets its uids and control groups again when it is restarted.
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let run_directory = directory.path().join(format!("n{}-{number}", std::process::id()));
         std::os::unix::fs::chown(directory.path(), owner, owner).unwrap();
         let mut binary = PathBuf::from(BINARY);
         if !words.is_empty() {
