@@ -17,7 +17,7 @@ export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 
 target := $(or $(CARGO_TARGET_DIR),target)
 weft := $(target)/release/weft
-benches := config xip-engine xia-push
+benches := config flow xip-engine xia-push
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test lint bench fuzz soak docs install clean

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-use crate::bench::BenchArgs;
+use crate::bench::{BenchArgs, SourceArgs};
 use crate::demo::DemoArgs;
 use crate::doctor::DoctorArgs;
 use crate::lab::LabCommand;
@@ -28,6 +28,9 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  weft bench --list\n  \
         weft bench xip-engine --quick --json result.json --plot result.svg")]
     Bench(BenchArgs),
+    /// The other process of `weft bench flow`, which starts it
+    #[command(hide = true)]
+    BenchFlowSource(SourceArgs),
     /// Say what this machine can and cannot do for weft, and how to mend it
     #[command(after_help = "Examples:\n  weft doctor\n  weft doctor --json")]
     Doctor(DoctorArgs),

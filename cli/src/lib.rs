@@ -32,6 +32,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let done = match args.command {
         Command::Bench(args) => bench::run(&args),
+        Command::BenchFlowSource(args) => bench::run_source(&args),
         Command::Doctor(doctor) => doctor::run(&doctor),
         Command::Run(run) => node::run(&run),
         Command::Demo(args) => demo::run(&args),

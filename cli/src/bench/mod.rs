@@ -7,6 +7,7 @@
 //! (`--json`) and as a drawing (`--plot`).
 
 mod config;
+mod flow;
 mod machine;
 mod measure;
 mod plot;
@@ -24,8 +25,11 @@ use crate::output::{Outcome, print_lines, say};
 use measure::{Bench, Plan, Program};
 use report::Report;
 
+pub(crate) use flow::{SourceArgs, run_source};
+
 /// All benchmarks.
-const BENCHES: &[&dyn Bench] = &[&config::Config, &xia_push::XiaPush, &xip_engine::XipEngine];
+const BENCHES: &[&dyn Bench] =
+    &[&config::Config, &flow::FlowBench, &xia_push::XiaPush, &xip_engine::XipEngine];
 
 /// How long `--quick` may take, with something left for the report.
 const QUICK_TIME: Duration = Duration::from_secs(55);

@@ -120,7 +120,7 @@ impl Attaching {
         let Self { socket, peer } = self;
         send_welcome(&socket, sizes, &[file.as_fd(), theirs.as_fd()])
             .map_err(Error::system("sendmsg(2)"))?;
-        Flow::new((kind, sizes, peer), rings, (Bell::new(socket), Bell::new(room)))
+        Ok(Flow::new((kind, sizes, peer), rings, (Bell::new(socket), Bell::new(room))))
     }
 }
 
@@ -169,7 +169,7 @@ pub(crate) fn attach(
     let rings =
         segment::rings(&file, sizes, Side::Application).map_err(Error::system("mmap(2)"))?;
     let peer = peer_credentials(socket.as_fd()).map_err(Error::system("getsockopt(2)"))?;
-    Flow::new((kind, sizes, peer), rings, (Bell::new(socket), Bell::new(room)))
+    Ok(Flow::new((kind, sizes, peer), rings, (Bell::new(socket), Bell::new(room))))
 }
 
 fn not_a_flow(what: &'static str) -> Error {

@@ -1,7 +1,8 @@
 //! A flow for programs that wait: calls that sleep until something can be done, or a time is over.
 //!
-//! Before it sleeps, a call looks again for a moment ([`Client::spin`]): two sides that are busy then never
-//! sleep, and make no system call.
+//! Before it sleeps, a call looks again for a moment ([`Client::set_spin`]): two sides that are busy at
+//! once, on two processors, then never sleep and make no system call. Where that proves vain, because both
+//! share a processor or the other side is slow, it is done less and less often.
 
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,8 @@ use crate::layout::{Kind, Sizes};
 const SPIN: Duration = Duration::from_micros(20);
 /// How often to look between two looks at the clock.
 const LOOKS: usize = 64;
+/// After looking again was in vain so many times on end, it is done once in two to the power of this.
+const MOST_VAIN: u32 = 8;
 /// How long to wait at first, and at most, before trying again to attach to a stack that is away.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
@@ -47,7 +50,8 @@ impl Options {
 #[derive(Debug)]
 pub struct Client {
     flow: Flow,
-    spin: Duration,
+    /// Of receiving, and of sending.
+    spins: [Spin; 2],
     /// Where it was attached, if it can be again.
     origin: Option<(PathBuf, Options)>,
 }
@@ -71,7 +75,8 @@ impl Client {
     pub fn over(flow: Flow) -> Self {
         // With one processor nothing can happen while this one looks.
         let alone = std::thread::available_parallelism().is_ok_and(|count| count.get() == 1);
-        Self { flow, spin: if alone { Duration::ZERO } else { SPIN }, origin: None }
+        let spin = Spin::new(if alone { Duration::ZERO } else { SPIN });
+        Self { flow, spins: [spin, spin], origin: None }
     }
 
     /// Attaches again after [`Error::Closed`]: waits for the stack to return, for as long as `timeout`,
@@ -131,8 +136,9 @@ impl Client {
 
     /// Waits until something can be sent.
     fn send_some(&mut self, bytes: &[u8], end: Option<Instant>) -> Result<usize, Error> {
-        let sent = self.spin(|flow| {
-            let sent = flow.send_now(bytes)?;
+        let [_, spin] = &mut self.spins;
+        let sent = spin.attempt(|| {
+            let sent = self.flow.send_now(bytes)?;
             Ok((sent > 0).then_some(sent))
         })?;
         if let Some(sent) = sent {
@@ -161,8 +167,9 @@ impl Client {
             return Ok(len);
         }
         let end = deadline(timeout);
+        let [spin, _] = &mut self.spins;
         if timeout != Some(Duration::ZERO)
-            && let Some(len) = self.spin(|flow| flow.receive_now(buffer))?
+            && let Some(len) = spin.attempt(|| self.flow.receive_now(buffer))?
         {
             return Ok(len);
         }
@@ -189,26 +196,46 @@ impl Client {
     /// How long a call looks again before it sleeps; 20 µs if there is more than one processor,
     /// otherwise zero.
     pub fn set_spin(&mut self, spin: Duration) {
-        self.spin = spin;
+        self.spins = [Spin::new(spin); 2];
+    }
+}
+
+/// Looking again before sleeping.
+#[derive(Clone, Copy, Debug)]
+struct Spin {
+    longest: Duration,
+    /// How often it was in vain since it last was not.
+    vain: u32,
+    /// How many times to sleep at once before looking again is tried again.
+    skip: u32,
+}
+
+impl Spin {
+    fn new(longest: Duration) -> Self {
+        Self { longest, vain: 0, skip: 0 }
     }
 
-    /// Tries for a moment.
-    fn spin<T>(
+    /// Tries for a moment, unless that was in vain lately.
+    fn attempt<T>(
         &mut self,
-        mut attempt: impl FnMut(&mut Flow) -> Result<Option<T>, Error>,
+        mut attempt: impl FnMut() -> Result<Option<T>, Error>,
     ) -> Result<Option<T>, Error> {
-        if self.spin.is_zero() {
+        if self.longest.is_zero() || self.skip > 0 {
+            self.skip = self.skip.saturating_sub(1);
             return Ok(None);
         }
         let begin = Instant::now();
-        while begin.elapsed() < self.spin {
+        while begin.elapsed() < self.longest {
             for _ in 0..LOOKS {
-                if let Some(done) = attempt(&mut self.flow)? {
+                if let Some(done) = attempt()? {
+                    self.vain = 0;
                     return Ok(Some(done));
                 }
                 std::hint::spin_loop();
             }
         }
+        self.vain = (self.vain + 1).min(MOST_VAIN);
+        self.skip = (1 << self.vain) - 1;
         Ok(None)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The rules for such a loop:
 //!
-//! * Once [`Flow::receive`] has said [`Received::All`], [`Flow::fd`] is ready to read whenever it has
+//! * At first, and once [`Flow::receive`] has said [`Received::All`], [`Flow::fd`] is ready to read whenever it has
 //!   something to do: messages, or the end. It may be ready for nothing; then `receive` quiets it.
 //! * After [`Received::Enough`] there may be more for which nothing becomes ready: call it again before
 //!   waiting (after the others had their turn: poll with a time of zero).
@@ -63,14 +63,12 @@ impl Flow {
     pub(crate) fn new(
         (kind, sizes, peer): (Kind, Sizes, Credentials),
         (writer, reader): (Writer<Region>, Reader<Region>),
-        (data, room): (Bell, Bell),
-    ) -> Result<Self, Error> {
+        (mut data, room): (Bell, Bell),
+    ) -> Self {
+        // The flag of this side's reader is up from the beginning.
+        data.expect(1);
         let (congested, gone, broken) = (false, false, None);
-        let mut flow =
-            Self { kind, sizes, peer, writer, reader, data, room, congested, gone, broken };
-        // From the first moment the descriptor shall tell when there is something.
-        flow.settle()?;
-        Ok(flow)
+        Self { kind, sizes, peer, writer, reader, data, room, congested, gone, broken }
     }
 
     /// What it carries.

@@ -9,7 +9,7 @@
 //! control of one ring, each word in a line of 128 bytes:
 //!        0  tail    u64  bytes written since the beginning; stored by the writer
 //!      128  head    u64  bytes read since the beginning; stored by the reader
-//!      256  reader  u32  1: the reader sleeps and asks to be woken
+//!      256  reader  u32  1: the reader sleeps and asks to be woken; 1 at first
 //!      384  writer  u32  1: the writer waits for room and asks to be woken
 //!
 //! a datagram in a ring, at a multiple of 8:

@@ -46,7 +46,8 @@ pub(crate) fn is_sound(file: BorrowedFd<'_>, sizes: Sizes) -> bool {
     sealed && fstat(file).is_ok_and(|found| found.st_size == sizes.total() as i64)
 }
 
-/// Maps a sealed file and returns the ends of its rings that belong to one side.
+/// Maps a sealed file and returns the ends of its rings that belong to one side. The stack's side is the
+/// first, and leaves the rings in the state that they begin in: both readers sleep.
 pub(crate) fn rings(
     file: &OwnedFd,
     sizes: Sizes,
@@ -57,7 +58,12 @@ pub(crate) fn rings(
     let down = Region::new(&mapping, 1, sizes.up as usize, sizes.down);
     Ok(match side {
         Side::Application => (Writer::new(up), Reader::new(down)),
-        Side::Stack => (Writer::new(down), Reader::new(up)),
+        Side::Stack => {
+            let (writer, reader) = (Writer::new(down), Reader::new(up));
+            writer.prepare();
+            reader.prepare();
+            (writer, reader)
+        }
     })
 }
 

@@ -121,6 +121,18 @@ fn the_descriptor_is_ready_when_something_comes_after_all_was_received() {
     assert!(!is_ready(flow.fd()));
 }
 
+/// The other side may have sent before this side has its flow in hands.
+#[test]
+fn a_new_flow_is_ready_if_something_was_sent_before_it_was_looked_at() {
+    let (mut client, mut flow) = small_pair(Kind::Datagram);
+    flow.try_send(b"first").unwrap();
+    client.send(b"first", None).unwrap();
+    assert!(is_ready(flow.fd()) && is_ready(client.fd()));
+    assert_eq!(receive_all(&mut flow), [b"first"]);
+    assert_eq!(receive_all(client.flow()), [b"first"]);
+    assert!(!is_ready(flow.fd()) && !is_ready(client.fd()));
+}
+
 #[test]
 fn who_does_not_sleep_is_not_woken() {
     let (mut client, flow) = small_pair(Kind::Datagram);

@@ -84,9 +84,14 @@ pub struct Writer<M> {
 }
 
 impl<M: Memory> Writer<M> {
-    /// The writing end of a ring that is all zero.
+    /// The writing end of a ring that nothing was written into.
     pub fn new(memory: M) -> Self {
         Self { memory, tail: 0, published: 0, head: 0 }
+    }
+
+    /// Before the ring is shared: its reader will be taken to sleep.
+    pub fn prepare(&self) {
+        self.memory.raise(Flag::Reader);
     }
 
     /// Puts a datagram of 1 to [`LONGEST`] bytes into the ring, not yet seen by the reader; false
@@ -185,9 +190,14 @@ pub struct Reader<M> {
 }
 
 impl<M: Memory> Reader<M> {
-    /// The reading end of a ring that is all zero.
+    /// The reading end of a ring that nothing was written into.
     pub fn new(memory: M) -> Self {
         Self { memory, head: 0, released: 0, tail: 0, next: None }
+    }
+
+    /// Before the ring is shared: this end will be taken to sleep, and be owed a waking.
+    pub fn prepare(&self) {
+        self.memory.raise(Flag::Reader);
     }
 
     /// The length of the next datagram, 1 to [`LONGEST`]; `None` if there is none.
