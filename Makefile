@@ -17,6 +17,7 @@ export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 
 target := $(or $(CARGO_TARGET_DIR),target)
 weft := $(target)/release/weft
+library := $(target)/release/libweftflow.so
 benches := config flow xip-engine xia-push
 
 .DEFAULT_GOAL := help
@@ -30,8 +31,8 @@ help: ## Show this list.
 bootstrap-%:
 	@scripts/bootstrap.sh $(subst -, ,$*)
 
-build: bootstrap-build ## Build the weft binary (release).
-	cargo build --release --locked -p weft
+build: bootstrap-build ## Build the weft binary and the C library (release).
+	cargo build --release --locked -p weft -p weft-flow-c
 
 demo: bootstrap-build-demo ## Push a file to four receivers across XIA and IP networks (FILE=path).
 	cargo build --release --locked -p weft
@@ -60,11 +61,14 @@ docs: bootstrap-build ## Build the API documentation and, with mdbook, the book.
 	@scripts/test.sh docs
 	@command -v mdbook >/dev/null || echo "the book needs mdbook: cargo install mdbook --locked, then make docs"
 
-$(weft):
+$(weft) $(library) &:
 	@$(MAKE) --no-print-directory build
 
-install: $(weft) ## Install the binary, examples and licences (PREFIX=, DESTDIR=).
+install: $(weft) $(library) ## Install binary, C library, examples and licences (PREFIX=, DESTDIR=).
 	install -D -m 755 $(weft) '$(DESTDIR)$(PREFIX)/bin/weft'
+	install -D -m 755 '$(target)/release/libweftflow.so' '$(DESTDIR)$(PREFIX)/lib/libweftflow.so'
+	install -D -m 644 '$(target)/release/libweftflow.a' '$(DESTDIR)$(PREFIX)/lib/libweftflow.a'
+	install -D -m 644 bindings/c/weft_flow.h '$(DESTDIR)$(PREFIX)/include/weft_flow.h'
 	install -d '$(DESTDIR)$(PREFIX)/share/weft/examples' '$(DESTDIR)$(PREFIX)/share/doc/weft'
 	install -m 644 examples/* '$(DESTDIR)$(PREFIX)/share/weft/examples/'
 	install -m 644 README.md CHANGELOG.md GLOSSARY.md LICENSE-APACHE LICENSE-MIT '$(DESTDIR)$(PREFIX)/share/doc/weft/'

@@ -26,6 +26,7 @@ test   ethtool         ethtool
 test   iproute2        ip
 test   openssl         openssl
 test   procps          ps
+test   python3         python3
 test   tcpdump         tcpdump
 test   tshark          tshark
 '

@@ -125,7 +125,7 @@ impl Client {
         }
         let end = deadline(timeout);
         while sent < bytes.len() {
-            match self.send_some(&bytes[sent..], end) {
+            match self.send_some(&bytes[sent..], end, timeout != Some(Duration::ZERO)) {
                 Ok(more) => sent += more,
                 Err(Error::TimedOut) if sent > 0 => break,
                 Err(error) => return Err(error),
@@ -135,13 +135,18 @@ impl Client {
     }
 
     /// Waits until something can be sent.
-    fn send_some(&mut self, bytes: &[u8], end: Option<Instant>) -> Result<usize, Error> {
+    fn send_some(
+        &mut self,
+        bytes: &[u8],
+        end: Option<Instant>,
+        patient: bool,
+    ) -> Result<usize, Error> {
         let [_, spin] = &mut self.spins;
-        let sent = spin.attempt(|| {
+        let attempt = || {
             let sent = self.flow.send_now(bytes)?;
             Ok((sent > 0).then_some(sent))
-        })?;
-        if let Some(sent) = sent {
+        };
+        if patient && let Some(sent) = spin.attempt(attempt)? {
             return Ok(sent);
         }
         loop {
@@ -186,6 +191,13 @@ impl Client {
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.flow.fd()
+    }
+
+    /// The descriptor to wait for (readable) before sending what [`Client::send`] with no timeout (zero)
+    /// found no room for.
+    #[must_use]
+    pub fn room_fd(&self) -> BorrowedFd<'_> {
+        self.flow.room_fd()
     }
 
     /// The flow, for calls that do not wait.

@@ -1,0 +1,113 @@
+//! Programs in C and Python that talk over flows to a stack, which is played here: it echoes.
+#![allow(clippy::unwrap_used, reason = "what helpers of a test cannot do fails the test")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::thread;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use tempfile::TempDir;
+use weft_flow::{Attached, Client, LONGEST, Limits, Listener};
+
+/// Echoes whatever applications send, each on a thread of its own, and closes the flow of one that
+/// sends "close". The threads end with the test.
+fn stack() -> (TempDir, PathBuf) {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("stack.sock");
+    let listener = Listener::bind(&path).unwrap();
+    thread::spawn(move || {
+        loop {
+            poll(&mut [PollFd::new(&listener.fd(), PollFlags::IN)], None).unwrap();
+            if let Some(mut attaching) = listener.accept().unwrap() {
+                thread::spawn(move || {
+                    let flow = loop {
+                        poll(&mut [PollFd::new(&attaching.fd(), PollFlags::IN)], None).unwrap();
+                        match attaching.advance(&Limits::default()) {
+                            Ok(Attached::NotYet(again)) => attaching = again,
+                            Ok(Attached::Flow(flow)) => break flow,
+                            Err(_) => return,
+                        }
+                    };
+                    echo(Client::over(flow));
+                });
+            }
+        }
+    });
+    (directory, path)
+}
+
+fn echo(mut client: Client) {
+    let mut buffer = vec![0; LONGEST];
+    while let Ok(len) = client.receive(&mut buffer, None) {
+        if &buffer[..len] == b"close" || client.send(&buffer[..len], None).is_err() {
+            return;
+        }
+    }
+}
+
+/// Where this build put the library: beside the test.
+fn library(name: &str) -> PathBuf {
+    let path = std::env::current_exe().unwrap().with_file_name(name);
+    assert!(path.exists(), "{} was not built", path.display());
+    path
+}
+
+#[track_caller]
+fn expect_success(command: &mut Command) -> Output {
+    let output = command.output().unwrap();
+    let said = [&output.stdout[..], &output.stderr].concat();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&said));
+    output
+}
+
+fn here(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// Compiles and runs the program with these arguments to the linker.
+fn run_in_c(link: &[&std::ffi::OsStr]) {
+    let (directory, socket) = stack();
+    let program = directory.path().join("echo");
+    expect_success(
+        Command::new("cc")
+            .args(["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-I"])
+            .arg(here(""))
+            .arg(here("tests/echo.c"))
+            .args(link)
+            .arg("-o")
+            .arg(&program),
+    );
+    let missing = directory.path().join("missing.sock");
+    expect_success(Command::new(&program).arg(&socket).arg(&missing));
+}
+
+#[test]
+fn a_program_in_c_with_the_shared_library() {
+    let library = library("libweftflow.so");
+    let mut path = std::ffi::OsString::from("-Wl,-rpath,");
+    path.push(library.parent().unwrap());
+    run_in_c(&[library.as_os_str(), &path]);
+}
+
+#[test]
+fn a_program_in_c_with_the_static_library() {
+    let library = library("libweftflow.a");
+    run_in_c(&[library.as_os_str(), "-lpthread".as_ref(), "-ldl".as_ref(), "-lm".as_ref()]);
+}
+
+#[test]
+fn a_program_in_python() {
+    let (directory, socket) = stack();
+    let output = expect_success(
+        Command::new("python3")
+            .args(["-m", "unittest", "discover", "--start-directory", "tests"])
+            .current_dir(here("../python"))
+            .env("PYTHONPATH", here("../python"))
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("WEFT_FLOW_LIBRARY", library("libweftflow.so"))
+            .env("WEFT_FLOW_STACK", &socket)
+            .env("WEFT_FLOW_MISSING", directory.path().join("missing.sock")),
+    );
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("Ran 6 tests") && !said.contains("skipped"), "{said}");
+}

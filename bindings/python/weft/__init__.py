@@ -1,0 +1,1 @@
+"""weft for programs in Python."""
