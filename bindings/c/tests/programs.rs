@@ -1,6 +1,7 @@
 //! Programs in C and Python that talk over flows to a stack, which is played here: it echoes.
 #![allow(clippy::unwrap_used, reason = "what helpers of a test cannot do fails the test")]
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::thread;
@@ -64,35 +65,56 @@ fn here(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// Compiles and runs the program with these arguments to the linker.
-fn run_in_c(link: &[&std::ffi::OsStr]) {
-    let (directory, socket) = stack();
-    let program = directory.path().join("echo");
+/// Compiles a program with these arguments to the linker; returns where it is.
+fn compile(directory: &Path, source: &Path, link: &[OsString]) -> PathBuf {
+    let program = directory.join("program");
     expect_success(
         Command::new("cc")
             .args(["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-I"])
             .arg(here(""))
-            .arg(here("tests/echo.c"))
+            .arg(source)
             .args(link)
             .arg("-o")
             .arg(&program),
     );
+    program
+}
+
+fn shared() -> Vec<OsString> {
+    let library = library("libweftflow.so");
+    let mut path = OsString::from("-Wl,-rpath,");
+    path.push(library.parent().unwrap());
+    vec![library.into(), path]
+}
+
+fn echo_in_c(link: &[OsString]) {
+    let (directory, socket) = stack();
+    let program = compile(directory.path(), &here("tests/echo.c"), link);
     let missing = directory.path().join("missing.sock");
     expect_success(Command::new(&program).arg(&socket).arg(&missing));
 }
 
 #[test]
 fn a_program_in_c_with_the_shared_library() {
-    let library = library("libweftflow.so");
-    let mut path = std::ffi::OsString::from("-Wl,-rpath,");
-    path.push(library.parent().unwrap());
-    run_in_c(&[library.as_os_str(), &path]);
+    echo_in_c(&shared());
 }
 
 #[test]
 fn a_program_in_c_with_the_static_library() {
-    let library = library("libweftflow.a");
-    run_in_c(&[library.as_os_str(), "-lpthread".as_ref(), "-ldl".as_ref(), "-lm".as_ref()]);
+    let others = ["-lpthread", "-ldl", "-lm"].map(OsString::from);
+    echo_in_c(&[&[library("libweftflow.a").into()][..], &others].concat());
+}
+
+#[test]
+fn the_example_of_the_handbook() {
+    let chapter = std::fs::read_to_string(here("../../docs/src/flows.md")).unwrap();
+    let example = chapter.split("```c\n").nth(1).unwrap().split("```").next().unwrap();
+    let (directory, socket) = stack();
+    let source = directory.path().join("example.c");
+    std::fs::write(&source, example).unwrap();
+    let program = compile(directory.path(), &source, &shared());
+    let output = expect_success(Command::new(&program).arg(&socket));
+    assert_eq!(output.stdout, b"ping\n", "the stack echoes");
 }
 
 #[test]
