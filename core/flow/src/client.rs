@@ -35,14 +35,19 @@ pub struct Options {
     /// Sent first whenever the flow is attached, again when it is attached again: what the stack has to
     /// know to serve this application, such as the address that it is bound to.
     pub greeting: Vec<Vec<u8>>,
+    /// For datagrams: when the stack goes away, calls wait for as long as this for it to return, attach
+    /// again and go on. Without, and always in a stream, which has lost bytes then, they say
+    /// [`Error::Closed`].
+    pub returning: Option<Duration>,
 }
 
 impl Options {
-    /// What is usual: five seconds of patience, and no greeting.
+    /// What is usual: five seconds of patience, no greeting, and no waiting for a stack to return.
     #[must_use]
     pub fn new(kind: Kind) -> Self {
         let patience = Duration::from_secs(5);
-        Self { kind, sizes: Sizes { up: 0, down: 0 }, patience, greeting: Vec::new() }
+        let (sizes, greeting) = (Sizes { up: 0, down: 0 }, Vec::new());
+        Self { kind, sizes, patience, greeting, returning: None }
     }
 }
 
@@ -107,18 +112,57 @@ impl Client {
 
     fn greet(&mut self, options: &Options) -> Result<(), Error> {
         for message in &options.greeting {
-            self.send(message, Some(options.patience))?;
+            self.send_once(message, Some(options.patience))?;
         }
         Ok(())
     }
 
+    /// Does something again as often as the stack went away meanwhile and came back.
+    fn returning<T>(
+        &mut self,
+        timeout: Option<Duration>,
+        mut work: impl FnMut(&mut Self, Option<Duration>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let done = work(self, timeout);
+        if !matches!(done, Err(Error::Closed)) {
+            return done;
+        }
+        let returning = self.origin.as_ref().and_then(|(_, options)| options.returning);
+        let Some(returning) = returning.filter(|_| self.flow.kind() == Kind::Datagram) else {
+            return done;
+        };
+        let end = deadline(timeout);
+        loop {
+            let left = left(end);
+            match self.reattach(left.map_or(returning, |left| left.min(returning))) {
+                Ok(()) => {}
+                // It went away again while it was greeted.
+                Err(Error::Closed) => continue,
+                Err(_) if left.is_some_and(|left| left < returning) => return Err(Error::TimedOut),
+                Err(error) => return Err(error),
+            }
+            match work(self, left) {
+                Err(Error::Closed) => {}
+                done => return done,
+            }
+        }
+    }
+
     /// Sends a message, or bytes of a stream; waits for room for as long as `timeout` (`None`: for ever).
-    /// Returns how many bytes were sent: of a stream fewer than all if the time was over before.
+    /// Returns how many bytes were sent: of a stream fewer than all if the time was over before. That the
+    /// other side is gone is noticed when there is no room left, or when receiving.
     ///
     /// # Errors
     /// [`Error::TimedOut`] if nothing was sent, [`Error::Closed`], [`Error::Hostile`],
-    /// [`Error::Empty`], [`Error::TooLong`].
+    /// [`Error::Empty`], [`Error::TooLong`]; what [`Client::reattach`] says of a stack that was waited
+    /// for in vain.
+    #[inline]
     pub fn send(&mut self, bytes: &[u8], timeout: Option<Duration>) -> Result<usize, Error> {
+        self.returning(timeout, |client, timeout| client.send_once(bytes, timeout))
+    }
+
+    #[inline]
+    fn send_once(&mut self, bytes: &[u8], timeout: Option<Duration>) -> Result<usize, Error> {
         let mut sent = self.flow.send_now(bytes)?;
         if sent == bytes.len() {
             return Ok(sent);
@@ -162,8 +206,19 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::TimedOut`], [`Error::Closed`] after the last message, [`Error::Hostile`],
-    /// [`Error::BufferTooSmall`] for a message, which stays.
+    /// [`Error::BufferTooSmall`] for a message, which stays; what [`Client::reattach`] says of a stack
+    /// that was waited for in vain.
+    #[inline]
     pub fn receive(
+        &mut self,
+        buffer: &mut [u8],
+        timeout: Option<Duration>,
+    ) -> Result<usize, Error> {
+        self.returning(timeout, |client, timeout| client.receive_once(buffer, timeout))
+    }
+
+    #[inline]
+    fn receive_once(
         &mut self,
         buffer: &mut [u8],
         timeout: Option<Duration>,

@@ -375,3 +375,41 @@ fn an_application_attaches_again_and_greets_again_when_its_stack_returns() {
         assert_eq!(receive_all(&mut flow), [&b"bind me"[..], b"back"]);
     });
 }
+
+#[test]
+fn an_application_that_waits_for_its_stack_goes_on_by_itself() {
+    let stack = Stack::new();
+    let options = Options {
+        greeting: vec![b"bind me".to_vec()],
+        returning: Some(Duration::from_secs(60)),
+        ..Options::new(Kind::Datagram)
+    };
+    let (mut client, flow) = stack.pair(&options);
+    let path = stack.path.clone();
+    let Stack { listener, _directory, .. } = stack;
+    drop((flow, listener));
+    let nobody = client.receive(&mut [0; 10], Some(Duration::from_millis(5)));
+    assert!(matches!(nobody, Err(Error::TimedOut)), "{nobody:?}");
+    thread::scope(|scope| {
+        let client = scope.spawn(move || {
+            let mut buffer = [0; 10];
+            let len = client.receive(&mut buffer, None).unwrap();
+            buffer[..len].to_vec()
+        });
+        let stack = Stack { listener: Listener::bind(&path).unwrap(), path, _directory };
+        // The first one dies as soon as it has attached.
+        drop(stack.attach().unwrap());
+        let mut flow = stack.attach().unwrap();
+        flow.try_send(b"news").unwrap();
+        assert_eq!(client.join().unwrap(), b"news");
+        assert_eq!(receive_all_until_closed(&mut flow), [b"bind me"]);
+    });
+}
+
+fn receive_all_until_closed(flow: &mut Flow) -> Vec<Vec<u8>> {
+    let mut messages = Vec::new();
+    while flow.receive(64, |packet| messages.push(packet.bytes().to_vec())).is_ok() {
+        attach::wait_readable(flow.fd(), None).unwrap();
+    }
+    messages
+}
