@@ -32,7 +32,7 @@ use crate::frames::{self, Cutter, FrameError};
 /// How many bytes are read at a time, and how many wait at most until the end of the turn.
 pub(super) const PIECE: usize = 256 << 10;
 /// Memory that an empty queue keeps, in bytes.
-const KEPT: usize = 64 << 10;
+const KEPT: usize = 1 << 20;
 
 pub(super) struct Stream {
     cutter: Cutter,
