@@ -4,6 +4,8 @@ fn main() {
     weft_xif::build(&[
         "../../interfaces/finder.xif",
         "../../interfaces/finder_client.xif",
+        "../../interfaces/fea.xif",
+        "../../interfaces/component.xif",
         "../../interfaces/probe.xif",
     ]);
 }

@@ -104,7 +104,7 @@ impl Finder {
                 return Err(refused("a ticket is for components, not for the Finder".to_owned()));
             }
         };
-        client.session = self.keys.session();
+        client.session = self.keys.number();
         client.outgoing.set_window(window);
         let welcome = Frame::Welcome { version: PROTOCOL, window: WINDOW, name: identity.name() };
         client.identity = Some(identity);

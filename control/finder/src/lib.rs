@@ -16,16 +16,14 @@
 mod access;
 mod calls;
 mod clients;
-mod keys;
 mod tables;
 
 use weft_base::{Instant, Token};
 use weft_runtime::{Action, ChannelAddress, Component, Event, Level};
-use weft_xrl::Signatures;
+use weft_xrl::{Secrets, Signatures};
 use weft_xrl::frame::Secret;
 
 use clients::Clients;
-use keys::Keys;
 use tables::Tables;
 
 const LISTENER: Token = Token(1);
@@ -48,7 +46,7 @@ pub struct Finder {
     settings: Settings,
     clients: Clients,
     tables: Tables,
-    keys: Keys,
+    keys: Secrets,
     signatures: Signatures,
 }
 
@@ -56,7 +54,7 @@ impl Finder {
     /// A Finder that knows nobody yet.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
-        let keys = Keys::new(settings.seed);
+        let keys = Secrets::new(settings.seed);
         Self {
             settings,
             clients: Clients::default(),

@@ -70,6 +70,12 @@ pub enum Output {
         /// The class.
         class: Option<String>,
     },
+    /// Says the secret that shows the Finder who this process is, if that was not known when it was
+    /// started; see [`Identity`](crate::Identity).
+    Join {
+        /// The secret.
+        secret: crate::frame::Secret,
+    },
 }
 
 /// Arguments, ready for the wire.

@@ -13,7 +13,7 @@ use weft_runtime::sim::{NodeId, ProcessId, Spawn, World, WorldConfig};
 use weft_runtime::{ChannelAddress, Component};
 use weft_xrl::frame::Secret;
 use weft_xrl::{
-    Binary, Call, Host, Input, Interface, Output, Part, Request, Settings, XrlError, finder,
+    Binary, Call, Host, Identity, Input, Interface, Output, Part, Request, Settings, XrlError, finder,
 };
 
 #[allow(missing_docs, unreachable_pub, dead_code, reason = "made for these tests")]
@@ -77,7 +77,9 @@ impl Network {
     ) -> ProcessId {
         let listen = (!interfaces.is_empty())
             .then(|| ChannelAddress::Stream(PathBuf::from(format!("/run/{instance}"))));
-        let settings = Settings { finder: Some(finder_address()), listen, secret };
+        let credential = secret.map_or(Identity::User, Identity::Secret);
+        let settings =
+            Settings { finder: Some(finder_address()), listen, credential, ports_from_fea: false };
         let part = Part {
             class: if interfaces.is_empty() { String::new() } else { instance.to_owned() },
             instance: instance.to_owned(),

@@ -11,7 +11,7 @@ use weft_base::{ChannelId, Instant, Message, Token};
 use weft_runtime::{Action, ChannelAddress, Level};
 
 use super::targets::{MethodKey, Resolution, WINDOW, address_text};
-use super::{Caller, Host, Now, members};
+use super::{Caller, Host, Identity, Now, members};
 use crate::codec::{Arguments, Decoder};
 use crate::component::{Call, Encoded, Input, Method, Reply};
 use crate::finder as interface;
@@ -136,7 +136,10 @@ impl Host {
         finder.link = Link::Up(channel);
         finder.said.clear();
         finder.names.clear();
-        let credential = self.settings.secret.map_or(Credential::None, Credential::Secret);
+        let credential = match self.settings.credential {
+            Identity::Secret(secret) => Credential::Secret(secret),
+            Identity::User | Identity::Later => Credential::None,
+        };
         let hello = Frame::Hello { version: PROTOCOL, window: WINDOW, credential };
         now.send(channel, hello.emit());
         for method in 0..interface::INTERFACE.methods.len() as u16 {
@@ -238,7 +241,7 @@ impl Host {
                 Asked::Resolve { target, key, path } => self.targets.want_again(target, key, path),
                 Asked::Direct { caller, .. } => {
                     let note = "the Finder is gone; whether it carried the call out is not known";
-                    self.replied(caller, Err(XrlError::new(ErrorCode::NoFinder, note)));
+                    self.replied(caller, Err(XrlError::new(ErrorCode::NoFinder, note)), now);
                 }
                 // They are made again when it is back.
                 Asked::Register(_) | Asked::Watch => {}
@@ -372,7 +375,7 @@ impl Host {
                     self.channels.remove(&channel);
                     now.out.push(Action::Close { channel });
                 }
-                self.settle(over);
+                self.settle(over, now);
                 self.resolve_waiting(now);
             }
             client::Call::Birth(birth) => self.born(birth.class, birth.instance),
@@ -431,7 +434,7 @@ impl Host {
                     Ok(answer) => self.targets.resolved(&target, key, answer, now),
                     Err(error) => self.targets.unresolved(&target, &key, &error),
                 };
-                self.settle(over);
+                self.settle(over, now);
             }
             Asked::Watch => {}
             Asked::Direct { caller, signature } => {
@@ -442,7 +445,7 @@ impl Host {
                     }
                     None => Ok(Reply::Arguments(encoded)),
                 });
-                self.replied(caller, reply);
+                self.replied(caller, reply, now);
             }
         }
     }

@@ -35,6 +35,7 @@ pub(super) fn token_of(event: &Event) -> Option<Token> {
     match event {
         Event::PortOpened { token, .. }
         | Event::PortFailed { token, .. }
+        | Event::HandleOpened { token, .. }
         | Event::Listening { token, .. }
         | Event::Accepted { token, .. }
         | Event::Connected { token, .. }
@@ -49,6 +50,7 @@ pub(super) fn set_token(event: &mut Event, new: Token) {
     match event {
         Event::PortOpened { token, .. }
         | Event::PortFailed { token, .. }
+        | Event::HandleOpened { token, .. }
         | Event::Listening { token, .. }
         | Event::Accepted { token, .. }
         | Event::Connected { token, .. }
@@ -63,6 +65,8 @@ pub(super) fn set_token(event: &mut Event, new: Token) {
 pub(super) fn tag_token(member: usize, action: &mut Action) {
     match action {
         Action::OpenPort { token, .. }
+        | Action::OpenHandle { token, .. }
+        | Action::AdoptPort { token, .. }
         | Action::Listen { token, .. }
         | Action::Connect { token, .. }
         | Action::Disk { token, .. }

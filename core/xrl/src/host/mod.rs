@@ -6,6 +6,7 @@
 //! * `finder`: the connection with the Finder: registrations, resolving, births and deaths;
 //! * `targets`: the components elsewhere that are called, each with its connection and known methods;
 //! * `served`: connections of callers, what each may call, and the calls that are not answered yet;
+//! * `ports`: packet ports that the FEA opens for members;
 //! * `members`: the components of this process, and which events are whose.
 //!
 //! The way of a call out: [`Output::Call`] → a member of this process is called at once, the Finder
@@ -16,6 +17,7 @@
 mod finder;
 mod local;
 mod members;
+mod ports;
 mod served;
 mod targets;
 
@@ -33,6 +35,7 @@ use crate::{ErrorCode, FINDER, XrlError};
 use finder::Finder;
 use local::Local;
 use members::{Member, Members};
+use ports::Ports;
 use served::Served;
 use targets::Targets;
 
@@ -60,8 +63,21 @@ pub struct Settings {
     pub finder: Option<ChannelAddress>,
     /// Where calls are taken; without it nobody can call.
     pub listen: Option<ChannelAddress>,
-    /// What shows the Finder who this is; without it the kernel's word must do.
-    pub secret: Option<Secret>,
+    /// What shows the Finder who this is.
+    pub credential: Identity,
+    /// Whether the FEA opens the members' packet ports. Otherwise the process does it itself.
+    pub ports_from_fea: bool,
+}
+
+/// What shows the Finder who a process is.
+#[derive(Clone, Debug)]
+pub enum Identity {
+    /// The kernel's word on its user.
+    User,
+    /// The secret that it was given.
+    Secret(Secret),
+    /// A secret that a member will say with [`Output::Join`]; until then nobody is called.
+    Later,
 }
 
 /// Who has a channel.
@@ -98,6 +114,7 @@ pub struct Host {
     targets: Targets,
     served: Served,
     local: Local,
+    ports: Ports,
     signatures: Signatures,
     /// What members are to be told.
     inputs: VecDeque<(usize, Input)>,
@@ -114,6 +131,7 @@ impl Host {
             targets: Targets::default(),
             served: Served::default(),
             local: Local::default(),
+            ports: Ports::default(),
             signatures: Signatures::default(),
             members: Members::new(parts),
             channels: BTreeMap::new(),
@@ -128,7 +146,9 @@ impl Host {
             now.out.push(Action::Listen { token: members::own_token(served::LISTENER), address });
         }
         if let Some(address) = self.settings.finder.clone() {
-            self.finder.connect(address, now);
+            if !matches!(self.settings.credential, Identity::Later) {
+                self.finder.connect(address, now);
+            }
         } else {
             for index in 0..self.members.len() {
                 self.inputs.push_back((index, Input::Registered));
@@ -205,7 +225,7 @@ impl Host {
             }
             Event::ChannelFailed { error, .. } => {
                 let over = self.targets.failed(token, &error);
-                self.settle(over);
+                self.settle(over, now);
             }
             _ => {}
         }
@@ -248,7 +268,7 @@ impl Host {
             Some(Owner::Finder) => self.finder_closed(now),
             Some(Owner::Target) => {
                 let over = self.targets.closed(channel);
-                self.settle(over);
+                self.settle(over, now);
                 self.resolve_waiting(now);
             }
             Some(Owner::Served) => self.served.closed(channel),
@@ -264,20 +284,23 @@ impl Host {
         }
         self.finder_expire(now);
         let over = self.targets.expire(now.time);
-        self.settle(over);
+        self.settle(over, now);
         for (owner, result) in self.local.expire(now.time) {
-            self.replied(owner, result);
+            self.replied(owner, result, now);
         }
     }
 
     /// Tells members what became of their calls.
-    fn settle(&mut self, over: Vec<(Caller, XrlError)>) {
+    fn settle(&mut self, over: Vec<(Caller, XrlError)>, now: &mut Now<'_>) {
         for (caller, error) in over {
-            self.replied(caller, Err(error));
+            self.replied(caller, Err(error), now);
         }
     }
 
-    fn replied(&mut self, caller: Caller, result: Result<Reply, XrlError>) {
+    fn replied(&mut self, caller: Caller, result: Result<Reply, XrlError>, now: &mut Now<'_>) {
+        if ports::is_own(caller) {
+            return self.port_answered(caller.token, result, now);
+        }
         self.inputs.push_back((caller.member, Input::Replied { token: caller.token, result }));
     }
 
@@ -296,6 +319,9 @@ impl Host {
 
     fn carry_out(&mut self, member: usize, output: Output, now: &mut Now<'_>) {
         match output {
+            Output::World(Action::OpenPort { token, spec }) if self.settings.ports_from_fea => {
+                self.open_port(member, token, spec, now);
+            }
             Output::World(mut action) => {
                 members::tag_token(member, &mut action);
                 now.out.push(action);
@@ -303,6 +329,13 @@ impl Host {
             Output::Call(call) => self.call(member, call, now),
             Output::Answer { id, result } => self.answer(id, result, now),
             Output::Watch { class } => self.watch(member, class, now),
+            Output::Join { secret } => {
+                let waits = matches!(self.settings.credential, Identity::Later);
+                self.settings.credential = Identity::Secret(secret);
+                if let (true, Some(address)) = (waits, self.settings.finder.clone()) {
+                    self.finder.connect(address, now);
+                }
+            }
         }
     }
 
@@ -310,18 +343,18 @@ impl Host {
         let caller = Caller { member, token: call.token };
         if let Some(callee) = self.members.find(&call.target) {
             if let Err(error) = self.call_member(caller, callee, call, now.time) {
-                self.replied(caller, Err(error));
+                self.replied(caller, Err(error), now);
             }
         } else if self.settings.finder.is_none() {
             let note = format!("there is no component {} in this process", call.target);
-            self.replied(caller, Err(XrlError::new(ErrorCode::NoFinder, note)));
+            self.replied(caller, Err(XrlError::new(ErrorCode::NoFinder, note)), now);
         } else if call.target == FINDER {
             if let Err(error) = self.call_finder(caller, call, now) {
-                self.replied(caller, Err(error));
+                self.replied(caller, Err(error), now);
             }
         } else {
             let over = self.targets.call(caller, call, now);
-            self.settle(over);
+            self.settle(over, now);
             self.resolve_waiting(now);
         }
     }
@@ -360,7 +393,7 @@ impl Host {
             None => arguments,
         };
         let id = self.local.begin(caller, signature, time + timeout)?;
-        let name = self.members.instance(caller.member);
+        let name = self.members.instance(caller.member.min(callee));
         let called = Called { id, caller: name, interface, method: number, arguments };
         self.inputs.push_back((callee, Input::Called(called)));
         Ok(())
@@ -370,7 +403,7 @@ impl Host {
         match local::is_local(id) {
             true => {
                 if let Some((caller, result)) = self.local.end(id, result) {
-                    self.replied(caller, result);
+                    self.replied(caller, result, now);
                 }
             }
             false => self.served.answer(id, result, now),

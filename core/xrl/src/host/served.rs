@@ -324,13 +324,13 @@ impl Host {
                     now.out.push(Action::Close { channel });
                     self.channels.remove(&channel);
                     let over = self.targets.closed(channel);
-                    self.settle(over);
+                    self.settle(over, now);
                     self.resolve_waiting(now);
                     return;
                 }
             };
             if let Some((caller, result)) = reply {
-                self.replied(caller, result);
+                self.replied(caller, result, now);
             }
         }
     }

@@ -50,12 +50,28 @@ impl Node {
         if words[0] != "show" {
             self.check_operator(channel)?;
         }
-        let value = match words.as_slice() {
-            ["show", "ports"] => {
-                self.asked_for_counts.push_back(channel);
-                out.push(Action::Count { token: COUNTS });
-                return Ok(None);
-            }
+        if let ["show", "ports"] = words.as_slice() {
+            self.asked_for_counts.push_back(channel);
+            out.push(Action::Count { token: COUNTS });
+            return Ok(None);
+        }
+        self.operate(now, text, out).map(Some)
+    }
+
+    /// Carries out a command of somebody who may: every command but `show ports`, which is answered
+    /// later.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong with the command, or why it cannot be carried out.
+    pub fn operate(
+        &mut self,
+        now: Instant,
+        text: &str,
+        out: &mut Vec<Action>,
+    ) -> Result<Value, String> {
+        let command = Command::parse(text).map_err(|errors| errors.to_string())?;
+        let words: Vec<&str> = command.statement().words().iter().map(|word| word.text()).collect();
+        match words.as_slice() {
             ["show"] => self.show("node"),
             ["show", what] => self.show(what),
             ["principal", "add", name] => {
@@ -96,8 +112,7 @@ impl Node {
                  principal add|remove NAME, set|delete PRINCIPAL WORDS, \
                  interface add|remove NAME, trace NUMBER|off"
             )),
-        };
-        value.map(Some)
+        }
     }
 
     /// Answers whoever has waited longest for what the ports have counted.

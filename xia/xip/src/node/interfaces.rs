@@ -43,6 +43,11 @@ impl Interface {
         self.up().is_some_and(|(own, _)| own == port)
     }
 
+    /// Whether its port was asked for and nothing has come yet.
+    pub(super) fn is_opening(&self) -> bool {
+        matches!(self.state, State::Opening(_))
+    }
+
     pub(super) fn deadline(&self) -> Option<Instant> {
         match self.state {
             State::Waiting(at) => Some(at),

@@ -14,6 +14,7 @@ pub mod config;
 mod echo;
 mod interfaces;
 mod principals;
+mod reconfigure;
 mod registry;
 mod replies;
 mod scope;
@@ -29,6 +30,7 @@ use weft_runtime::{Action, ChannelAddress, Component, Event, Level, Peer};
 use weft_wire::ETHERNET_HEADER_LEN;
 
 pub use echo::ECHO_SINK;
+pub use reconfigure::Plan;
 pub use registry::{Factory, Registry};
 pub use scope::Scope;
 
@@ -105,6 +107,10 @@ pub struct Node {
     /// Outputs of principals that were configured before the node started.
     early: Vec<(XidType, Vec<Output>)>,
     started: bool,
+    /// Whether the socket for applications is there.
+    listening: bool,
+    /// Whether the operator was told that the node is ready.
+    announced: bool,
     verdicts: Vec<Verdict>,
 }
 
@@ -129,6 +135,8 @@ impl Node {
             refusals: Counters::new(),
             early: Vec::new(),
             started: false,
+            listening: false,
+            announced: false,
             verdicts: Vec::new(),
         }
     }
@@ -264,6 +272,14 @@ impl Node {
                 self.interface_down(now, port, out);
             }
             None => {}
+        }
+    }
+
+    /// Says that the node is ready, once: applications can come, and every port was tried.
+    fn announce(&mut self, out: &mut Vec<Action>) {
+        let opening = self.interfaces.iter().any(Interface::is_opening) || !self.awaited.is_empty();
+        if self.listening && !opening && !std::mem::replace(&mut self.announced, true) {
+            report(out, Level::Info, format!("node {} is ready", self.settings.name));
         }
     }
 
@@ -430,8 +446,12 @@ impl Component for Node {
             Event::Slice => self.replies.go_on(out),
             Event::PortOpened { token, port, info } => {
                 self.port_opened(now, token, port, info, out);
+                self.announce(out);
             }
-            Event::PortFailed { token, error } => self.port_failed(now, token, error, out),
+            Event::PortFailed { token, error } => {
+                self.port_failed(now, token, error, out);
+                self.announce(out);
+            }
             Event::PortLost { port, error } => self.port_lost(now, port, error, out),
             Event::Packets { port, packets } => self.packets(now, port, packets, out),
             Event::Accepted { channel, peer, .. } => {
@@ -452,8 +472,8 @@ impl Component for Node {
                 out.push(Action::Exit { status: 1 });
             }
             Event::Listening { .. } => {
-                let name = &self.settings.name;
-                report(out, Level::Info, format!("node {name} is ready"));
+                self.listening = true;
+                self.announce(out);
             }
             Event::Counted { counts, .. } => self.answer_ports(&counts, out),
             // A slow application loses datagrams, as with UDP; the driver counts them.

@@ -14,7 +14,10 @@ use crate::principal::{Answer, SocketId};
 
 impl Node {
     /// The part of the node's state that `what` names.
-    pub(super) fn show(&mut self, what: &str) -> Result<Value, String> {
+    ///
+    /// # Errors
+    /// There is nothing of this name.
+    pub fn show(&mut self, what: &str) -> Result<Value, String> {
         match what {
             "node" => Ok(self.show_node()),
             "principals" => Ok(self.show_principals()),

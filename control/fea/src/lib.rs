@@ -1,0 +1,122 @@
+//! The forwarding engine abstraction (FEA): what stands between other components and the network.
+//!
+//! Reference: Handley et al., "Designing Extensible IP Router Software" (XORP), §3 (the FEA hides how
+//! packets are forwarded) and §7 (all network access goes through it, so that no other process needs
+//! privileges).
+//!
+//! It opens packet ports and hands their descriptors to those who ask: what a caller may ask for is a
+//! matter of its access list, which can name the interfaces and protocols. What was handed over works
+//! on when the FEA dies.
+
+use std::collections::BTreeMap;
+
+use weft_base::{Instant, Token};
+use weft_port::{PortInfo, PortSpec};
+use weft_runtime::{Action, Component, Event};
+use weft_xrl::{
+    Called, Encoded, Handle, Input, Interface, Mac, Output, XrlError, configurable, fea,
+};
+
+/// The interfaces of the FEA.
+#[must_use]
+pub fn interfaces() -> Vec<&'static Interface> {
+    vec![&fea::INTERFACE, &configurable::INTERFACE]
+}
+
+/// The FEA; see the crate's text.
+#[derive(Default)]
+pub struct Fea {
+    /// Who waits for a port.
+    waiting: BTreeMap<Token, Called>,
+    last_token: u32,
+}
+
+impl Fea {
+    /// An FEA that has opened nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn called(&mut self, mut called: Called, out: &mut Vec<Output>) {
+        let done = match called.interface.name {
+            "fea" => called.read::<fea::Call>().and_then(|call| match call {
+                fea::Call::OpenPort(request) => self.open_port(&request.spec, out).map(Some),
+            }),
+            _ => called.read::<configurable::Call>().and_then(|call| configure(call).map(|encoded| {
+                out.push(Output::Answer { id: called.id, result: Ok(encoded) });
+                None
+            })),
+        };
+        match done {
+            Ok(Some(token)) => drop(self.waiting.insert(token, called)),
+            Ok(None) => {}
+            Err(error) => out.push(called.fail(error)),
+        }
+    }
+
+    fn open_port(&mut self, spec: &str, out: &mut Vec<Output>) -> Result<Token, XrlError> {
+        let spec: PortSpec = spec
+            .parse()
+            .map_err(|error| XrlError::bad_args(format!("`{spec}` is no packet port: {error}")))?;
+        self.last_token = self.last_token.wrapping_add(1) & 0xff_ffff;
+        let token = Token(self.last_token);
+        out.push(Output::World(Action::OpenHandle { token, spec }));
+        Ok(token)
+    }
+
+    fn opened(&mut self, token: Token, port: Handle, info: PortInfo, out: &mut Vec<Output>) {
+        let Some(called) = self.waiting.remove(&token) else { return };
+        out.push(called.answer(Ok(fea::OpenPortReply {
+            port,
+            mac: Mac(info.mac),
+            // No packet is as long as 32 bits can say.
+            mtu: u32::try_from(info.mtu).unwrap_or(u32::MAX),
+            local: info.local.map(|local| local.to_string()),
+        })));
+    }
+}
+
+/// The FEA has no statements of its own yet.
+fn configure(call: configurable::Call) -> Result<Encoded, XrlError> {
+    match call {
+        configurable::Call::Check(configurable::Check { text, .. })
+        | configurable::Call::Configure(configurable::Configure { text, .. })
+            if !text.trim().is_empty() =>
+        {
+            Err(XrlError::failed("the FEA has no statements in the configuration"))
+        }
+        configurable::Call::Check(_) | configurable::Call::Configure(_) => Ok(Encoded::default()),
+        configurable::Call::Schema(_) => {
+            Ok(Encoded::new(configurable::SchemaReply { text: String::new() }))
+        }
+        configurable::Call::Status(_) => {
+            Ok(Encoded::new(configurable::StatusReply { ready: true, detail: String::new() }))
+        }
+    }
+}
+
+impl Component for Fea {
+    type Input = Input;
+    type Output = Output;
+
+    fn handle(&mut self, _: Instant, input: Input, out: &mut Vec<Output>) {
+        match input {
+            Input::Called(called) => self.called(called, out),
+            Input::World(Event::HandleOpened { token, handle, info }) => {
+                self.opened(token, handle, info, out);
+            }
+            Input::World(Event::PortFailed { token, error }) => {
+                if let Some(called) = self.waiting.remove(&token) {
+                    out.push(called.fail(XrlError::failed(error)));
+                }
+            }
+            Input::World(Event::Stop) => out.push(Output::World(Action::Exit { status: 0 })),
+            _ => {}
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+}

@@ -1,0 +1,179 @@
+//! What the manager asks of components and they of it.
+
+use std::collections::BTreeMap;
+
+use weft_launcher::protocol::Command;
+use weft_runtime::Level;
+use weft_xrl::{
+    Binary, Call, Called, FINDER, Output, Reply, XrlError, configurable, finder,
+};
+
+use crate::instances::{Configured, Run};
+use crate::interface::{self, ConfigurationReply, Process, ProcessesReply};
+use crate::{Manager, report};
+
+/// What waits for an answer of somebody else.
+#[derive(Default)]
+pub(crate) struct Calls {
+    last: u64,
+    /// Configurations that were sent, by the token of the call.
+    configuring: BTreeMap<u64, String>,
+    /// Callers who wait for the launcher, by the number of the request.
+    waiting: BTreeMap<u64, Called>,
+}
+
+impl Calls {
+    /// The launcher has done what was asked.
+    pub(crate) fn done(&mut self, id: u64, out: &mut Vec<Output>) {
+        if let Some(called) = self.waiting.remove(&id) {
+            out.push(called.answer(Ok(())));
+        }
+    }
+
+    /// The launcher has refused what a caller asked for; `false` if it was nobody's.
+    pub(crate) fn failed(&mut self, id: u64, error: &str, out: &mut Vec<Output>) -> bool {
+        let called = self.waiting.remove(&id);
+        let found = called.is_some();
+        out.extend(called.map(|called| called.fail(XrlError::failed(error))));
+        found
+    }
+}
+
+impl Manager {
+    /// Tells the Finder which processes there are and what they may call.
+    pub(crate) fn say_who_there_is(&mut self, out: &mut Vec<Output>) {
+        if !self.registered {
+            return;
+        }
+        let processes = self
+            .wanted()
+            .into_iter()
+            .filter_map(|class| {
+                let secret = self.instances.get(class.name)?.secret;
+                Some(finder::Process {
+                    instance: class.name.to_owned(),
+                    class: class.name.to_owned(),
+                    secret: Binary(secret.to_vec()),
+                    access: class.access.to_owned(),
+                })
+            })
+            .collect();
+        self.calls.last += 1;
+        let request = finder::SetProcesses { processes };
+        out.push(Call::new(self.calls.last, FINDER, request).into());
+    }
+
+    /// A component is there: gives it its configuration.
+    pub(crate) fn born(&mut self, name: &str, out: &mut Vec<Output>) {
+        let Some(one) = self.instances.get_mut(name) else { return };
+        one.registered = true;
+        self.configure(name, out);
+    }
+
+    fn configure(&mut self, name: &str, out: &mut Vec<Output>) {
+        let Some(one) = self.instances.get_mut(name) else { return };
+        let Some(part) = self.configuration.parts.get(one.class) else { return };
+        one.configured = Configured::Asked;
+        self.calls.last += 1;
+        self.calls.configuring.insert(self.calls.last, name.to_owned());
+        let request = configurable::Configure {
+            source: part.source.clone(),
+            line: part.line,
+            text: part.text.clone(),
+        };
+        out.push(Call::new(self.calls.last, name, request).into());
+    }
+
+    pub(crate) fn replied(
+        &mut self,
+        token: u64,
+        result: Result<Reply, XrlError>,
+        out: &mut Vec<Output>,
+    ) {
+        match self.calls.configuring.remove(&token) {
+            Some(name) => self.configured(&name, result, out),
+            None => {
+                if let Err(error) = result {
+                    report(out, Level::Error, format!("the Finder: {error}"));
+                }
+            }
+        }
+    }
+
+    fn configured(&mut self, name: &str, result: Result<Reply, XrlError>, out: &mut Vec<Output>) {
+        let Some(one) = self.instances.get_mut(name) else { return };
+        match result {
+            Ok(_) => {
+                one.configured = Configured::Yes;
+                one.trouble.clear();
+                report(out, Level::Info, format!("{name} runs"));
+            }
+            Err(error) if error.code == weft_xrl::ErrorCode::CommandFailed => {
+                one.configured = Configured::Refused;
+                one.trouble.clone_from(&error.note);
+                let line = format!("{name} does not take its configuration:\n{}", error.note);
+                report(out, Level::Error, line);
+            }
+            Err(error) => {
+                // It is gone, or stuck; when it is back it is configured again.
+                one.configured = Configured::No;
+                report(out, Level::Warning, format!("{name} was not configured: {error}"));
+            }
+        }
+    }
+
+    pub(crate) fn called(&mut self, mut called: Called, out: &mut Vec<Output>) {
+        match called.read::<interface::Call>() {
+            Ok(interface::Call::Processes(_)) => out.push(called.answer(Ok(self.processes()))),
+            Ok(interface::Call::Signal(request)) => self.signal(called, &request, out),
+            Ok(interface::Call::Configuration(_)) => {
+                let parts = self.configuration.parts.values();
+                let parts: Vec<_> = parts.map(|part| part.text.as_str()).collect();
+                let text = format!("node {};\n{}\n", self.configuration.node, parts.join("\n"));
+                out.push(called.answer(Ok(ConfigurationReply { text })));
+            }
+            Err(error) => out.push(called.fail(error)),
+        }
+    }
+
+    fn processes(&self) -> ProcessesReply {
+        let process = |(name, one): (&str, &crate::instances::Instance)| {
+            let (pid, since) = match one.run {
+                Run::Up { pid, since } => (pid, since.as_nanos()),
+                Run::Due(_) | Run::Asked => (0, 0),
+            };
+            let has_statement = self.configuration.parts.contains_key(one.class);
+            let state = match (name == FINDER, one.run) {
+                // The Finder registers nowhere.
+                (true, Run::Up { .. }) => "running",
+                _ => one.state(has_statement),
+            };
+            Process {
+                instance: name.to_owned(),
+                class: one.class.to_owned(),
+                pid,
+                uid: one.uid,
+                state: state.to_owned(),
+                since,
+                restarts: one.restarts,
+                trouble: one.trouble.clone(),
+            }
+        };
+        ProcessesReply {
+            node: self.configuration.node.clone(),
+            processes: self.instances.iter().map(process).collect(),
+            missing: self.missing.clone(),
+        }
+    }
+
+    fn signal(&mut self, called: Called, request: &interface::Signal, out: &mut Vec<Output>) {
+        let number = i32::try_from(request.number).unwrap_or(0);
+        match request.instance.parse() {
+            Ok(instance) => {
+                let id = self.ask(Command::Signal { instance, number }, out);
+                self.calls.waiting.insert(id, called);
+            }
+            Err(error) => out.push(called.fail(XrlError::bad_args(error))),
+        }
+    }
+}

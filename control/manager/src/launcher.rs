@@ -1,0 +1,204 @@
+//! What is said to the launcher, and what it says.
+
+use weft_base::{Instant, Packet};
+use weft_launcher::protocol::{
+    self, Command, Limits, ListenerKind, ListenerSpec, Listing, Message, Outcome, Request, Spec,
+    State,
+};
+use weft_launcher::{Name, Secret};
+use weft_runtime::{Action, Level};
+use weft_xrl::{FINDER, Output};
+
+use crate::instances::Run;
+use crate::{Class, Manager, report};
+
+/// How long a process has to end when it is not needed any more, in milliseconds.
+const GRACE: u32 = 2_000;
+/// The directory of the sockets for calls, in the run directory: a prefix of file names, since the
+/// launcher makes sockets directly in the run directory only.
+pub(crate) const CALLS: &str = "xrl-";
+
+impl Manager {
+    pub(crate) fn ask(&mut self, command: Command, out: &mut Vec<Output>) -> u64 {
+        self.last_request += 1;
+        let request = Request { id: self.last_request, command };
+        match (request.encode(), self.launcher) {
+            (Ok(bytes), Some(channel)) => {
+                let message = Packet::from_slice(&bytes).into();
+                out.push(Output::World(Action::Send { channel, message }));
+            }
+            (Err(error), _) => report(out, Level::Error, error.to_string()),
+            (Ok(_), None) => {}
+        }
+        self.last_request
+    }
+
+    pub(crate) fn ask_what_runs(&mut self, after: Option<Name>, out: &mut Vec<Output>) {
+        self.ask(Command::List { after }, out);
+    }
+
+    pub(crate) fn launcher_says(&mut self, now: Instant, bytes: &[u8], out: &mut Vec<Output>) {
+        match Message::decode(bytes) {
+            Ok(Message::Reply { outcome: Outcome::Listing(listing), .. }) => {
+                self.adopt(now, listing, out);
+            }
+            Ok(Message::Reply { id, outcome: Outcome::Refused { error } }) => {
+                self.refused(now, id, error, out);
+            }
+            Ok(Message::Reply { id, outcome: Outcome::Done {} }) => self.calls.done(id, out),
+            Ok(Message::Started { instance, pid }) => {
+                if let Some(one) = self.instances.get_mut(instance.as_str()) {
+                    // Process ids are positive.
+                    one.run = Run::Up { pid: pid.unsigned_abs(), since: now };
+                }
+            }
+            Ok(Message::Exited { instance, pid, exit }) => {
+                let name = instance.as_str();
+                let current = self.instances.get_mut(name).filter(|one| match one.run {
+                    Run::Up { pid: current, .. } => current == pid.unsigned_abs(),
+                    Run::Asked => true,
+                    Run::Due(_) => false,
+                });
+                if let Some(one) = current {
+                    report(out, Level::Warning, format!("{name} (process {pid}) {exit}"));
+                    one.down(now, exit.to_string());
+                    self.start_due(now, out);
+                }
+            }
+            Ok(Message::Failed { instance, error }) => {
+                let name = instance.as_str();
+                if let Some(one) = self.instances.get_mut(name) {
+                    report(out, Level::Error, format!("{name} cannot be started: {error}"));
+                    one.down(now, error);
+                }
+            }
+            Ok(Message::Stopping {}) => {}
+            Err(error) => report(out, Level::Error, format!("the launcher: {error}")),
+        }
+    }
+
+    fn refused(&mut self, now: Instant, id: u64, error: String, out: &mut Vec<Output>) {
+        if self.calls.failed(id, &error, out) {
+            return;
+        }
+        report(out, Level::Error, format!("the launcher refuses: {error}"));
+        // What was asked to start and is not there will not come.
+        let asked: Vec<_> = self
+            .instances
+            .iter()
+            .filter(|(_, one)| one.run == Run::Asked)
+            .map(|(name, _)| name.to_owned())
+            .collect();
+        for name in asked {
+            if let Some(one) = self.instances.get_mut(&name) {
+                one.down(now, error.clone());
+            }
+        }
+    }
+
+    /// Takes over what runs, and starts what does not.
+    fn adopt(&mut self, now: Instant, listing: Listing, out: &mut Vec<Output>) {
+        let more = listing.more;
+        let last = listing.instances.last().map(|instance| instance.spec.instance.clone());
+        if !listing.missing.is_empty() {
+            self.missing = listing.missing;
+        }
+        for protocol::Instance { spec, uid, state } in listing.instances {
+            let name = spec.instance.as_str();
+            let Some(class) = self.wanted().into_iter().find(|class| class.name == name) else {
+                self.ask(Command::Stop { instance: spec.instance, grace_ms: GRACE }, out);
+                continue;
+            };
+            let run = match state {
+                State::Running { pid, since, .. } => {
+                    let since = Instant::from_nanos(since);
+                    report(out, Level::Info, format!("{name} (process {pid}) is taken over"));
+                    Run::Up { pid: pid.unsigned_abs(), since }
+                }
+                State::Ended { .. } | State::Failed { .. } => Run::Due(now),
+            };
+            self.instances.add(name, class.name, *spec.secret.bytes(), run);
+            if let Some(one) = self.instances.get_mut(name) {
+                one.uid = uid.unwrap_or_default();
+            }
+        }
+        match last.filter(|_| more) {
+            Some(last) => self.ask_what_runs(Some(last), out),
+            None => self.begin(now, out),
+        }
+    }
+
+    /// Everything that runs is known: the rest is started.
+    fn begin(&mut self, now: Instant, out: &mut Vec<Output>) {
+        for class in self.wanted() {
+            if !self.instances.contains(class.name) {
+                let secret = self.secrets.secret();
+                self.instances.add(class.name, class.name, secret, Run::Due(now));
+            }
+        }
+        if let Some(finder) = self.instances.get(FINDER) {
+            // Who knows the Finder's secret has started it.
+            out.push(Output::Join { secret: finder.secret });
+        }
+        self.start_due(now, out);
+        self.say_who_there_is(out);
+    }
+
+    /// The classes of which there is to be an instance, in the order in which they are started.
+    pub(crate) fn wanted(&self) -> Vec<Class> {
+        let parts = &self.configuration.parts;
+        let wanted =
+            |class: &&Class| class.statement.is_none() || parts.contains_key(class.name);
+        self.settings.classes.iter().filter(wanted).cloned().collect()
+    }
+
+    /// Starts what is to run now.
+    pub(crate) fn start_due(&mut self, now: Instant, out: &mut Vec<Output>) {
+        let due = self.instances.due(now);
+        for class in self.wanted() {
+            if due.iter().any(|name| name == class.name) {
+                self.start(now, &class, out);
+            }
+        }
+    }
+
+    fn start(&mut self, now: Instant, class: &Class, out: &mut Vec<Output>) {
+        let Some(one) = self.instances.get_mut(class.name) else { return };
+        one.run = Run::Asked;
+        let secret = Secret::new(one.secret);
+        match self.spec(class, secret) {
+            Ok(spec) => {
+                self.ask(Command::Start(spec), out);
+            }
+            Err(error) => {
+                report(out, Level::Error, format!("{} cannot be started: {error}", class.name));
+                if let Some(one) = self.instances.get_mut(class.name) {
+                    one.down(now, error);
+                }
+            }
+        }
+    }
+
+    fn spec(&self, class: &Class, secret: Secret) -> Result<Spec, String> {
+        let listener = |name: String, kind| {
+            let path = self.settings.run_directory.join(name);
+            let path = path.to_str().ok_or("the run directory's name is not UTF-8")?.to_owned();
+            Ok::<_, String>(ListenerSpec { path, kind, mode: 0o666, group: None })
+        };
+        let mut listeners = vec![listener(format!("{CALLS}{}", class.name), ListenerKind::Stream)?];
+        for socket in class.sockets {
+            let kind =
+                if socket.packets { ListenerKind::Seqpacket } else { ListenerKind::Stream };
+            listeners.push(listener(socket.name.to_owned(), kind)?);
+        }
+        let name: Name = class.name.parse()?;
+        Ok(Spec {
+            instance: name.clone(),
+            class: name,
+            arguments: class.arguments.clone(),
+            limits: Limits { ..class.limits },
+            listeners,
+            secret,
+        })
+    }
+}

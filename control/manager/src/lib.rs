@@ -1,0 +1,145 @@
+//! The manager: it decides which processes a node has, has them started by the launcher, and gives them
+//! their configuration.
+//!
+//! Reference: Handley et al., "Designing Extensible IP Router Software" (XORP), §3 and §4: the router
+//! manager holds the configuration and starts, configures and stops all other processes.
+//!
+//! * `configuration`: the node's configuration, cut into the statements of components;
+//! * `instances`: the processes, what each of them is doing, and when it is started again;
+//! * `launcher`: what is said to the launcher, and what it says;
+//! * `calls`: what the manager asks of components and they of it.
+//!
+//! The life of a process: the launcher starts it → it registers with the Finder → the manager hears of
+//! its birth and gives it its configuration → it runs. When it dies the launcher tells, and it is
+//! started again, at once the first time and later each time. When the manager dies everything goes
+//! on; the next one asks the launcher what runs and adopts it.
+
+mod calls;
+mod class;
+mod configuration;
+mod instances;
+mod launcher;
+
+use std::path::PathBuf;
+
+use weft_base::{ChannelId, Instant};
+use weft_config::Errors;
+use weft_runtime::{Action, Component, Event, Level};
+use weft_xrl::{Input, Interface, Output, Secrets};
+
+pub use class::{Class, Socket};
+use configuration::Configuration;
+use instances::Instances;
+
+#[allow(missing_docs, unreachable_pub, dead_code, reason = "made from the interface file")]
+pub mod interface {
+    //! The manager's interface.
+    include!(concat!(env!("OUT_DIR"), "/manager.rs"));
+}
+
+/// The name of the channel to the launcher.
+const LAUNCHER: &str = "launcher";
+
+/// What the manager is started with.
+#[derive(Debug)]
+pub struct Settings {
+    /// The node's run directory, where the processes' sockets are.
+    pub run_directory: PathBuf,
+    /// The classes of components, in the order in which they are started.
+    pub classes: Vec<Class>,
+    /// Random bytes from the kernel, from which the processes' secrets are made.
+    pub seed: [u8; 32],
+}
+
+/// The manager; see the crate's text.
+pub struct Manager {
+    settings: Settings,
+    configuration: Configuration,
+    instances: Instances,
+    secrets: Secrets,
+    launcher: Option<ChannelId>,
+    last_request: u64,
+    /// What isolation is missing here, as the launcher says.
+    missing: Vec<String>,
+    /// Whether the Finder knows us.
+    registered: bool,
+    calls: calls::Calls,
+}
+
+/// The manager's interfaces.
+#[must_use]
+pub fn interfaces() -> Vec<&'static Interface> {
+    vec![&interface::INTERFACE]
+}
+
+impl Manager {
+    /// A manager for the node that a configuration describes.
+    ///
+    /// # Errors
+    /// Mistakes in the configuration, each with its place; those inside a component's statement are
+    /// found later, by the component.
+    pub fn new(settings: Settings, source: &str, text: &str) -> Result<Self, Errors> {
+        let configuration = Configuration::parse(source, text, &settings.classes)?;
+        Ok(Self {
+            secrets: Secrets::new(settings.seed),
+            instances: Instances::default(),
+            configuration,
+            launcher: None,
+            last_request: 0,
+            missing: Vec::new(),
+            registered: false,
+            calls: calls::Calls::default(),
+            settings,
+        })
+    }
+
+    fn world(&mut self, now: Instant, event: Event, out: &mut Vec<Output>) {
+        match event {
+            Event::Inherited { name, channel } if name == LAUNCHER => {
+                self.launcher = Some(channel);
+                self.ask_what_runs(None, out);
+            }
+            Event::Messages { channel, messages } if Some(channel) == self.launcher => {
+                for message in messages {
+                    self.launcher_says(now, message.bytes(), out);
+                }
+            }
+            Event::Closed { channel } if Some(channel) == self.launcher => {
+                report(out, Level::Error, "the launcher is gone".to_owned());
+                out.push(Output::World(Action::Exit { status: 1 }));
+            }
+            Event::Tick => self.start_due(now, out),
+            Event::Stop => out.push(Output::World(Action::Exit { status: 0 })),
+            _ => {}
+        }
+    }
+}
+
+impl Component for Manager {
+    type Input = Input;
+    type Output = Output;
+
+    fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
+        match input {
+            Input::World(event) => self.world(now, event, out),
+            Input::Registered => {
+                self.registered = true;
+                self.say_who_there_is(out);
+                out.push(Output::Watch { class: None });
+            }
+            Input::NotRegistered(_) => {}
+            Input::Born { instance, .. } => self.born(&instance, out),
+            Input::Died { instance, .. } => self.instances.unregistered(&instance),
+            Input::Called(called) => self.called(called, out),
+            Input::Replied { token, result } => self.replied(token, result, out),
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.instances.deadline()
+    }
+}
+
+fn report(out: &mut Vec<Output>, level: Level, line: String) {
+    out.push(Output::World(Action::Report { level, line }));
+}

@@ -1,0 +1,91 @@
+//! Packet ports that somebody else opens.
+//!
+//! Reference: Handley et al. (XORP), §7: processes without privileges use the network through the
+//! FEA. A member asks the world for a port as ever; where the process may open none, the FEA is called,
+//! and what it hands over becomes the port. The member sees no difference.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use weft_base::{Handle, Token};
+use weft_port::{PortInfo, PortSpec};
+use weft_runtime::{Action, Event};
+
+use super::{Caller, Host, Now, members};
+use crate::component::{Call, Reply};
+use crate::{XrlError, fea};
+
+/// The member number of the host itself in calls that it makes.
+pub(super) const OWN: usize = usize::MAX;
+
+/// The FEA's class.
+const FEA: &str = "fea";
+
+/// Ports that were asked for.
+#[derive(Default)]
+pub(super) struct Ports {
+    asked: BTreeMap<u64, Asked>,
+    last: u64,
+}
+
+struct Asked {
+    member: usize,
+    token: Token,
+    spec: PortSpec,
+}
+
+impl Host {
+    /// Has a port opened for a member.
+    pub(super) fn open_port(
+        &mut self,
+        member: usize,
+        token: Token,
+        spec: PortSpec,
+        now: &mut Now<'_>,
+    ) {
+        self.ports.last += 1;
+        let number = self.ports.last;
+        let call = Call::new(number, FEA, fea::OpenPort { spec: spec.to_string() });
+        self.ports.asked.insert(number, Asked { member, token, spec });
+        self.call(OWN, call, now);
+    }
+
+    /// The FEA has answered.
+    pub(super) fn port_answered(
+        &mut self,
+        number: u64,
+        result: Result<Reply, XrlError>,
+        now: &mut Now<'_>,
+    ) {
+        let Some(Asked { member, token, spec }) = self.ports.asked.remove(&number) else { return };
+        match result.and_then(|reply| reply.read::<fea::OpenPort>()).and_then(port) {
+            Ok((handle, info)) => {
+                let mut action = Action::AdoptPort { token, spec, handle, info };
+                members::tag_token(member, &mut action);
+                now.out.push(action);
+            }
+            Err(error) => {
+                let event = Event::PortFailed { token, error: error.note };
+                self.inputs.push_back((member, crate::Input::World(event)));
+            }
+        }
+    }
+}
+
+fn port(reply: fea::OpenPortReply) -> Result<(Handle, PortInfo), XrlError> {
+    let local = |text: String| {
+        let wrong = || XrlError::bad_args(format!("`{text}` is no address of a port"));
+        text.parse::<SocketAddr>().map_err(|_| wrong())
+    };
+    let info = PortInfo {
+        mac: reply.mac.0,
+        mtu: reply.mtu as usize,
+        local: reply.local.map(local).transpose()?,
+    };
+    Ok((reply.port, info))
+}
+
+/// What a call's `Caller` is to the host.
+pub(super) fn is_own(caller: Caller) -> bool {
+    caller.member == OWN
+}

@@ -1,0 +1,236 @@
+//! The XIA stack as a component of a node.
+//!
+//! Reference: Machado et al., "Linux XIA", §4; Handley et al. (XORP), §4 (components are configured by
+//! the router manager and called by XRL).
+//!
+//! [`Xia`] waits for its configuration, makes a [`Node`] of it and passes it everything that happens
+//! in the world. Later configurations change the running node step by step. In front of the node stand
+//! two interfaces: `component` for the manager, and [`interface`] for everybody else.
+
+use std::fmt::Write;
+
+use weft_base::{Instant, Random};
+use weft_config::{Document, Errors, Located};
+use weft_keys::KeyHash;
+use weft_runtime::{Action, Component, Event};
+use weft_xip::node::{Node, Plan, Registry, Settings, config};
+use weft_xip::{Xid, XidType};
+use weft_xrl::{Called, Encoded, Input, Interface, Output, XrlError, configurable};
+
+#[allow(missing_docs, unreachable_pub, dead_code, reason = "made from the interface file")]
+pub mod interface {
+    //! The stack's interface.
+    include!(concat!(env!("OUT_DIR"), "/xia.rs"));
+}
+
+/// The statement of the configuration that is for the stack.
+pub const STATEMENT: &str = "xia";
+
+/// The interfaces of the stack.
+#[must_use]
+pub fn interfaces() -> Vec<&'static Interface> {
+    vec![&interface::INTERFACE, &configurable::INTERFACE]
+}
+
+/// The stack; see the crate's text.
+pub struct Xia {
+    settings: Settings,
+    registry: Registry,
+    random: Random,
+    identity: Option<KeyHash>,
+    running: Option<Running>,
+    /// Empty between two events; kept for its memory.
+    actions: Vec<Action>,
+}
+
+struct Running {
+    node: Node,
+    plan: Plan,
+}
+
+impl Xia {
+    /// A stack without a configuration yet. `identity` is the hash of the node's key, if it has one.
+    #[must_use]
+    pub fn new(
+        settings: Settings,
+        registry: Registry,
+        random: Random,
+        identity: Option<KeyHash>,
+    ) -> Self {
+        Self { settings, registry, random, identity, running: None, actions: Vec::new() }
+    }
+
+    /// Makes a node of a configuration, to be used or only to know that it can be made.
+    fn read(&self, request: &Text<'_>) -> Result<Running, Errors> {
+        let document = Document::parse(request.source, &request.placed())?;
+        let mut block = document.block();
+        let entry = block.required_one(STATEMENT)?;
+        let plan = Plan::of(entry.statement().block().unwrap_or_default());
+        let node = entry.read_block(|block| {
+            // The key is read, by whoever may, when the node is started.
+            block.leaf::<Located<String>>("identity")?;
+            let random = self.random.fork("node");
+            let settings = self.settings.clone();
+            let mut node = config::read_node(block, settings, &self.registry, random)?;
+            self.identity.map(|hash| set_identity(&mut node, hash));
+            Ok(node)
+        })?;
+        block.finish()?;
+        Ok(Running { node, plan })
+    }
+
+    fn check(&self, request: &Text<'_>) -> Result<(), XrlError> {
+        if request.text.trim().is_empty() {
+            return Ok(());
+        }
+        self.read(request).map(drop).map_err(|errors| XrlError::failed(errors.to_string()))
+    }
+
+    fn configure(
+        &mut self,
+        now: Instant,
+        request: &Text<'_>,
+        out: &mut Vec<Output>,
+    ) -> Result<(), XrlError> {
+        if request.text.trim().is_empty() {
+            return Err(XrlError::failed("the manager ends the stack when it has no statement"));
+        }
+        let new = self.read(request).map_err(|errors| XrlError::failed(errors.to_string()))?;
+        match &mut self.running {
+            Some(running) => {
+                let change = running.node.change_plan(now, &running.plan, &new.plan, &mut self.actions);
+                out.extend(self.actions.drain(..).map(Output::World));
+                change.map_err(XrlError::failed)?;
+                running.plan = new.plan;
+            }
+            None => {
+                self.running = Some(new);
+                self.world(now, Event::Start, out);
+            }
+        }
+        Ok(())
+    }
+
+    fn world(&mut self, now: Instant, event: Event, out: &mut Vec<Output>) {
+        match &mut self.running {
+            Some(running) => {
+                running.node.handle(now, event, &mut self.actions);
+                out.extend(self.actions.drain(..).map(Output::World));
+            }
+            None if matches!(event, Event::Stop) => {
+                out.push(Output::World(Action::Exit { status: 0 }));
+            }
+            None => {}
+        }
+    }
+
+    fn called(&mut self, now: Instant, mut called: Called, out: &mut Vec<Output>) {
+        let result = match called.interface.name {
+            "xia" => called.read().and_then(|call| self.operate(now, call, out)),
+            _ => called.read().and_then(|call| self.manage(now, call, out)),
+        };
+        out.push(Output::Answer { id: called.id, result });
+    }
+
+    fn manage(
+        &mut self,
+        now: Instant,
+        call: configurable::Call,
+        out: &mut Vec<Output>,
+    ) -> Result<Encoded, XrlError> {
+        match call {
+            configurable::Call::Check(configurable::Check { source, line, text }) => {
+                self.check(&Text { source: &source, line, text: &text })?;
+                Ok(Encoded::default())
+            }
+            configurable::Call::Configure(configurable::Configure { source, line, text }) => {
+                self.configure(now, &Text { source: &source, line, text: &text }, out)?;
+                Ok(Encoded::default())
+            }
+            configurable::Call::Schema(_) => {
+                Ok(Encoded::new(configurable::SchemaReply { text: String::new() }))
+            }
+            configurable::Call::Status(_) => {
+                let (ready, detail) = match &self.running {
+                    Some(_) => (true, String::new()),
+                    None => (false, "waits for its configuration".to_owned()),
+                };
+                Ok(Encoded::new(configurable::StatusReply { ready, detail }))
+            }
+        }
+    }
+
+    fn operate(
+        &mut self,
+        now: Instant,
+        call: interface::Call,
+        out: &mut Vec<Output>,
+    ) -> Result<Encoded, XrlError> {
+        let running = self
+            .running
+            .as_mut()
+            .ok_or_else(|| XrlError::failed("the stack has no configuration yet"))?;
+        match call {
+            interface::Call::Show(interface::Show { what }) => {
+                let what = what.as_deref().unwrap_or("node");
+                let json = running.node.show(what).map_err(XrlError::failed)?.to_string();
+                Ok(Encoded::new(interface::ShowReply { json }))
+            }
+            interface::Call::Change(interface::Change { words }) => {
+                let done = running.node.operate(now, &words, &mut self.actions);
+                out.extend(self.actions.drain(..).map(Output::World));
+                done.map_err(XrlError::failed)?;
+                Ok(Encoded::default())
+            }
+        }
+    }
+}
+
+impl Component for Xia {
+    type Input = Input;
+    type Output = Output;
+
+    fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
+        match input {
+            // The node starts when it has its configuration.
+            Input::World(Event::Start) => {}
+            Input::World(event) => self.world(now, event, out),
+            Input::Called(called) => self.called(now, called, out),
+            _ => {}
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.running.as_ref().and_then(|running| running.node.deadline())
+    }
+
+    fn has_background_work(&self) -> bool {
+        self.running.as_ref().is_some_and(|running| running.node.has_background_work())
+    }
+}
+
+/// A statement of the configuration, and where it stands.
+struct Text<'a> {
+    source: &'a str,
+    line: u32,
+    text: &'a str,
+}
+
+impl Text<'_> {
+    /// The text with empty lines in front, so that errors have the lines of the file.
+    fn placed(&self) -> String {
+        let lines = self.line.saturating_sub(1).min(1 << 20) as usize;
+        let mut placed = String::with_capacity(lines + self.text.len());
+        placed.extend(std::iter::repeat_n('\n', lines));
+        // Writing to a string cannot fail.
+        let _ = placed.write_str(self.text);
+        placed
+    }
+}
+
+/// Makes the key hash a local HID of the node. Without the principal `hid` there is nothing that an
+/// identity could be for.
+fn set_identity(node: &mut Node, hash: KeyHash) {
+    let xid = Xid::new(XidType::HID, *hash.as_bytes()).to_string();
+    drop(node.change_principal(Instant::ZERO, "hid", &["local", &xid], false, &mut Vec::new()));
+}
