@@ -5,9 +5,12 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::bench::{BenchArgs, SourceArgs};
+use crate::bench::BenchArgs;
+use crate::call::CallArgs;
 use crate::demo::DemoArgs;
 use crate::doctor::DoctorArgs;
 use crate::lab::LabCommand;
+use crate::node::component::ComponentArgs;
 use crate::xia::XiaCommand;
 
 /// One router and host stack for several Internet architectures.
@@ -24,6 +27,14 @@ pub(crate) enum Command {
     /// Run a node in the foreground
     #[command(after_help = "Examples:\n  weft run node.conf\n  weft run --check node.conf")]
     Run(RunArgs),
+    /// Call components of a running node: XRLs, as text in and text out
+    #[command(after_help = "Examples:\n  weft call finder://manager/manager/1.0/processes\n  \
+        weft call 'finder://xia/xia/1.0/show?what:txt=counters'\n  \
+        weft call --list xia\n  weft call --node r1 --file calls.txt --keep-going")]
+    Call(CallArgs),
+    /// One process of a node; for `weft run`
+    #[command(hide = true)]
+    Component(ComponentArgs),
     /// Measure weft beside a peer
     #[command(after_help = "Examples:\n  weft bench --list\n  \
         weft bench xip-engine --quick --json result.json --plot result.svg")]
@@ -60,6 +71,9 @@ pub(crate) struct RunArgs {
     /// Check the node file and do nothing
     #[arg(long)]
     pub(crate) check: bool,
+    /// Run everything in one process, for debugging: without isolation, XRLs and restarts
+    #[arg(long)]
+    pub(crate) single: bool,
     /// Report details for debugging
     #[arg(short, long)]
     pub(crate) verbose: bool,

@@ -6,6 +6,7 @@
 
 mod args;
 mod bench;
+mod call;
 mod demo;
 mod doctor;
 mod lab;
@@ -31,6 +32,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => error.exit(),
     };
     let done = match args.command {
+        Command::Call(args) => call::run(&args),
+        Command::Component(args) => node::component::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::BenchFlowSource(args) => bench::run_source(&args),
         Command::Doctor(doctor) => doctor::run(&doctor),

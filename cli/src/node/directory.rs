@@ -88,14 +88,18 @@ fn holder(socket: &Path) -> Option<Option<Pid>> {
     }
 }
 
-/// The socket of the node that a command is for.
+/// The run directory of the node that a command is for.
+pub(crate) fn find_run_directory(args: &NodeArgs) -> Result<PathBuf, String> {
+    match (&args.run_dir, &args.node) {
+        (Some(directory), _) => Ok(directory.clone()),
+        (None, Some(name)) => Ok(of_node(name)),
+        (None, None) => the_only_one(),
+    }
+}
+
+/// The socket for XIA applications of the node that a command is for.
 pub(crate) fn find_socket(args: &NodeArgs) -> Result<PathBuf, String> {
-    let directory = match (&args.run_dir, &args.node) {
-        (Some(directory), _) => directory.clone(),
-        (None, Some(name)) => of_node(name),
-        (None, None) => the_only_one()?,
-    };
-    Ok(directory.join(XIA_SOCKET))
+    Ok(find_run_directory(args)?.join(XIA_SOCKET))
 }
 
 /// The run directory of the only node that runs.

@@ -17,11 +17,9 @@ use weft_base::{Instant, Random};
 use weft_config::{Document, Errors, Located, Name};
 use weft_keys::KeyHash;
 use weft_keys::file::load_private;
-use weft_xip::forward::Limits;
-use weft_xip::node::{Node, Scope, Settings, config};
+use weft_xip::node::{Node, config};
 use weft_xip::{Xid, XidType};
 
-use super::directory::XIA_SOCKET;
 use crate::registry::principals;
 
 /// The version of the configuration language that this program reads.
@@ -64,14 +62,8 @@ impl NodeFile {
         identity: Option<KeyHash>,
         random: Random,
     ) -> Result<Node, NodeFileError> {
-        let settings = Settings {
-            name: self.name.clone(),
-            socket: directory.join(XIA_SOCKET),
-            limits: Limits::default(),
-            echo: true,
-            scope: Scope::default(),
-            operator: rustix::process::geteuid().as_raw(),
-        };
+        let operator = rustix::process::geteuid().as_raw();
+        let settings = super::xia_settings(&self.name, directory, operator);
         Ok(self.document.read(VERSION, |block| {
             block.required::<Name>("node")?;
             block.required_one("xia")?.read_block(|block| {
@@ -90,6 +82,24 @@ impl NodeFile {
                 Ok(node)
             })
         })?)
+    }
+}
+
+impl NodeFile {
+    /// The hash of the key that the file names, or else of `given`.
+    ///
+    /// # Errors
+    /// The key cannot be read.
+    pub(super) fn identity(&self, given: Option<KeyHash>) -> Result<Option<KeyHash>, String> {
+        let mut block = self.document.block();
+        let key = block.one("xia").ok().flatten().and_then(|entry| {
+            let mut block = entry.optional_block().ok()?;
+            block.leaf::<String>("identity").ok().flatten()
+        });
+        match key {
+            Some(path) => load_identity(Path::new(&path)).map(Some),
+            None => Ok(given),
+        }
     }
 }
 

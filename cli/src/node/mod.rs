@@ -1,20 +1,27 @@
 //! Nodes: their files, where they run, and `weft run`.
 
+pub(crate) mod component;
 mod directory;
 pub(crate) mod file;
 mod ports;
 mod privileges;
 mod schema;
+mod processes;
+
+use std::path::Path;
 
 use weft_base::Random;
 use weft_runtime::{Level, real};
+use weft_xip::forward::Limits;
+use weft_xip::node::{Scope, Settings};
 
 pub(crate) use directory::{
-    XIA_SOCKET, base as base_directory, find_socket, running as running_nodes,
+    XIA_SOCKET, base as base_directory, find_run_directory, find_socket, running as running_nodes,
 };
 pub use file::{NodeFileError, read_node_file};
 pub(crate) use privileges::open_packet_socket;
 pub use schema::NODE_SCHEMA;
+pub(crate) use processes::finder_socket;
 
 use crate::args::RunArgs;
 use crate::output::{Outcome, print_lines};
@@ -40,6 +47,20 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     directory::check_free(&directory, &file.name)?;
     ports::check(&file.name, node.ports())?;
     directory::make(&directory)?;
+    if !args.single {
+        return processes::run(&processes::Start {
+            name: &file.name,
+            directory: &directory,
+            source: &source,
+            text: &text,
+            identity: file.identity(identity)?,
+            verbose: args.verbose,
+        });
+    }
+    crate::output::say(&format!(
+        "node {} runs in one process, for debugging: nothing is isolated from anything",
+        file.name
+    ));
     let level = if args.verbose { Level::Debug } else { Level::Info };
     let options = real::Options { level, ..real::Options::default() };
     Ok(real::run(Box::new(node), options))
@@ -51,4 +72,16 @@ pub(crate) fn seed() -> Result<u64, String> {
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
         .map_err(|error| format!("the operating system gives no randomness: {error}"))?;
     Ok(u64::from_ne_bytes(bytes))
+}
+
+/// The settings of an XIA stack in the run directory of its node.
+fn xia_settings(name: &str, directory: &Path, operator: u32) -> Settings {
+    Settings {
+        name: name.to_owned(),
+        socket: directory.join(XIA_SOCKET),
+        limits: Limits::default(),
+        echo: true,
+        scope: Scope::default(),
+        operator,
+    }
 }

@@ -43,10 +43,12 @@ impl Fea {
             "fea" => called.read::<fea::Call>().and_then(|call| match call {
                 fea::Call::OpenPort(request) => self.open_port(&request.spec, out).map(Some),
             }),
-            _ => called.read::<configurable::Call>().and_then(|call| configure(call).map(|encoded| {
-                out.push(Output::Answer { id: called.id, result: Ok(encoded) });
-                None
-            })),
+            _ => called.read::<configurable::Call>().and_then(|call| {
+                configure(call).map(|encoded| {
+                    out.push(Output::Answer { id: called.id, result: Ok(encoded) });
+                    None
+                })
+            }),
         };
         match done {
             Ok(Some(token)) => drop(self.waiting.insert(token, called)),

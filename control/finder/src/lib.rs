@@ -20,8 +20,8 @@ mod tables;
 
 use weft_base::{Instant, Token};
 use weft_runtime::{Action, ChannelAddress, Component, Event, Level};
-use weft_xrl::{Secrets, Signatures};
 use weft_xrl::frame::Secret;
+use weft_xrl::{Secrets, Signatures};
 
 use clients::Clients;
 use tables::Tables;

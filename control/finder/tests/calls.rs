@@ -204,8 +204,7 @@ fn spawn_ticker(network: &mut Network) {
         }
         Input::Replied { result, .. } => {
             let ok = result.and_then(|reply| reply.read::<probe::Add>());
-            log.borrow_mut()
-                .push(ok.map_or_else(|e| e.to_string(), |r| r.sum.to_string()));
+            log.borrow_mut().push(ok.map_or_else(|e| e.to_string(), |r| r.sum.to_string()));
         }
         _ => {}
     });

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use weft_launcher::protocol::Command;
 use weft_runtime::Level;
-use weft_xrl::{
-    Binary, Call, Called, FINDER, Output, Reply, XrlError, configurable, finder,
-};
+use weft_xrl::{Binary, Call, Called, FINDER, Output, Reply, XrlError, configurable, finder};
 
 use crate::instances::{Configured, Run};
 use crate::interface::{self, ConfigurationReply, Process, ProcessesReply};

@@ -78,10 +78,6 @@ impl Instances {
         self.all.contains_key(name)
     }
 
-    pub(crate) fn remove(&mut self, name: &str) -> Option<Instance> {
-        self.all.remove(name)
-    }
-
     /// All, in order of their names.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Instance)> {
         self.all.iter().map(|(name, instance)| (name.as_str(), instance))

@@ -14,9 +14,8 @@ use crate::{Class, Manager, report};
 
 /// How long a process has to end when it is not needed any more, in milliseconds.
 const GRACE: u32 = 2_000;
-/// The directory of the sockets for calls, in the run directory: a prefix of file names, since the
-/// launcher makes sockets directly in the run directory only.
-pub(crate) const CALLS: &str = "xrl-";
+/// What the names of the sockets begin with at which components take calls.
+pub const CALLS: &str = "xrl-";
 
 impl Manager {
     pub(crate) fn ask(&mut self, command: Command, out: &mut Vec<Output>) -> u64 {
@@ -147,8 +146,7 @@ impl Manager {
     /// The classes of which there is to be an instance, in the order in which they are started.
     pub(crate) fn wanted(&self) -> Vec<Class> {
         let parts = &self.configuration.parts;
-        let wanted =
-            |class: &&Class| class.statement.is_none() || parts.contains_key(class.name);
+        let wanted = |class: &&Class| class.statement.is_none() || parts.contains_key(class.name);
         self.settings.classes.iter().filter(wanted).cloned().collect()
     }
 
@@ -187,8 +185,7 @@ impl Manager {
         };
         let mut listeners = vec![listener(format!("{CALLS}{}", class.name), ListenerKind::Stream)?];
         for socket in class.sockets {
-            let kind =
-                if socket.packets { ListenerKind::Seqpacket } else { ListenerKind::Stream };
+            let kind = if socket.packets { ListenerKind::Seqpacket } else { ListenerKind::Stream };
             listeners.push(listener(socket.name.to_owned(), kind)?);
         }
         let name: Name = class.name.parse()?;

@@ -30,6 +30,7 @@ use weft_xrl::{Input, Interface, Output, Secrets};
 pub use class::{Class, Socket};
 use configuration::Configuration;
 use instances::Instances;
+pub use launcher::CALLS;
 
 #[allow(missing_docs, unreachable_pub, dead_code, reason = "made from the interface file")]
 pub mod interface {

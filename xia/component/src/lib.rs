@@ -98,7 +98,8 @@ impl Xia {
         let new = self.read(request).map_err(|errors| XrlError::failed(errors.to_string()))?;
         match &mut self.running {
             Some(running) => {
-                let change = running.node.change_plan(now, &running.plan, &new.plan, &mut self.actions);
+                let change =
+                    running.node.change_plan(now, &running.plan, &new.plan, &mut self.actions);
                 out.extend(self.actions.drain(..).map(Output::World));
                 change.map_err(XrlError::failed)?;
                 running.plan = new.plan;

@@ -13,7 +13,8 @@ use weft_runtime::sim::{NodeId, ProcessId, Spawn, World, WorldConfig};
 use weft_runtime::{ChannelAddress, Component};
 use weft_xrl::frame::Secret;
 use weft_xrl::{
-    Binary, Call, Host, Identity, Input, Interface, Output, Part, Request, Settings, XrlError, finder,
+    Binary, Call, Host, Identity, Input, Interface, Output, Part, Request, Settings, XrlError,
+    finder,
 };
 
 #[allow(missing_docs, unreachable_pub, dead_code, reason = "made for these tests")]

@@ -82,10 +82,10 @@ impl Plan {
         for (name, statements) in &self.principals {
             let kept = new.statements(name);
             let gone = statements.iter().filter(|words| !kept.contains(words));
-            steps.extend(gone.rev().map(|words| Step::Delete {
-                principal: name.clone(),
-                words: words.clone(),
-            }));
+            steps.extend(
+                gone.rev()
+                    .map(|words| Step::Delete { principal: name.clone(), words: words.clone() }),
+            );
             if !new.has_principal(name) {
                 steps.push(Step::RemovePrincipal(name.clone()));
             }
@@ -175,7 +175,6 @@ impl Node {
         let change = self.change_principal(now, principal, &words, delete, out);
         change.map_err(|error| format!("{principal} {}: {error}", words.join(" ")))
     }
-
 }
 
 fn texts(statement: &Statement) -> Vec<String> {

@@ -1,0 +1,185 @@
+//! `weft component`: one process of a node, as the launcher starts it.
+//!
+//! First it takes what it was given, then it gives up what it does not need; only then is anything of
+//! its own made. Everything it knows comes from the launcher.
+
+use std::path::{Path, PathBuf};
+
+use weft_base::Random;
+use weft_fea::Fea;
+use weft_finder::Finder;
+use weft_keys::KeyHash;
+use weft_launcher::{Inherited, Sandbox, inherited, isolate};
+use weft_manager::Manager;
+use weft_runtime::{ChannelAddress, Level, Process, real};
+use weft_xia_component::Xia;
+use weft_xrl::{Host, Identity, Part, Settings};
+
+use super::processes::{IDENTITY, LOG, NODE, OPERATOR, calls_socket, finder_socket};
+use super::xia_settings;
+use crate::output::{Outcome, say};
+use crate::registry;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ComponentArgs {
+    /// What it is
+    class: String,
+    /// What it is called
+    #[arg(long)]
+    instance: String,
+    /// The name of the configuration in errors
+    #[arg(long)]
+    source: Option<String>,
+    /// The configuration
+    #[arg(long)]
+    file: Option<PathBuf>,
+}
+
+/// What a process knows of its node.
+struct Node {
+    name: String,
+    directory: PathBuf,
+    operator: u32,
+    identity: Option<KeyHash>,
+}
+
+pub(crate) fn run(args: &ComponentArgs) -> Outcome {
+    let mut inherited = inherited().map_err(|error| error.to_string())?;
+    let sandbox = Sandbox::from_environment()?.ok_or_else(|| {
+        "`weft component` is for the processes of a node, which `weft run` starts".to_owned()
+    })?;
+    let node = Node::from_environment(&sandbox)?;
+    let level = level()?;
+    for sentence in isolate::enter(&sandbox)? {
+        say(&format!("{}: {sentence}", args.instance));
+    }
+    let process = process(args, &node, &inherited)?;
+    let options =
+        real::Options { level, inherited: descriptors(&mut inherited), ..real::Options::default() };
+    Ok(real::run(process, options))
+}
+
+impl Node {
+    fn from_environment(sandbox: &Sandbox) -> Result<Self, String> {
+        let variable =
+            |name: &str| std::env::var(name).map_err(|_| format!("the launcher sets no {name}"));
+        let operator = variable(OPERATOR)?;
+        let identity = std::env::var(IDENTITY).ok();
+        Ok(Self {
+            name: variable(NODE)?,
+            directory: sandbox.run_directory.clone(),
+            operator: operator.parse().map_err(|_| format!("{OPERATOR} is no user: {operator}"))?,
+            identity: identity
+                .map(|text| text.parse().map_err(|error| format!("{IDENTITY}: {error}")))
+                .transpose()?,
+        })
+    }
+}
+
+fn level() -> Result<Level, String> {
+    match std::env::var(LOG).as_deref() {
+        Ok("debug") => Ok(Level::Debug),
+        Ok("info") | Err(_) => Ok(Level::Info),
+        Ok(other) => Err(format!("{LOG} is `info` or `debug`, not `{other}`")),
+    }
+}
+
+/// The descriptors as the driver takes them.
+fn descriptors(inherited: &mut Inherited) -> Vec<real::Inherited> {
+    let listeners = std::mem::take(&mut inherited.listeners);
+    let channels = std::mem::take(&mut inherited.channels);
+    let listeners =
+        listeners.into_iter().map(|(path, socket)| real::Inherited::Listener { path, socket });
+    let channels =
+        channels.into_iter().map(|(name, socket)| real::Inherited::Channel { name, socket });
+    listeners.chain(channels).collect()
+}
+
+fn process(
+    args: &ComponentArgs,
+    node: &Node,
+    inherited: &Inherited,
+) -> Result<Box<dyn Process>, String> {
+    let secret = inherited.secret.as_ref().map(|secret| *secret.bytes());
+    let with_secret = || {
+        secret.map(Identity::Secret).ok_or_else(|| "the launcher has given no secret".to_owned())
+    };
+    let part = match args.class.as_str() {
+        "finder" => {
+            let settings = weft_finder::Settings {
+                listen: ChannelAddress::Stream(finder_socket(&node.directory)),
+                owner: secret.ok_or("the launcher has given no secret")?,
+                operator: node.operator,
+                seed: seed()?,
+            };
+            return Ok(Box::new(Finder::new(settings)));
+        }
+        "manager" => {
+            let part = Part {
+                class: "manager".to_owned(),
+                instance: args.instance.clone(),
+                sole: true,
+                interfaces: weft_manager::interfaces(),
+                component: Box::new(manager(args, node)?),
+            };
+            return Ok(host(node, part, Identity::Later, false));
+        }
+        "fea" => Part {
+            class: "fea".to_owned(),
+            instance: args.instance.clone(),
+            sole: true,
+            interfaces: weft_fea::interfaces(),
+            component: Box::new(Fea::new()),
+        },
+        "xia" => {
+            let settings = xia_settings(&node.name, &node.directory, node.operator);
+            let random = Random::from_seed(super::seed()?);
+            let xia = Xia::new(settings, registry::principals(), random, node.identity);
+            Part {
+                class: "xia".to_owned(),
+                instance: args.instance.clone(),
+                sole: true,
+                interfaces: weft_xia_component::interfaces(),
+                component: Box::new(xia),
+            }
+        }
+        other => return Err(format!("there is no class of components called `{other}`")),
+    };
+    let from_fea = args.class != "fea";
+    Ok(host(node, part, with_secret()?, from_fea))
+}
+
+fn host(node: &Node, part: Part, credential: Identity, ports_from_fea: bool) -> Box<dyn Process> {
+    let settings = Settings {
+        finder: Some(ChannelAddress::Stream(finder_socket(&node.directory))),
+        listen: Some(ChannelAddress::Stream(calls_socket(&node.directory, &part.instance))),
+        credential,
+        ports_from_fea,
+    };
+    Box::new(Host::new(settings, vec![part]))
+}
+
+fn manager(args: &ComponentArgs, node: &Node) -> Result<Manager, String> {
+    let file = args.file.as_deref().ok_or("the manager needs --file")?;
+    let source = args.source.clone().unwrap_or_else(|| file.display().to_string());
+    let text = read(file)?;
+    let settings = weft_manager::Settings {
+        run_directory: node.directory.clone(),
+        classes: registry::classes(),
+        seed: seed()?,
+    };
+    Manager::new(settings, &source, &text).map_err(|errors| errors.to_string())
+}
+
+fn read(file: &Path) -> Result<String, String> {
+    std::fs::read_to_string(file)
+        .map_err(|error| format!("cannot read the configuration {}: {error}", file.display()))
+}
+
+/// Random bytes from which secrets can be made.
+fn seed() -> Result<[u8; 32], String> {
+    let mut bytes = [0; 32];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .map_err(|error| format!("the operating system gives no randomness: {error}"))?;
+    Ok(bytes)
+}

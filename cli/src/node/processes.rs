@@ -1,0 +1,100 @@
+//! `weft run`: a node as a set of processes, each with its own user and rights.
+//!
+//! This process becomes the launcher; it starts the manager, and for the manager all others, each as
+//! `weft component CLASS`. What they need to know of the node is in the environment that the launcher
+//! gives them.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use weft_keys::KeyHash;
+use weft_launcher::protocol::{ListenerKind, ListenerSpec};
+use weft_launcher::{Config, Name};
+
+/// The node's name, for its processes.
+pub(super) const NODE: &str = "WEFT_NODE";
+/// The user that may do everything.
+pub(super) const OPERATOR: &str = "WEFT_OPERATOR";
+/// How much is reported.
+pub(super) const LOG: &str = "WEFT_LOG";
+/// The hash of the node's key.
+pub(super) const IDENTITY: &str = "WEFT_IDENTITY";
+
+/// The manager's directory in the run directory.
+const MANAGER: &str = "manager";
+/// The configuration that the node was started with, in the manager's directory.
+const BOOT: &str = "boot.conf";
+
+/// What a node is started with.
+pub(super) struct Start<'a> {
+    pub(super) name: &'a str,
+    pub(super) directory: &'a Path,
+    /// The node file: its name for errors, and its text.
+    pub(super) source: &'a str,
+    pub(super) text: &'a str,
+    pub(super) identity: Option<KeyHash>,
+    pub(super) verbose: bool,
+}
+
+/// Runs a node until it is told to stop.
+///
+/// # Errors
+/// The node cannot be set up, or its manager does not stay alive.
+pub(super) fn run(start: &Start<'_>) -> Result<u8, String> {
+    let name: Name = start.name.parse()?;
+    let directory = std::path::absolute(start.directory)
+        .map_err(|error| format!("the run directory: {error}"))?;
+    let own = directory.join(MANAGER);
+    let boot = own.join(BOOT);
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&own)
+        .map_err(|error| format!("cannot make {}: {error}", own.display()))?;
+    fs::write(&boot, start.text)
+        .map_err(|error| format!("cannot write {}: {error}", boot.display()))?;
+    let binary = std::env::current_exe()
+        .map_err(|error| format!("this program's own file cannot be found: {error}"))?;
+    let calls = calls_socket(&directory, MANAGER);
+    let calls = calls.to_str().ok_or("the run directory's name is not UTF-8")?.to_owned();
+    let mut config = Config::new(name, directory, binary);
+    config.manager_listeners =
+        vec![ListenerSpec { path: calls, kind: ListenerKind::Stream, mode: 0o666, group: None }];
+    config.manager_directories = vec![own];
+    config.manager_arguments =
+        vec!["--source".into(), start.source.into(), "--file".into(), boot.into()];
+    config.environment = environment(start);
+    weft_launcher::run(config).map_err(|error| error.to_string())?;
+    Ok(0)
+}
+
+fn environment(start: &Start<'_>) -> Vec<(OsString, OsString)> {
+    let operator = rustix::process::geteuid().as_raw().to_string();
+    let level = if start.verbose { "debug" } else { "info" };
+    let mut environment: Vec<(OsString, OsString)> = vec![
+        (NODE.into(), start.name.into()),
+        (OPERATOR.into(), operator.into()),
+        (LOG.into(), level.into()),
+    ];
+    if let Some(identity) = start.identity {
+        environment.push((IDENTITY.into(), identity.to_string().into()));
+    }
+    // A backtrace is for whoever asked for it.
+    let passed = ["RUST_BACKTRACE"]
+        .into_iter()
+        .filter_map(|name| std::env::var_os(name).map(|value| (OsString::from(name), value)));
+    environment.extend(passed);
+    environment
+}
+
+/// The Finder's socket in a run directory.
+pub(crate) fn finder_socket(directory: &Path) -> PathBuf {
+    calls_socket(directory, weft_xrl::FINDER)
+}
+
+/// Where a component of a node takes calls.
+pub(super) fn calls_socket(directory: &Path, instance: &str) -> PathBuf {
+    directory.join(format!("{}{instance}", weft_manager::CALLS))
+}
