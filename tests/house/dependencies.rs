@@ -20,6 +20,12 @@ const KNOW_ALL: &[&str] = &["cli", "lab", "tests"];
 /// What a crate of an architecture may use of its own folder. The first row whose folder fits
 /// decides; a crate of such an architecture that fits no row may use none of its siblings.
 const INSIDE: &[(&str, &[&str])] = &[
+    ("control/launcher", &[]),
+    ("control/finder", &[]),
+    ("control/fea", &[]),
+    // The manager speaks to the launcher in its words.
+    ("control/manager", &["control/launcher"]),
+    ("xia/component", &["xia/xip"]),
     ("xia/xip", &[]),
     ("xia/principals/*", &["xia/xip"]),
     ("xia/sockets", &["xia/xip"]),

@@ -7,6 +7,7 @@ mod builds;
 mod demo;
 mod disk;
 mod interfaces;
+mod killed;
 mod network;
 mod ports;
 mod restart;

@@ -72,7 +72,9 @@ impl Xia {
             let random = self.random.fork("node");
             let settings = self.settings.clone();
             let mut node = config::read_node(block, settings, &self.registry, random)?;
-            self.identity.map(|hash| set_identity(&mut node, hash));
+            if let Some(hash) = self.identity {
+                set_identity(&mut node, hash);
+            }
             Ok(node)
         })?;
         block.finish()?;

@@ -2,7 +2,7 @@
 //!
 //! Reference: AltraMayor/XIA-for-Linux, `net/xia/ppal_hid/nwp.c`. The rules are in the crate's text.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use weft_base::{Instant, Packet, PortId, Random};
@@ -23,23 +23,69 @@ use crate::statements::is_station;
 /// How often nodes announce themselves, with a probability that falls with their number.
 pub const ANNOUNCEMENT_PERIOD: Duration = Duration::from_secs(5);
 
+/// When the announcement that opens a port is repeated. Who hears two so close together knows that the
+/// node has been started again, even if it knew it before.
+pub(crate) const REPEAT: Duration = Duration::from_millis(50);
+/// A neighbour is told who we are at most so often.
+const INTRODUCTION_PAUSE: Duration = Duration::from_secs(1);
+
 /// When to speak, and what was complained about already.
 #[derive(Debug)]
 pub(crate) struct Announcer {
     random: Random,
     next: Option<Instant>,
+    /// When to repeat the first announcement.
+    repeat: Option<Instant>,
+    /// When neighbours announced themselves last, and were told who we are.
+    heard: BTreeMap<MacAddr, Heard>,
     /// Local HIDs that another node claimed.
     claimed: BTreeSet<Xid>,
     complained_full: bool,
 }
 
+#[derive(Clone, Copy, Debug)]
+struct Heard {
+    announced: Instant,
+    introduced: Option<Instant>,
+}
+
 impl Announcer {
     pub(crate) fn new(random: Random) -> Self {
-        Self { random, next: None, claimed: BTreeSet::new(), complained_full: false }
+        let (heard, claimed) = (BTreeMap::new(), BTreeSet::new());
+        Self { random, next: None, repeat: None, heard, claimed, complained_full: false }
     }
 
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.next
+        self.next.into_iter().chain(self.repeat).min()
+    }
+
+    /// Has the first announcement repeated soon.
+    pub(crate) fn repeat_soon(&mut self, now: Instant) {
+        self.repeat = Some(now + REPEAT);
+    }
+
+    /// Whether it is time to repeat the first announcement; true once.
+    pub(crate) fn repeats(&mut self, now: Instant) -> bool {
+        self.repeat.take_if(|at| *at <= now).is_some()
+    }
+
+    /// A neighbour has announced itself to all: whether it is to be told who we are. It is if it is new,
+    /// or speaks again so soon that it has been started again.
+    fn introduces(&mut self, now: Instant, mac: MacAddr, is_new: bool, limit: usize) -> bool {
+        let last = self.heard.get(&mac).copied();
+        let soon = |at: Instant, pause| now.since(at) < pause;
+        let again = last.is_some_and(|last| soon(last.announced, ANNOUNCEMENT_PERIOD / 2));
+        let told = last.and_then(|last| last.introduced);
+        let introduces = (is_new || again) && !told.is_some_and(|at| soon(at, INTRODUCTION_PAUSE));
+        if last.is_none() && self.heard.len() >= limit {
+            // What was heard long ago says nothing any more.
+            self.heard.retain(|_, heard| soon(heard.announced, ANNOUNCEMENT_PERIOD));
+        }
+        if last.is_some() || self.heard.len() < limit {
+            let introduced = if introduces { Some(now) } else { told };
+            self.heard.insert(mac, Heard { announced: now, introduced });
+        }
+        introduces
     }
 
     pub(crate) fn is_due(&self, now: Instant) -> bool {
@@ -130,18 +176,31 @@ impl Hid {
     }
 
     /// Takes frames that came in on an NWP port.
-    pub(crate) fn receive(&mut self, port: PortId, packets: &[Packet], out: &mut Vec<Output>) {
+    pub(crate) fn receive(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        packets: &[Packet],
+        out: &mut Vec<Output>,
+    ) {
         let mut all = self.interfaces.iter();
         let Some((name, interface)) = all.find(|(_, i)| i.nwp.port() == Some(port)) else {
             return;
         };
         let (name, own_mac) = (name.clone(), interface.mac);
         for packet in packets {
-            self.receive_frame(&name, own_mac, packet.bytes(), out);
+            self.receive_frame(now, (&name, own_mac), packet.bytes(), out);
         }
     }
 
-    fn receive_frame(&mut self, name: &str, own: MacAddr, bytes: &[u8], out: &mut Vec<Output>) {
+    /// Takes a frame that came in on an interface with this name and address.
+    fn receive_frame(
+        &mut self,
+        now: Instant,
+        (name, own): (&str, MacAddr),
+        bytes: &[u8],
+        out: &mut Vec<Output>,
+    ) {
         let frame = match EthernetFrame::new_checked(bytes) {
             Ok(frame) if frame.ethertype() == EtherType(ETHERTYPE_NWP) => frame,
             _ => return self.counters.add(Activity::Malformed, 1),
@@ -153,7 +212,7 @@ impl Hid {
         match NwpMessage::new_checked(frame.payload()) {
             Ok(NwpMessage::Announcement(message)) => {
                 self.counters.add(Activity::AnnouncementsReceived, 1);
-                self.on_announcement(name, &message, to_all, out);
+                self.on_announcement(now, name, &message, to_all, out);
             }
             Ok(NwpMessage::NeighbourList(message)) => {
                 self.counters.add(Activity::ListsReceived, 1);
@@ -166,6 +225,7 @@ impl Hid {
     /// Learns the announcer's HIDs, tells a newcomer who we are, and perhaps who else is there.
     fn on_announcement(
         &mut self,
+        now: Instant,
         name: &str,
         message: &Announcement,
         to_all: bool,
@@ -179,7 +239,7 @@ impl Hid {
         for hid in message.hids() {
             is_new |= self.learn(name, hid, mac, out);
         }
-        if is_new && to_all {
+        if to_all && self.announcer.introduces(now, mac, is_new, self.limit) {
             self.send_announcement(name, mac, Activity::IntroductionsSent, out);
         }
         if self.announcer.chance(self.locals.len(), self.neighbours.count(name)) {

@@ -134,7 +134,7 @@ impl Hid {
         silenced.iter().for_each(|name| self.forget_learned(name));
     }
 
-    fn port_opened(&mut self, token: Token, port: PortId, out: &mut Vec<Output>) {
+    fn port_opened(&mut self, now: Instant, token: Token, port: PortId, out: &mut Vec<Output>) {
         let mut all = self.interfaces.iter_mut();
         let asked = all.find(|(_, interface)| interface.nwp.state() == PortState::Opening(token));
         let Some((name, interface)) = asked else {
@@ -148,6 +148,7 @@ impl Hid {
         }
         let name = name.clone();
         self.announce(&name, out);
+        self.announcer.repeat_soon(now);
     }
 
     fn port_failed(&mut self, now: Instant, failed: PortState, error: &str, out: &mut Vec<Output>) {
@@ -172,6 +173,9 @@ impl Hid {
                 self.last_token += 1;
                 interface.nwp.open(Token(self.last_token), out);
             }
+        }
+        if self.announcer.repeats(now) {
+            self.announce_everywhere(out);
         }
         if self.announcer.is_due(now) {
             self.announce_by_chance(out);
@@ -287,14 +291,14 @@ impl Principal for Hid {
             Input::Tick => {}
             Input::InterfaceUp { name, port, info } => self.interface_up(name, port, &info, out),
             Input::InterfaceDown { port } => self.interface_down(port, out),
-            Input::PortOpened { token, port, .. } => self.port_opened(token, port, out),
+            Input::PortOpened { token, port, .. } => self.port_opened(now, token, port, out),
             Input::PortFailed { token, error } => {
                 self.port_failed(now, PortState::Opening(token), &error, out);
             }
             Input::PortLost { port, error } => {
                 self.port_failed(now, PortState::Open(port), &error, out);
             }
-            Input::Packets { port, packets } => self.receive(port, &packets, out),
+            Input::Packets { port, packets } => self.receive(now, port, &packets, out),
         }
         self.run_timers(now, out);
     }

@@ -22,7 +22,8 @@
 //! # Neighbour discovery
 //! Messages are in [`nwp`]. The node asks for a port of EtherType 0xC0DF on each interface that has
 //! a hardware address, and then:
-//! * announces its HIDs at once when the port is open and when the set of its HIDs changes;
+//! * announces its HIDs at once when the port is open, again 50 ms later, and when the set of its HIDs
+//!   changes;
 //! * every 5 seconds ([`ANNOUNCEMENT_PERIOD`]) announces them on each interface with the
 //!   probability own HIDs : all HIDs known there, so that one node of a link speaks on average;
 //! * on an announcement learns its HIDs, and with the same probability answers with a list of all
@@ -43,7 +44,8 @@
 //! # Differences from Linux XIA
 //! * Linux XIA first announces five seconds after the start; here at once.
 //! * A newcomer's broadcast is answered with an announcement to it alone. Lists do not name their
-//!   sender, so in Linux XIA the newcomer must wait for the others' next announcements.
+//!   sender, so in Linux XIA the newcomer must wait for the others' next announcements. So is that of
+//!   a known neighbour that speaks twice within half a period: it has been started again.
 //! * Announcements that do not fit one frame are split; Linux XIA leaves HIDs out.
 //! * Hardware addresses that are zero, a group's or this node's own are refused.
 //! * What is learned is bounded, and forgotten where NWP is switched off.

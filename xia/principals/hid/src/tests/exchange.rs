@@ -26,12 +26,13 @@ fn two_nodes_know_each_other_as_soon_as_both_are_there() {
     link.start(1);
     assert_eq!(link.nodes[0].ask(hid(2)), reached_at(mac(2)));
     assert_eq!(link.nodes[1].ask(hid(1)), reached_at(mac(1)));
-    // Node 1 alone; node 2 to all; node 1 to the newcomer. A list may follow.
+    // Node 1 alone, twice; node 2 to all; node 1 to the newcomer. A list may follow.
     let announcements: Vec<_> = link.log.iter().filter(|line| is_announcement(line)).collect();
     assert_eq!(
         announcements,
         [
             &(0, 1, MacAddr::BROADCAST, announcement(1)),
+            &(50, 1, MacAddr::BROADCAST, announcement(1)),
             &(300, 2, MacAddr::BROADCAST, announcement(2)),
             &(300, 1, mac(2), announcement(1)),
         ]
@@ -45,7 +46,18 @@ fn a_node_alone_announces_every_five_seconds() {
     link.run(Duration::from_secs(16));
     let times: Vec<_> = link.log.iter().map(|line| (line.0, line.2)).collect();
     let all = MacAddr::BROADCAST;
-    assert_eq!(times, [(0, all), (5000, all), (10_000, all), (15_000, all)]);
+    assert_eq!(times, [(0, all), (50, all), (5000, all), (10_000, all), (15_000, all)]);
+}
+
+#[test]
+fn a_neighbour_that_was_started_again_is_told_who_is_there_at_once() {
+    let mut link = Link::new(&[1, 2]);
+    (0..2).for_each(|index| link.start(index));
+    link.run(Duration::from_secs(62));
+    link.restart(1);
+    assert_eq!(link.nodes[1].ask(hid(1)), Answer::Unknown);
+    link.run(Duration::from_millis(100));
+    assert_eq!(link.nodes[1].ask(hid(1)), reached_at(mac(1)));
 }
 
 #[test]

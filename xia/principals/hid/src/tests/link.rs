@@ -119,6 +119,12 @@ impl Link {
         self.carry();
     }
 
+    /// Node `index` dies and begins anew, with nothing of what it knew.
+    pub(super) fn restart(&mut self, index: usize) {
+        self.nodes[index] = Node::new(self.nodes[index].id);
+        self.start(index);
+    }
+
     /// Carries frames until nobody says anything more.
     pub(super) fn carry(&mut self) {
         let mut frames: VecDeque<(usize, Packet)> = VecDeque::new();
