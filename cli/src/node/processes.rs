@@ -6,7 +6,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use weft_keys::KeyHash;
@@ -46,6 +46,7 @@ pub(super) fn run(start: &Start<'_>) -> Result<u8, String> {
     let name: Name = start.name.parse()?;
     let directory = std::path::absolute(start.directory)
         .map_err(|error| format!("the run directory: {error}"))?;
+    check_way(&directory)?;
     let own = directory.join(MANAGER);
     let boot = own.join(BOOT);
     fs::DirBuilder::new()
@@ -68,6 +69,26 @@ pub(super) fn run(start: &Start<'_>) -> Result<u8, String> {
     config.environment = environment(start);
     weft_launcher::run(config).map_err(|error| error.to_string())?;
     Ok(0)
+}
+
+/// Says which directory on the way to the run directory other users cannot pass. Root's nodes have
+/// processes with users of their own.
+fn check_way(directory: &Path) -> Result<(), String> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    for ancestor in directory.ancestors().skip(1) {
+        let closed = fs::metadata(ancestor).is_ok_and(|found| found.mode() & 0o001 == 0);
+        if closed {
+            return Err(format!(
+                "the node's processes, which have users of their own, cannot pass {0} to the run \
+                 directory {1}: `chmod o+x {0}`, or choose another run directory with --run-dir",
+                ancestor.display(),
+                directory.display()
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn environment(start: &Start<'_>) -> Vec<(OsString, OsString)> {

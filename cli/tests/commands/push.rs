@@ -16,7 +16,7 @@ struct Node {
 
 impl Node {
     fn start() -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = crate::support::directory();
         let file = node_file(directory.path(), "r1", "principal xdp;");
         let run_directory = directory.path().join("run");
         let running =

@@ -18,7 +18,7 @@ fn run(file: &Path, directory: &Path) -> Command {
 
 /// `weft run FILE` on a file with `text`, called node.conf.
 fn run_text(text: &str) -> Done {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::support::directory();
     fs::write(directory.path().join("node.conf"), text).unwrap();
     let mut command = weft(["run", "node.conf", "--run-dir", "run"]);
     command.current_dir(directory.path());
@@ -43,7 +43,7 @@ fn a_node_file_that_is_not_there_is_named() {
 
 #[test]
 fn checking_makes_no_run_directory() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::support::directory();
     let file = node_file(directory.path(), "r1", "interface eth0; principal hid;");
     let run_directory = directory.path().join("run");
     let mut command = run(&file, &run_directory);
@@ -55,7 +55,7 @@ fn checking_makes_no_run_directory() {
 
 #[test]
 fn a_node_that_may_not_open_interfaces_says_so_and_ends() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::support::directory();
     let file = node_file(directory.path(), "r1", "interface lo; principal hid;");
     let run_directory = directory.path().join("run");
     let done = finish_without(CapabilitySet::NET_RAW, run(&file, &run_directory));
@@ -65,7 +65,7 @@ fn a_node_that_may_not_open_interfaces_says_so_and_ends() {
 
 #[test]
 fn a_node_without_interfaces_needs_no_capability() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::support::directory();
     let file = node_file(directory.path(), "r1", "principal xdp;");
     let mut command = run(&file, &directory.path().join("run"));
     command.arg("--check");
@@ -78,7 +78,7 @@ fn a_node_waits_for_an_interface_that_is_not_there_yet() {
     if !privileged() {
         return;
     }
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::support::directory();
     let file = node_file(directory.path(), "r1", "interface weft-nowhere; principal hid;");
     let mut node = Running::start(run(&file, &directory.path().join("run")));
     let line = node.wait_for("weft-nowhere");
@@ -90,7 +90,7 @@ fn a_node_waits_for_an_interface_that_is_not_there_yet() {
 fn a_node_whose_tunnel_address_is_taken_says_so_and_ends() {
     let holder = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = holder.local_addr().unwrap();
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::support::directory();
     let statements = format!("principal u4id {{ tunnel {address}; }} principal xdp;");
     let file = node_file(directory.path(), "r1", &statements);
     let run_directory = directory.path().join("run");
@@ -103,7 +103,7 @@ fn a_node_whose_tunnel_address_is_taken_says_so_and_ends() {
 
 #[test]
 fn a_run_directory_belongs_to_one_node() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::support::directory();
     let file = node_file(directory.path(), "r1", "principal xdp;");
     let run_directory = directory.path().join("run");
     let mut first = Running::start(run(&file, &run_directory));
@@ -129,7 +129,7 @@ struct UsualPlace {
 impl UsualPlace {
     fn new() -> Self {
         let name = format!("test-{}", std::process::id());
-        Self { name, runtime: tempfile::tempdir().unwrap() }
+        Self { name, runtime: crate::support::directory() }
     }
 
     fn run(&self, file: &Path) -> Command {
@@ -153,7 +153,7 @@ impl Drop for UsualPlace {
 
 #[test]
 fn two_nodes_of_one_name_cannot_run_side_by_side() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::support::directory();
     let place = UsualPlace::new();
     let file = node_file(directory.path(), &place.name, "principal xdp;");
     let first = Running::start(place.run(&file));
@@ -166,7 +166,7 @@ fn two_nodes_of_one_name_cannot_run_side_by_side() {
 
 #[test]
 fn a_run_directory_that_cannot_be_made_is_named() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::support::directory();
     let file = node_file(directory.path(), "r1", "principal xdp;");
     let impossible = file.join("run");
     finish(run(&file, &impossible)).expect_failure(&[
@@ -178,7 +178,7 @@ fn a_run_directory_that_cannot_be_made_is_named() {
 
 #[test]
 fn a_run_directory_that_cannot_be_written_is_named() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::support::directory();
     let file = node_file(directory.path(), "r1", "principal xdp;");
     let closed = directory.path().join("run");
     fs::create_dir(&closed).unwrap();

@@ -125,3 +125,10 @@ pub(crate) fn node_file(directory: &Path, name: &str, statements: &str) -> PathB
     std::fs::write(&path, text).unwrap();
     path
 }
+
+/// A directory that the processes of a node can pass, which have users of their own.
+pub(crate) fn directory() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    directory
+}

@@ -140,8 +140,9 @@ fn make_root(root: PathBuf) -> Result<PathBuf, LabError> {
             // Whatever the user's mask is.
             fs::set_permissions(parent, fs::Permissions::from_mode(0o755))?;
         }
-        match make_private(&root) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        match make_passable(&root) {
+            // Whatever an earlier version made.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => pass(&root),
             result => result,
         }
     };
@@ -151,8 +152,15 @@ fn make_root(root: PathBuf) -> Result<PathBuf, LabError> {
     }
 }
 
-fn make_private(path: &Path) -> io::Result<()> {
-    fs::DirBuilder::new().mode(0o700).create(path)
+/// Makes a directory that others can pass and not read: the processes of nodes have users of their own.
+fn make_passable(path: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().mode(0o700).create(path)?;
+    pass(path)
+}
+
+/// Lets others pass a directory, whatever the user's mask was when it was made.
+fn pass(path: &Path) -> io::Result<()> {
+    fs::set_permissions(path, fs::Permissions::from_mode(0o711))
 }
 
 /// The directory of one lab.
@@ -168,7 +176,7 @@ impl Directory {
         loop {
             let id = format!("{:04x}", RandomState::new().hash_one(lab) & 0xffff);
             let path = root.join(format!("{lab}-{id}"));
-            match make_private(&path) {
+            match make_passable(&path) {
                 Ok(()) => return Ok((Self { path }, id)),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(LabError::disk("make the directory", path)(error)),
@@ -253,11 +261,11 @@ mod tests {
     }
 
     #[test]
-    fn only_the_directory_of_labs_is_private() {
+    fn nobody_else_can_list_labs() {
         let directory = tempfile::tempdir().unwrap();
         let root = make_root(directory.path().join("weft/labs")).unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!((mode(root.parent().unwrap()), mode(&root)), (0o755, 0o700));
+        assert_eq!((mode(root.parent().unwrap()), mode(&root)), (0o755, 0o711));
         assert!(make_root(root).is_ok(), "it may be there");
     }
 
