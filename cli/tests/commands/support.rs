@@ -129,6 +129,7 @@ pub(crate) fn node_file(directory: &Path, name: &str, statements: &str) -> PathB
 /// A directory that the processes of a node can pass, which have users of their own.
 pub(crate) fn directory() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
-    std::fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
     directory
 }

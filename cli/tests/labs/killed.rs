@@ -20,7 +20,8 @@ times=$(restarts "$1")
 # The answer of a manager that kills itself does not come.
 weft call "finder://manager/manager/1.0/signal?instance:txt=$1&number:u32=9" || test "$1" = manager
 if test "$1" = manager; then
-    until after=$(others "$1"); do sleep 0.05; done
+    until processes > /dev/null; do sleep 0.05; done
+    after=$(others "$1")
 else
     until test "$(restarts "$1")" = $((times + 1)); do sleep 0.05; done
     after=$(others "$1")
