@@ -5,8 +5,8 @@ mod directory;
 pub(crate) mod file;
 mod ports;
 mod privileges;
-mod schema;
 mod processes;
+mod schema;
 
 use std::path::Path;
 
@@ -20,8 +20,8 @@ pub(crate) use directory::{
 };
 pub use file::{NodeFileError, read_node_file};
 pub(crate) use privileges::open_packet_socket;
-pub use schema::NODE_SCHEMA;
 pub(crate) use processes::finder_socket;
+pub use schema::NODE_SCHEMA;
 
 use crate::args::RunArgs;
 use crate::output::{Outcome, print_lines};
