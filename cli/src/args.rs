@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::bench::{BenchArgs, SourceArgs};
-use crate::bench::BenchArgs;
 use crate::call::CallArgs;
 use crate::demo::DemoArgs;
 use crate::doctor::DoctorArgs;
