@@ -44,8 +44,10 @@ impl Stack {
 
     /// Both ends of a flow.
     fn pair(&self, options: &Options) -> (Client, Flow) {
+        // However busy the machine is.
+        let options = Options { patience: Duration::from_secs(60), ..options.clone() };
         thread::scope(|scope| {
-            let client = scope.spawn(|| Client::connect(&self.path, options).unwrap());
+            let client = scope.spawn(|| Client::connect(&self.path, &options).unwrap());
             let flow = self.attach().unwrap();
             (client.join().unwrap(), flow)
         })
