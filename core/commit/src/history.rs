@@ -30,7 +30,7 @@ pub struct HistorySettings {
 
 /// What the history is told.
 #[derive(Debug)]
-pub enum HistoryInput {
+pub(crate) enum HistoryInput {
     /// Read what is there. The first input.
     Start,
     /// Keep a configuration as the next revision.
@@ -61,7 +61,7 @@ pub enum HistoryInput {
 
 /// What the history says and asks. What it is told is done, and answered, in order.
 #[derive(Debug)]
-pub enum HistoryOutput {
+pub(crate) enum HistoryOutput {
     /// Something to be done by the disk.
     Disk {
         /// Comes back in the answer.
@@ -81,7 +81,7 @@ pub enum HistoryOutput {
 
 /// The revisions on disk.
 #[derive(Debug)]
-pub struct History {
+pub(crate) struct History {
     settings: HistorySettings,
     /// Those that can be read, by number.
     revisions: BTreeMap<u64, Revision>,
@@ -117,7 +117,7 @@ struct Scan {
 
 impl History {
     /// A history that knows nothing yet.
-    pub fn new(mut settings: HistorySettings) -> Self {
+    pub(crate) fn new(mut settings: HistorySettings) -> Self {
         settings.keep = settings.keep.max(2);
         Self {
             settings,
@@ -130,12 +130,12 @@ impl History {
     }
 
     /// What is known of the revisions, oldest first.
-    pub fn revisions(&self) -> impl DoubleEndedIterator<Item = &Revision> {
+    pub(crate) fn revisions(&self) -> impl DoubleEndedIterator<Item = &Revision> {
         self.revisions.values()
     }
 
     /// Takes an input and pushes what is to be done.
-    pub fn handle(&mut self, input: HistoryInput, out: &mut Vec<HistoryOutput>) {
+    pub(crate) fn handle(&mut self, input: HistoryInput, out: &mut Vec<HistoryOutput>) {
         match input {
             // Any other answer is one that nobody waits for.
             HistoryInput::Disk { token, result } if token.0 == self.last_token => {

@@ -170,7 +170,7 @@ pub struct BlockChange {
 
 /// What a transaction is told.
 #[derive(Debug)]
-pub enum Input {
+pub(crate) enum Input {
     /// What the history holds. The first input.
     Restored {
         /// The time of day.
@@ -214,7 +214,7 @@ pub enum Input {
 
 /// What a transaction says and asks.
 #[derive(Debug)]
-pub enum Output {
+pub(crate) enum Output {
     /// What runs is known; the components may be started with it.
     Ready,
     /// Ask the component whether it would accept a change, which it does not make yet.

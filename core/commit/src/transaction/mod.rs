@@ -29,7 +29,8 @@ use crate::revision::Revision;
 /// The longest time that a commit may wait to be confirmed.
 const LONGEST_WAIT: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// The configuration of a node, edited by one session at a time.
+/// The configuration of a node, edited by one session at a time. From outside it can only be looked at;
+/// [`Configuration`](crate::Configuration) changes it.
 #[derive(Debug)]
 pub struct Transaction {
     schema: Schema,
@@ -73,7 +74,7 @@ enum Loading {
 impl Transaction {
     /// A configuration that knows nothing yet; see [`Input::Restored`]. `schema` and `order` as in
     /// [`Input::Described`].
-    pub fn new(schema: Schema, order: Vec<String>) -> Self {
+    pub(crate) fn new(schema: Schema, order: Vec<String>) -> Self {
         Self {
             schema,
             order,
@@ -127,7 +128,7 @@ impl Transaction {
     }
 
     /// When [`Input::Tick`] has to come at the latest.
-    pub fn deadline(&self) -> Option<Instant> {
+    pub(crate) fn deadline(&self) -> Option<Instant> {
         match &self.job {
             Some(job) => job.deadline,
             None => self.pending.as_ref().map(|pending| pending.deadline),
@@ -135,7 +136,7 @@ impl Transaction {
     }
 
     /// Takes an input at time `now` and pushes what is to be done.
-    pub fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
+    pub(crate) fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
         match input {
             Input::Restored { wall, newest } => {
                 self.clocks = (now, wall);
