@@ -4,6 +4,7 @@
 mod doctor;
 mod id;
 mod output;
+mod processes;
 mod push;
 mod run;
 mod support;

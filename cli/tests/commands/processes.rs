@@ -1,0 +1,162 @@
+//! The processes of a running node: what each of them may, and how they are called.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+
+use weft_port::testing::privileged;
+
+use crate::support::{Done, Running, directory, finish, node_file, weft};
+
+/// A running node without interfaces.
+struct Node {
+    directory: tempfile::TempDir,
+    launcher: Running,
+}
+
+impl Node {
+    fn start() -> Self {
+        let directory = directory();
+        let file = node_file(directory.path(), "r1", "principal hid; principal xdp;");
+        let run = directory.path().join("run");
+        let arguments = [Path::new("run"), &file, Path::new("--run-dir"), &run];
+        let launcher = Running::start(weft(arguments));
+        launcher.wait_for("node r1 is ready");
+        Self { directory, launcher }
+    }
+
+    fn run_directory(&self) -> PathBuf {
+        self.directory.path().join("run")
+    }
+
+    fn call(&self, arguments: &[&str]) -> Done {
+        let mut command = weft(["call"]);
+        command.args(arguments).arg("--run-dir").arg(self.run_directory());
+        command.current_dir(self.directory.path());
+        finish(command)
+    }
+
+    /// Name and process id of every process but the launcher.
+    fn processes(&self) -> Vec<(String, u32)> {
+        let mut processes: Vec<_> = children(self.launcher.pid())
+            .into_iter()
+            .filter_map(|pid| {
+                let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+                let words: Vec<_> = line.split(|byte| *byte == 0).collect();
+                let at = words.iter().position(|word| *word == b"component")?;
+                Some((String::from_utf8_lossy(words[at + 1]).into_owned(), pid))
+            })
+            .collect();
+        processes.sort();
+        processes
+    }
+}
+
+fn children(pid: u32) -> Vec<u32> {
+    let all = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+    all.split_whitespace().map(|child| child.parse().unwrap()).collect()
+}
+
+/// A field of `status` of every thread of a process; each must be there.
+fn of_threads(pid: u32, field: &str) -> Vec<String> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    threads
+        .map(|thread| {
+            let status = fs::read_to_string(thread.unwrap().path().join("status")).unwrap();
+            let line = status.lines().find_map(|line| line.strip_prefix(&format!("{field}:")));
+            line.unwrap().split_whitespace().next().unwrap().to_owned()
+        })
+        .collect()
+}
+
+#[test]
+fn only_the_launcher_and_the_fea_hold_anything() {
+    if !privileged() {
+        return;
+    }
+    let node = Node::start();
+    let processes = node.processes();
+    let names: Vec<_> = processes.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["fea", "finder", "manager", "xia"]);
+    let mut users = BTreeSet::new();
+    for (name, pid) in &processes {
+        let all_are = |field: &str, expected: &str| {
+            for found in of_threads(*pid, field) {
+                assert_eq!(found, expected, "{name}: {field}");
+            }
+        };
+        // CAP_NET_BIND_SERVICE 10, CAP_NET_ADMIN 12, CAP_NET_RAW 13, CAP_BPF 39.
+        let powers = if name == "fea" { "0000008000003400" } else { "0000000000000000" };
+        for field in ["CapEff", "CapPrm", "CapBnd"] {
+            all_are(field, powers);
+        }
+        all_are("NoNewPrivs", "1");
+        all_are("Seccomp", "2");
+        let uids: BTreeSet<_> = of_threads(*pid, "Uid").into_iter().collect();
+        assert_eq!(uids.len(), 1, "{name}: {uids:?}");
+        assert!(!uids.contains("0"), "{name} is root");
+        assert!(users.is_disjoint(&uids), "{name} shares its user");
+        users.extend(uids);
+    }
+}
+
+#[test]
+fn the_components_of_a_node_are_called_from_the_command_line() {
+    if !privileged() {
+        return;
+    }
+    let node = Node::start();
+    let done = node.call(&["finder://xia/xia/1.0/show?what:txt=principals"]);
+    assert_eq!(done.status, Some(0), "{done:?}");
+    assert!(done.stdout.starts_with("json:txt=%7B%22hid%22:"), "{}", done.stdout);
+    let done = node.call(&["--list", "xia"]);
+    assert!(done.stdout.contains("finder://xia/xia/1.0/show?[what:txt]->json:txt"), "{done:?}");
+
+    // All calls are read before the first is made.
+    let done = node.call(&["finder://xia/xia/1.0/show", "finder://xia/xia/1.0"]);
+    done.expect_failure(&["the method is missing", "^"]);
+    assert_eq!(done.stdout, "");
+
+    // The first that fails ends it, unless it is told to go on.
+    let calls = "# What fails is named.\nfinder://xia/xia/1.0/show?what:txt=x\n\nfinder://xia/xia/1.0/show\n";
+    fs::write(node.directory.path().join("calls.txt"), calls).unwrap();
+    let done = node.call(&["--file", "calls.txt"]);
+    done.expect_failure(&["calls.txt, line 2", "102 COMMAND_FAILED", "there is no `x` to show"]);
+    assert_eq!(done.stdout, "");
+    let done = node.call(&["--file", "calls.txt", "--keep-going"]);
+    done.expect_failure(&["102 COMMAND_FAILED"]);
+    assert!(done.stdout.starts_with("json:txt="), "{done:?}");
+
+    for (call, parts) in [
+        ("finder://bgp/bgp/1.0/x", ["201 RESOLVE_FAILED", "there are: fea, manager, xia"]),
+        ("finder://xia/xia/1.0/x", ["202 NO_SUCH_METHOD", "it has: show, change"]),
+        ("finder://xia/xia/1.0/show?what:u32=1", ["101 BAD_ARGS", "`what` is a txt, not a u32"]),
+        ("stcp://xia/xia/1.0/show", ["`stcp` is not known", "finder://"]),
+    ] {
+        node.call(&[call]).expect_failure(&parts);
+    }
+}
+
+#[test]
+fn other_users_call_nobody() {
+    if !privileged() {
+        return;
+    }
+    let node = Node::start();
+    let mut command = weft(["call", "finder://xia/xia/1.0/show", "--run-dir"]);
+    command.arg(node.run_directory()).uid(65_534).gid(65_534);
+    finish(command).expect_failure(&["the user 65534 may not call this node's components"]);
+}
+
+#[test]
+fn one_process_says_that_nothing_is_isolated() {
+    let directory = directory();
+    let file = node_file(directory.path(), "r1", "principal xdp;");
+    let run = directory.path().join("run");
+    let arguments = [Path::new("run"), &file, Path::new("--single"), Path::new("--run-dir"), &run];
+    let node = Running::start(weft(arguments));
+    node.wait_for("node r1 runs in one process, for debugging: nothing is isolated");
+    node.wait_for("node r1 is ready");
+    assert!(children(node.pid()).is_empty());
+}
