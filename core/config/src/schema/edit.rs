@@ -23,7 +23,7 @@ use crate::parser;
 use crate::source::{Location, Source};
 use crate::statement::{Statement, Word};
 use crate::suggest::{list, suggest};
-use crate::tree::{Comments, Level, Node, Tree, comment_text};
+use crate::tree::{Comments, Level, Node, Tree, VERSION_WORD, comment_text};
 
 /// The first words of commands that change a configuration, with their help.
 pub(super) const VERBS: &[(&str, &str)] = &[
@@ -55,6 +55,9 @@ impl Schema {
         }
         if block.is_some() && verb != "set" {
             return Err(path.last().error(format!("`{verb}` takes no block")).into());
+        }
+        if path.words[0].text() == VERSION_WORD {
+            return Err(path.at(0).error("the version of the language stays: leave it out").into());
         }
         let mut root = Level::clone(&tree.root);
         match verb {

@@ -225,9 +225,7 @@ fn what_is_not_there_cannot_be_deleted() {
         "command:1:22: there is no `eth1` here to be found: did you mean `eth0`?\n  \
          1 | delete xia interface eth1\n    |                      ^^^^"
     );
-    for command in
-        ["delete xia echo off", "delete bgp", "delete xia principal hdi local", "delete version"]
-    {
+    for command in ["delete xia echo off", "delete bgp", "delete xia principal hdi local"] {
         assert!(
             refused(text, command).contains("there is no")
                 || refused(text, command).contains("unknown")
@@ -247,6 +245,7 @@ fn commands_are_checked_when_they_are_given() {
         ("set xia interface a a", "command:1:21: `a` is given twice"),
         ("set xia echo { on; }", "command:1:13: `echo` needs a switch here"),
         ("sett xia echo on", "command:1:1: unknown statement `sett`: did you mean `set`?"),
+        ("set version 2", "command:1:5: the version of the language stays"),
         ("set", "command:1:4: `set` needs the words of a statement"),
         ("delete xia { a; }", "command:1:8: `delete` takes no block"),
         ("rename xia", "command:1:8: write the statement, then `to`, then another key"),

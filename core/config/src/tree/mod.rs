@@ -82,6 +82,11 @@ impl Tree {
         if document.statements().first().is_some_and(|first| first.keyword() == VERSION_WORD) {
             return Self::from_document(document);
         }
+        let mut statements = document.statements().iter();
+        if let Some(late) = statements.find(|statement| statement.keyword() == VERSION_WORD) {
+            let text = "the version is the first statement, or is left out: move or remove it";
+            return Err(document.location(late.span()).error(text).into());
+        }
         let mut part = build::root(document);
         part.nodes.splice(0..0, Self::empty().root.nodes.iter().cloned());
         Ok(Self { root: Arc::new(part) })

@@ -32,6 +32,7 @@ fn the_version_is_the_first_statement_of_a_file_and_optional_in_a_part() {
     assert!(Tree::parse("t", "a;").is_err());
     assert!(Tree::parse("t", "version 2; a;").is_err());
     assert!(Tree::parse_part("t", "version 2; a;").is_err());
+    assert!(Tree::parse_part("t", "a; version 1;").is_err());
     assert_eq!(tree("a;"), Tree::parse("t", "version 1; a;").unwrap());
     assert_eq!(tree(""), Tree::empty());
 }
