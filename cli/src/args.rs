@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::bench::{BenchArgs, SourceArgs};
 use crate::call::CallArgs;
+use crate::configure::ConfigureArgs;
 use crate::demo::DemoArgs;
 use crate::doctor::DoctorArgs;
 use crate::lab::LabCommand;
@@ -31,6 +32,11 @@ pub(crate) enum Command {
         weft call 'finder://xia/xia/1.0/show?what:txt=counters'\n  \
         weft call --list xia\n  weft call --node r1 --file calls.txt --keep-going")]
     Call(CallArgs),
+    /// Edit the configuration of a running node: candidate, compare, commit, rollback
+    #[command(after_help = "Examples:\n  weft configure\n  \
+        weft configure -c 'set xia interface eth1' -c 'show | compare' -c 'commit confirmed 5'\n  \
+        weft configure --node r1 < changes")]
+    Configure(ConfigureArgs),
     /// One process of a node; for `weft run`
     #[command(hide = true)]
     Component(ComponentArgs),

@@ -7,6 +7,7 @@
 mod args;
 mod bench;
 mod call;
+mod configure;
 mod demo;
 mod doctor;
 mod lab;
@@ -33,6 +34,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let done = match args.command {
         Command::Call(args) => call::run(&args),
+        Command::Configure(args) => configure::run(&args),
         Command::Component(args) => node::component::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::BenchFlowSource(args) => bench::run_source(&args),

@@ -3,6 +3,7 @@
 //! Reference: Handley et al. (XORP), §6.1: the program `call_xrl`, by which any script can call any
 //! component.
 
+mod client;
 mod list;
 mod tool;
 
@@ -16,6 +17,7 @@ use weft_xrl::{Host, Identity, Part, Settings};
 use crate::args::NodeArgs;
 use crate::node::{find_run_directory, finder_socket};
 use crate::output::Outcome;
+pub(crate) use client::Client;
 use tool::Tool;
 
 #[derive(Debug, clap::Args)]

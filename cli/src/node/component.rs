@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use weft_base::Random;
+use weft_base::{Random, WallTime};
 use weft_fea::Fea;
 use weft_finder::Finder;
 use weft_keys::KeyHash;
@@ -162,13 +162,21 @@ fn host(node: &Node, part: Part, credential: Identity, ports_from_fea: bool) -> 
 fn manager(args: &ComponentArgs, node: &Node) -> Result<Manager, String> {
     let file = args.file.as_deref().ok_or("the manager needs --file")?;
     let source = args.source.clone().unwrap_or_else(|| file.display().to_string());
-    let text = read(file)?;
+    let directory = file.parent().ok_or("the manager's file has no directory")?;
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let since = since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
     let settings = weft_manager::Settings {
+        node: node.name.clone(),
         run_directory: node.directory.clone(),
         classes: registry::classes(),
         seed: seed()?,
+        schema: super::NODE_SCHEMA.to_owned(),
+        history: directory.join("history"),
+        source,
+        text: read(file)?,
+        wall: WallTime::from_unix_nanos(since),
     };
-    Manager::new(settings, &source, &text).map_err(|errors| errors.to_string())
+    Manager::new(settings).map_err(|errors| errors.to_string())
 }
 
 fn read(file: &Path) -> Result<String, String> {

@@ -10,13 +10,13 @@ use weft_port::testing::privileged;
 use crate::support::{Done, Running, directory, finish, node_file, weft};
 
 /// A running node without interfaces.
-struct Node {
+pub(crate) struct Node {
     directory: tempfile::TempDir,
     launcher: Running,
 }
 
 impl Node {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let directory = directory();
         let file = node_file(directory.path(), "r1", "principal hid; principal xdp;");
         let run = directory.path().join("run");
@@ -30,15 +30,27 @@ impl Node {
         self.directory.path().join("run")
     }
 
-    fn call(&self, arguments: &[&str]) -> Done {
-        let mut command = weft(["call"]);
+    pub(crate) fn call(&self, arguments: &[&str]) -> Done {
+        self.run("call", arguments)
+    }
+
+    /// A command to this node.
+    pub(crate) fn run(&self, command: &str, arguments: &[&str]) -> Done {
+        let mut command = weft([command]);
         command.args(arguments).arg("--run-dir").arg(self.run_directory());
         command.current_dir(self.directory.path());
         finish(command)
     }
 
+    /// Waits for something that will come; a test that hangs is ended by whoever runs it.
+    pub(crate) fn wait_until(&self, come: impl Fn() -> bool) {
+        while !come() {
+            std::thread::yield_now();
+        }
+    }
+
     /// Name and process id of every process but the launcher.
-    fn processes(&self) -> Vec<(String, u32)> {
+    pub(crate) fn processes(&self) -> Vec<(String, u32)> {
         let mut processes: Vec<_> = children(self.launcher.pid())
             .into_iter()
             .filter_map(|pid| {

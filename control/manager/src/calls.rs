@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use weft_base::Instant;
+use weft_commit::Event;
 use weft_launcher::protocol::Command;
 use weft_runtime::Level;
-use weft_xrl::{Binary, Call, Called, FINDER, Output, Reply, XrlError, configurable, finder};
+use weft_xrl::{Binary, Call, Called, FINDER, Output, Reply, XrlError, finder};
 
 use crate::instances::{Configured, Run};
-use crate::interface::{self, ConfigurationReply, Process, ProcessesReply};
+use crate::interface::{self, Process, ProcessesReply};
 use crate::{Manager, report};
 
 /// What waits for an answer of somebody else.
@@ -16,11 +18,20 @@ pub(crate) struct Calls {
     last: u64,
     /// Configurations that were sent, by the token of the call.
     configuring: BTreeMap<u64, String>,
+    /// Questions of a commit that were sent, by the token of the call.
+    checking: BTreeMap<u64, u64>,
     /// Callers who wait for the launcher, by the number of the request.
     waiting: BTreeMap<u64, Called>,
 }
 
 impl Calls {
+    /// A token for a question of a commit.
+    pub(crate) fn check(&mut self, step: u64) -> u64 {
+        self.last += 1;
+        self.checking.insert(self.last, step);
+        self.last
+    }
+
     /// The launcher has done what was asked.
     pub(crate) fn done(&mut self, id: u64, out: &mut Vec<Output>) {
         if let Some(called) = self.waiting.remove(&id) {
@@ -68,68 +79,73 @@ impl Manager {
         self.configure(name, out);
     }
 
-    fn configure(&mut self, name: &str, out: &mut Vec<Output>) {
+    /// Gives a component its statement, if it has one.
+    pub(crate) fn configure(&mut self, name: &str, out: &mut Vec<Output>) {
+        let token = self.calls.last + 1;
+        let Some(call) = self.configure_call(token, name) else { return };
         let Some(one) = self.instances.get_mut(name) else { return };
-        let Some(part) = self.configuration.parts.get(one.class) else { return };
         one.configured = Configured::Asked;
-        self.calls.last += 1;
-        self.calls.configuring.insert(self.calls.last, name.to_owned());
-        let request = configurable::Configure {
-            source: part.source.clone(),
-            line: part.line,
-            text: part.text.clone(),
-        };
-        out.push(Call::new(self.calls.last, name, request).into());
+        self.calls.last = token;
+        self.calls.configuring.insert(token, name.to_owned());
+        out.push(call.into());
     }
 
     pub(crate) fn replied(
         &mut self,
+        now: Instant,
         token: u64,
         result: Result<Reply, XrlError>,
         out: &mut Vec<Output>,
     ) {
-        match self.calls.configuring.remove(&token) {
-            Some(name) => self.configured(&name, result, out),
-            None => {
-                if let Err(error) = result {
-                    report(out, Level::Error, format!("the Finder: {error}"));
-                }
-            }
+        if let Some(name) = self.calls.configuring.remove(&token) {
+            self.configured(now, &name, result, out);
+        } else if let Some(step) = self.calls.checking.remove(&token) {
+            let result = result.map(drop).map_err(|error| error.note);
+            self.tell_configuration(now, Event::Answer { step, result }, out);
+        } else if let Err(error) = result {
+            report(out, Level::Error, format!("the Finder: {error}"));
         }
     }
 
-    fn configured(&mut self, name: &str, result: Result<Reply, XrlError>, out: &mut Vec<Output>) {
+    fn configured(
+        &mut self,
+        now: Instant,
+        name: &str,
+        result: Result<Reply, XrlError>,
+        out: &mut Vec<Output>,
+    ) {
         let Some(one) = self.instances.get_mut(name) else { return };
-        match result {
+        let result = match result {
             Ok(_) => {
+                if one.configured != Configured::Yes {
+                    report(out, Level::Info, format!("{name} runs"));
+                }
                 one.configured = Configured::Yes;
                 one.trouble.clear();
-                report(out, Level::Info, format!("{name} runs"));
+                Ok(())
             }
             Err(error) if error.code == weft_xrl::ErrorCode::CommandFailed => {
                 one.configured = Configured::Refused;
                 one.trouble.clone_from(&error.note);
                 let line = format!("{name} does not take its configuration:\n{}", error.note);
                 report(out, Level::Error, line);
+                Err(error.note)
             }
             Err(error) => {
                 // It is gone, or stuck; when it is back it is configured again.
                 one.configured = Configured::No;
                 report(out, Level::Warning, format!("{name} was not configured: {error}"));
+                Err(error.note)
             }
-        }
+        };
+        self.changed(now, name, result, out);
     }
 
-    pub(crate) fn called(&mut self, mut called: Called, out: &mut Vec<Output>) {
+    pub(crate) fn called(&mut self, now: Instant, mut called: Called, out: &mut Vec<Output>) {
         match called.read::<interface::Call>() {
             Ok(interface::Call::Processes(_)) => out.push(called.answer(Ok(self.processes()))),
             Ok(interface::Call::Signal(request)) => self.signal(called, &request, out),
-            Ok(interface::Call::Configuration(_)) => {
-                let parts = self.configuration.parts.values();
-                let parts: Vec<_> = parts.map(|part| part.text.as_str()).collect();
-                let text = format!("node {};\n{}\n", self.configuration.node, parts.join("\n"));
-                out.push(called.answer(Ok(ConfigurationReply { text })));
-            }
+            Ok(call) => self.edit(now, called, call, out),
             Err(error) => out.push(called.fail(error)),
         }
     }
@@ -140,7 +156,7 @@ impl Manager {
                 Run::Up { pid, since } => (pid, since.as_nanos()),
                 Run::Due(_) | Run::Asked => (0, 0),
             };
-            let has_statement = self.configuration.parts.contains_key(one.class);
+            let has_statement = self.commits.part(one.class).is_some();
             let state = match (name == FINDER, one.run) {
                 // The Finder registers nowhere.
                 (true, Run::Up { .. }) => "running",
@@ -158,7 +174,7 @@ impl Manager {
             }
         };
         ProcessesReply {
-            node: self.configuration.node.clone(),
+            node: self.settings.node.clone(),
             processes: self.instances.iter().map(process).collect(),
             missing: self.missing.clone(),
         }

@@ -1,6 +1,6 @@
 //! The processes of a node, what each of them is doing, and when it is started again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use weft_base::Instant;
@@ -14,6 +14,8 @@ const BACK_OFF: (Duration, Duration) = (Duration::from_millis(100), Duration::fr
 #[derive(Default)]
 pub(crate) struct Instances {
     all: BTreeMap<String, Instance>,
+    /// Processes that were told to end and have not yet.
+    ending: BTreeSet<String>,
 }
 
 /// One process.
@@ -78,6 +80,20 @@ impl Instances {
         self.all.contains_key(name)
     }
 
+    /// Forgets a process that is told to end; `false` if there is none.
+    pub(crate) fn end(&mut self, name: &str) -> bool {
+        let Some(instance) = self.all.remove(name) else { return false };
+        if matches!(instance.run, Run::Up { .. } | Run::Asked) {
+            self.ending.insert(name.to_owned());
+        }
+        true
+    }
+
+    /// A process has ended; whether it was told to.
+    pub(crate) fn ended(&mut self, name: &str) -> bool {
+        self.ending.remove(name)
+    }
+
     /// All, in order of their names.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Instance)> {
         self.all.iter().map(|(name, instance)| (name.as_str(), instance))
@@ -93,16 +109,18 @@ impl Instances {
     /// Those to be started now.
     pub(crate) fn due(&self, now: Instant) -> Vec<String> {
         let due = |instance: &Instance| matches!(instance.run, Run::Due(at) if at <= now);
-        let due = self.all.iter().filter(|(_, instance)| due(instance));
+        // One of the same name that still ends must have ended.
+        let free = |name: &String| !self.ending.contains(name);
+        let due = self.all.iter().filter(|(name, instance)| due(instance) && free(name));
         due.map(|(name, _)| name.clone()).collect()
     }
 
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        let due = |instance: &Instance| match instance.run {
-            Run::Due(at) => Some(at),
-            Run::Asked | Run::Up { .. } => None,
+        let due = |(name, instance): (&String, &Instance)| match instance.run {
+            Run::Due(at) if !self.ending.contains(name) => Some(at),
+            _ => None,
         };
-        self.all.values().filter_map(due).min()
+        self.all.iter().filter_map(due).min()
     }
 }
 

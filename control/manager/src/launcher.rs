@@ -9,6 +9,7 @@ use weft_launcher::{Name, Secret};
 use weft_runtime::{Action, Level};
 use weft_xrl::{FINDER, Output};
 
+use crate::commit::Found;
 use crate::instances::Run;
 use crate::{Class, Manager, report};
 
@@ -53,6 +54,10 @@ impl Manager {
             }
             Ok(Message::Exited { instance, pid, exit }) => {
                 let name = instance.as_str();
+                if self.instances.ended(name) {
+                    self.start_due(now, out);
+                    return;
+                }
                 let current = self.instances.get_mut(name).filter(|one| match one.run {
                     Run::Up { pid: current, .. } => current == pid.unsigned_abs(),
                     Run::Asked => true,
@@ -61,6 +66,7 @@ impl Manager {
                 if let Some(one) = current {
                     report(out, Level::Warning, format!("{name} (process {pid}) {exit}"));
                     one.down(now, exit.to_string());
+                    self.changed(now, name, Err(exit.to_string()), out);
                     self.start_due(now, out);
                 }
             }
@@ -68,7 +74,8 @@ impl Manager {
                 let name = instance.as_str();
                 if let Some(one) = self.instances.get_mut(name) {
                     report(out, Level::Error, format!("{name} cannot be started: {error}"));
-                    one.down(now, error);
+                    one.down(now, error.clone());
+                    self.changed(now, name, Err(error), out);
                 }
             }
             Ok(Message::Stopping {}) => {}
@@ -104,10 +111,11 @@ impl Manager {
         }
         for protocol::Instance { spec, uid, state } in listing.instances {
             let name = spec.instance.as_str();
-            let Some(class) = self.wanted().into_iter().find(|class| class.name == name) else {
+            let Some(class) = self.settings.classes.iter().find(|class| class.name == name) else {
                 self.ask(Command::Stop { instance: spec.instance, grace_ms: GRACE }, out);
                 continue;
             };
+            let class = class.name;
             let run = match state {
                 State::Running { pid, since, .. } => {
                     let since = Instant::from_nanos(since);
@@ -116,24 +124,33 @@ impl Manager {
                 }
                 State::Ended { .. } | State::Failed { .. } => Run::Due(now),
             };
-            self.instances.add(name, class.name, *spec.secret.bytes(), run);
+            self.instances.add(name, class, *spec.secret.bytes(), run);
             if let Some(one) = self.instances.get_mut(name) {
                 one.uid = uid.unwrap_or_default();
             }
         }
         match last.filter(|_| more) {
             Some(last) => self.ask_what_runs(Some(last), out),
-            None => self.begin(now, out),
+            None => {
+                let nothing = self.instances.iter().next().is_none();
+                let found = if nothing { Found::Nothing } else { Found::Processes };
+                self.processes_known(now, found, out);
+            }
         }
     }
 
-    /// Everything that runs is known: the rest is started.
-    fn begin(&mut self, now: Instant, out: &mut Vec<Output>) {
+    /// What runs and what should is known: the rest is started, and what should not run is ended.
+    pub(crate) fn begin(&mut self, now: Instant, out: &mut Vec<Output>) {
         for class in self.wanted() {
             if !self.instances.contains(class.name) {
                 let secret = self.secrets.secret();
                 self.instances.add(class.name, class.name, secret, Run::Due(now));
             }
+        }
+        let wanted: Vec<_> = self.wanted().into_iter().map(|class| class.name).collect();
+        let unwanted: Vec<_> = self.instances.iter().map(|(name, _)| name.to_owned()).collect();
+        for name in unwanted.iter().filter(|name| !wanted.contains(&name.as_str())) {
+            self.end(name, out);
         }
         if let Some(finder) = self.instances.get(FINDER) {
             // Who knows the Finder's secret has started it.
@@ -145,8 +162,8 @@ impl Manager {
 
     /// The classes of which there is to be an instance, in the order in which they are started.
     pub(crate) fn wanted(&self) -> Vec<Class> {
-        let parts = &self.configuration.parts;
-        let wanted = |class: &&Class| class.statement.is_none() || parts.contains_key(class.name);
+        let wanted =
+            |class: &&Class| class.statement.is_none() || self.commits.part(class.name).is_some();
         self.settings.classes.iter().filter(wanted).cloned().collect()
     }
 

@@ -4,7 +4,8 @@
 //! Reference: Handley et al., "Designing Extensible IP Router Software" (XORP), §3 and §4: the router
 //! manager holds the configuration and starts, configures and stops all other processes.
 //!
-//! * `configuration`: the node's configuration, cut into the statements of components;
+//! * `commit`: the node's configuration: what runs, and how a change reaches the components;
+//! * `edit`: what operators ask of it;
 //! * `instances`: the processes, what each of them is doing, and when it is started again;
 //! * `launcher`: what is said to the launcher, and what it says;
 //! * `calls`: what the manager asks of components and they of it.
@@ -16,19 +17,21 @@
 
 mod calls;
 mod class;
-mod configuration;
+mod commit;
+mod edit;
 mod instances;
 mod launcher;
 
 use std::path::PathBuf;
 
-use weft_base::{ChannelId, Instant};
+use weft_base::{ChannelId, Instant, WallTime};
+use weft_commit::Event as Change;
 use weft_config::Errors;
 use weft_runtime::{Action, Component, Event, Level};
 use weft_xrl::{Input, Interface, Output, Secrets};
 
 pub use class::{Class, Socket};
-use configuration::Configuration;
+use commit::Commits;
 use instances::Instances;
 pub use launcher::CALLS;
 
@@ -44,18 +47,30 @@ const LAUNCHER: &str = "launcher";
 /// What the manager is started with.
 #[derive(Debug)]
 pub struct Settings {
+    /// The node's name.
+    pub node: String,
     /// The node's run directory, where the processes' sockets are.
     pub run_directory: PathBuf,
     /// The classes of components, in the order in which they are started.
     pub classes: Vec<Class>,
     /// Random bytes from the kernel, from which the processes' secrets are made.
     pub seed: [u8; 32],
+    /// What may be configured.
+    pub schema: String,
+    /// The directory of the revisions of the configuration.
+    pub history: PathBuf,
+    /// The name of the file that the node was started with.
+    pub source: String,
+    /// Its text.
+    pub text: String,
+    /// The time of day.
+    pub wall: WallTime,
 }
 
 /// The manager; see the crate's text.
 pub struct Manager {
     settings: Settings,
-    configuration: Configuration,
+    commits: Commits,
     instances: Instances,
     secrets: Secrets,
     launcher: Option<ChannelId>,
@@ -74,17 +89,16 @@ pub fn interfaces() -> Vec<&'static Interface> {
 }
 
 impl Manager {
-    /// A manager for the node that a configuration describes.
+    /// A manager for a node.
     ///
     /// # Errors
     /// Mistakes in the configuration, each with its place; those inside a component's statement are
     /// found later, by the component.
-    pub fn new(settings: Settings, source: &str, text: &str) -> Result<Self, Errors> {
-        let configuration = Configuration::parse(source, text, &settings.classes)?;
+    pub fn new(settings: Settings) -> Result<Self, Errors> {
         Ok(Self {
+            commits: Commits::new(&settings)?,
             secrets: Secrets::new(settings.seed),
             instances: Instances::default(),
-            configuration,
             launcher: None,
             last_request: 0,
             missing: Vec::new(),
@@ -109,7 +123,14 @@ impl Manager {
                 report(out, Level::Error, "the launcher is gone".to_owned());
                 out.push(Output::World(Action::Exit { status: 1 }));
             }
-            Event::Tick => self.start_due(now, out),
+            Event::Start => self.start_configuration(now, out),
+            Event::Disk { token, result } => {
+                self.tell_configuration(now, Change::Disk { token, result }, out);
+            }
+            Event::Tick => {
+                self.start_due(now, out);
+                self.tell_configuration(now, Change::Tick, out);
+            }
             Event::Stop => out.push(Output::World(Action::Exit { status: 0 })),
             _ => {}
         }
@@ -131,13 +152,14 @@ impl Component for Manager {
             Input::NotRegistered(_) => {}
             Input::Born { instance, .. } => self.born(&instance, out),
             Input::Died { instance, .. } => self.instances.unregistered(&instance),
-            Input::Called(called) => self.called(called, out),
-            Input::Replied { token, result } => self.replied(token, result, out),
+            Input::Called(called) => self.called(now, called, out),
+            Input::Left { session } => self.operator_left(now, session, out),
+            Input::Replied { token, result } => self.replied(now, token, result, out),
         }
     }
 
     fn deadline(&self) -> Option<Instant> {
-        self.instances.deadline()
+        self.instances.deadline().into_iter().chain(self.commits.deadline()).min()
     }
 }
 

@@ -35,6 +35,11 @@ pub enum Input {
     Registered,
     /// The Finder did not register it, or is another one's: why, in one sentence. It is tried again.
     NotRegistered(String),
+    /// A caller's connection has ended.
+    Left {
+        /// The session that its calls had.
+        session: u64,
+    },
     /// A component that it watches was registered.
     Born {
         /// Its class.
@@ -188,6 +193,11 @@ pub struct Called {
     pub id: CallId,
     /// Who calls, for the log.
     pub caller: std::rc::Rc<str>,
+    /// The session of the caller's connection; 0 for a component of this process.
+    pub session: u64,
+    /// The user of the caller, as the kernel says; `None` for a component of this process, and for one
+    /// of another machine.
+    pub uid: Option<u32>,
     /// The interface.
     pub interface: &'static Interface,
     /// The method's number in it.

@@ -365,6 +365,7 @@ impl Host {
             }
             client::Call::Revoke(revoke) => {
                 for channel in self.served.revoke(revoke.session) {
+                    self.caller_left(channel);
                     self.channels.remove(&channel);
                     now.out.push(Action::Close { channel });
                 }

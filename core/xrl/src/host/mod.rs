@@ -271,7 +271,7 @@ impl Host {
                 self.settle(over, now);
                 self.resolve_waiting(now);
             }
-            Some(Owner::Served) => self.served.closed(channel),
+            Some(Owner::Served) => self.caller_left(channel),
             None => {}
         }
     }
@@ -283,6 +283,7 @@ impl Host {
             self.finder.connect(address, now);
         }
         self.finder_expire(now);
+        self.ask_again(now);
         let over = self.targets.expire(now.time);
         self.settle(over, now);
         for (owner, result) in self.local.expire(now.time) {
@@ -394,7 +395,9 @@ impl Host {
         };
         let id = self.local.begin(caller, signature, time + timeout)?;
         let name = self.members.instance(caller.member.min(callee));
-        let called = Called { id, caller: name, interface, method: number, arguments };
+        let (session, uid) = (0, None);
+        let called =
+            Called { id, caller: name, session, uid, interface, method: number, arguments };
         self.inputs.push_back((callee, Input::Called(called)));
         Ok(())
     }
@@ -432,7 +435,12 @@ impl Component for Host {
         if !self.inputs.is_empty() {
             return Some(Instant::ZERO);
         }
-        let own = [self.finder.deadline(), self.targets.deadline(), self.local.deadline()];
+        let own = [
+            self.finder.deadline(),
+            self.targets.deadline(),
+            self.local.deadline(),
+            self.ports.deadline(),
+        ];
         own.into_iter().flatten().chain(self.members.deadline()).min()
     }
 

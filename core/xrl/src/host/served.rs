@@ -4,7 +4,7 @@
 //! the Finder put into the resolved name. Beyond the paper a key is good for one caller only: it is
 //! taken on connections of the session, or at least the process, that the Finder gave it to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use weft_base::{ChannelId, Message, Token};
@@ -78,8 +78,11 @@ impl Served {
         self.connections.insert(channel, connection);
     }
 
-    pub(super) fn closed(&mut self, channel: ChannelId) {
-        self.connections.remove(&channel);
+    /// A connection is gone: whose it was, and which members it could call.
+    fn closed(&mut self, channel: ChannelId) -> Option<(u64, BTreeSet<usize>)> {
+        let connection = self.connections.remove(&channel)?;
+        let members = connection.slots.iter().flatten().map(|right| right.member).collect();
+        Some((connection.session?, members))
     }
 
     /// The Finder lets somebody call a method.
@@ -125,11 +128,7 @@ impl Served {
         let of = |(channel, connection): (&ChannelId, &Connection)| {
             (connection.session == Some(session)).then_some(*channel)
         };
-        let channels: Vec<_> = self.connections.iter().filter_map(of).collect();
-        for channel in &channels {
-            self.connections.remove(channel);
-        }
-        channels
+        self.connections.iter().filter_map(of).collect()
     }
 
     /// Takes in who shows a ticket.
@@ -226,8 +225,9 @@ impl Served {
         let signature = text.then(|| right.signature.clone());
         let id = CallId(self.open.insert(Open { channel, id, signature }));
         let caller = Rc::clone(&connection.caller);
+        let (session, uid) = (connection.session.unwrap_or(0), connection.peer.uid());
         let (interface, method) = (right.interface, right.method);
-        Ok((right.member, Called { id, caller, interface, method, arguments }))
+        Ok((right.member, Called { id, caller, session, uid, interface, method, arguments }))
     }
 
     /// Answers a call, if the caller is still there.
@@ -301,9 +301,17 @@ impl Host {
                 now.send(channel, Frame::Goodbye(error).emit());
                 now.out.push(Action::Close { channel });
                 self.channels.remove(&channel);
-                self.served.closed(channel);
+                self.caller_left(channel);
                 return;
             }
+        }
+    }
+
+    /// A caller's connection has ended: the members that it could call are told.
+    pub(super) fn caller_left(&mut self, channel: ChannelId) {
+        if let Some((session, members)) = self.served.closed(channel) {
+            let left = |member| (member, Input::Left { session });
+            self.inputs.extend(members.into_iter().map(left));
         }
     }
 

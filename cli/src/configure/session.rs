@@ -1,0 +1,146 @@
+//! One operator's session: it holds the lock from its beginning to its end.
+
+use std::path::Path;
+use std::time::Duration;
+
+use weft_manager::interface;
+use weft_xrl::{Request, XrlError};
+
+use super::command::{Command, HELP};
+use crate::call::Client;
+
+/// How long a commit may take: components are asked, told and perhaps told again.
+const PATIENCE: Duration = Duration::from_secs(120);
+const MANAGER: &str = "manager";
+
+/// A session; see the module's text.
+pub(super) struct Session {
+    client: Client,
+}
+
+/// What follows a command.
+#[derive(Debug)]
+pub(super) enum Next {
+    /// The operator is told this.
+    Said(String),
+    /// The session ends.
+    End,
+}
+
+impl Session {
+    /// Takes the lock.
+    ///
+    /// # Errors
+    /// Somebody else has it, or the node does not answer.
+    pub(super) fn begin(directory: &Path, steal: bool) -> Result<Self, String> {
+        let session = Self { client: Client::new(directory)? };
+        session.ask(interface::Lock { steal: steal.then_some(true) })?;
+        Ok(session)
+    }
+
+    fn ask<R: Request>(&self, request: R) -> Result<R::Reply, String> {
+        self.client.call(MANAGER, request, PATIENCE).map_err(|XrlError { note, .. }| note)
+    }
+
+    /// Gives the lock back.
+    pub(super) fn end(&self) -> Result<(), String> {
+        self.ask(interface::Unlock)
+    }
+
+    /// Carries out a line.
+    ///
+    /// # Errors
+    /// Why it was not.
+    pub(super) fn command(&self, line: &str) -> Result<Next, String> {
+        if let Some(line) = line.trim_end().strip_suffix('?') {
+            return self.what_may_follow(line).map(Next::Said);
+        }
+        let said = match Command::parse(line)? {
+            Command::Nothing => String::new(),
+            Command::Help => HELP.to_owned(),
+            Command::Show => self.ask(interface::Candidate)?.text,
+            Command::Running => self.ask(interface::Configuration)?.text,
+            Command::Compare => self.ask(interface::Compare)?.text,
+            Command::History => self.history()?,
+            Command::Check => {
+                self.ask(interface::Check)?;
+                "nothing speaks against it".to_owned()
+            }
+            Command::Commit { comment, minutes } => self.commit(comment, minutes)?,
+            Command::Rollback(back) => self.rollback(back)?,
+            Command::Load { mode, file } => self.load(&file, mode)?,
+            Command::Edit(command) => {
+                self.ask(interface::Edit { command })?;
+                String::new()
+            }
+            Command::Exit => return Ok(Next::End),
+        };
+        Ok(Next::Said(said))
+    }
+
+    fn commit(&self, comment: String, minutes: Option<u32>) -> Result<String, String> {
+        let confirm_within = minutes.map(|minutes| minutes.saturating_mul(60));
+        let reply = self.ask(interface::Commit { comment, confirm_within })?;
+        let number = reply.revision;
+        Ok(match (reply.confirmed, minutes) {
+            (true, _) => format!("revision {number} is confirmed"),
+            (false, None) => format!("revision {number} runs"),
+            (false, Some(minutes)) => format!(
+                "revision {number} runs; without another `commit` within {minutes} min everything is \
+                 as before"
+            ),
+        })
+    }
+
+    fn rollback(&self, back: usize) -> Result<String, String> {
+        let revision = match back {
+            0 => None,
+            _ => {
+                let revisions = self.ask(interface::History)?.revisions;
+                let kept = revisions.len().saturating_sub(1);
+                let found = revisions
+                    .get(back)
+                    .ok_or_else(|| format!("only {kept} commits before what runs are kept"))?;
+                Some(found.number)
+            }
+        };
+        self.ask(interface::Revert { revision })?;
+        Ok(String::new())
+    }
+
+    fn load(&self, file: &str, mode: String) -> Result<String, String> {
+        let text = std::fs::read_to_string(file)
+            .map_err(|error| format!("cannot read {file}: {error}"))?;
+        self.ask(interface::Load { source: file.to_owned(), text, mode })?;
+        Ok(String::new())
+    }
+
+    fn history(&self) -> Result<String, String> {
+        let revisions = self.ask(interface::History)?.revisions;
+        let line = |(back, one): (usize, interface::Revision)| {
+            let unconfirmed = if one.unconfirmed { " (unconfirmed)" } else { "" };
+            format!(
+                "rollback {back}: revision {}{unconfirmed}, {}, by {}: {}",
+                one.number,
+                crate::output::utc(one.time),
+                one.user,
+                one.comment
+            )
+        };
+        Ok(revisions.into_iter().enumerate().map(line).collect::<Vec<_>>().join("\n"))
+    }
+
+    /// What may stand next, with its meaning.
+    fn what_may_follow(&self, line: &str) -> Result<String, String> {
+        let reply = self.complete(line)?;
+        if reply.words.is_empty() {
+            return Ok("nothing may follow".to_owned());
+        }
+        let line = |one: &interface::CandidateWord| format!("  {:<20} {}", one.text, one.help);
+        Ok(reply.words.iter().map(line).collect::<Vec<_>>().join("\n"))
+    }
+
+    pub(super) fn complete(&self, line: &str) -> Result<interface::CompleteReply, String> {
+        self.ask(interface::Complete { line: line.to_owned() })
+    }
+}

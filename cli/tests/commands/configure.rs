@@ -1,0 +1,90 @@
+//! `weft configure`: a running node is changed, as a whole or not at all.
+
+use weft_port::testing::privileged;
+
+use crate::processes::Node;
+use crate::support::Done;
+
+fn configure(node: &Node, commands: &[&str]) -> Done {
+    let commands = commands.iter().flat_map(|command| ["-c", command]);
+    node.run("configure", &commands.collect::<Vec<_>>())
+}
+
+fn principals(node: &Node) -> Vec<String> {
+    let done = node.run("xia", &["show", "principals", "--json"]);
+    done.json().as_object().unwrap().keys().cloned().collect()
+}
+
+#[test]
+fn a_commit_changes_what_differs_and_rollback_takes_it_back() {
+    if !privileged() {
+        return;
+    }
+    let node = Node::start();
+    let before = node.processes();
+    let done = configure(&node, &["set xia principal zf", "show | compare", "commit check"]);
+    assert_eq!(done.status, Some(0), "{done:?}");
+    assert_eq!(done.stdout, "[edit xia]\n+   principal zf;\nnothing speaks against it\n");
+    // The session has ended without a commit.
+    assert_eq!(principals(&node), ["hid", "xdp"]);
+    let done = configure(&node, &["set xia principal zf", "commit comment \"multicast, too\""]);
+    assert_eq!(done.stdout, "revision 2 runs\n", "{done:?}");
+    assert_eq!(principals(&node), ["hid", "xdp", "zf"]);
+    let done = configure(&node, &["history"]);
+    assert!(done.stdout.contains("by root: multicast, too\nrollback 1: revision 1"), "{done:?}");
+    let done = configure(&node, &["rollback 1", "commit"]);
+    assert_eq!(done.stdout, "revision 3 runs\n", "{done:?}");
+    assert_eq!(principals(&node), ["hid", "xdp"]);
+    assert_eq!(node.processes(), before, "no process was started again");
+}
+
+#[test]
+fn what_a_component_refuses_changes_nothing() {
+    if !privileged() {
+        return;
+    }
+    let node = Node::start();
+    let done =
+        configure(&node, &["set xia principal zf", "set xia principal hid local hid-02", "commit"]);
+    done.expect_failure(&["`commit`", "xia: configuration:", "hid-<40 hex digits>", "^"]);
+    assert_eq!(principals(&node), ["hid", "xdp"]);
+    configure(&node, &["set xia principle zf"]).expect_failure(&["`principle`", "principal", "^"]);
+    configure(&node, &["commit"]).expect_failure(&["there is nothing to commit"]);
+    configure(&node, &["delete node", "commit"]).expect_failure(&["node"]);
+}
+
+#[test]
+fn components_come_and_go_with_their_statements() {
+    if !privileged() {
+        return;
+    }
+    let node = Node::start();
+    let names = || node.processes().into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+    assert_eq!(configure(&node, &["delete xia", "commit"]).stdout, "revision 2 runs\n");
+    node.wait_until(|| names() == ["fea", "finder", "manager"]);
+    let done = configure(&node, &["rollback 1", "commit"]);
+    assert_eq!(done.stdout, "revision 3 runs\n", "{done:?}");
+    assert_eq!(names(), ["fea", "finder", "manager", "xia"]);
+    assert_eq!(principals(&node), ["hid", "xdp"]);
+}
+
+#[test]
+fn a_manager_that_was_killed_goes_on_with_what_was_committed() {
+    if !privileged() {
+        return;
+    }
+    let node = Node::start();
+    assert_eq!(configure(&node, &["set xia principal zf", "commit"]).status, Some(0));
+    let pid = |of: &str| {
+        let all = node.processes();
+        all.into_iter().find(|(name, _)| name == of).map(|(_, pid)| pid)
+    };
+    let (manager, xia) = (pid("manager"), pid("xia"));
+    // Its own answer does not come.
+    node.call(&["finder://manager/manager/1.0/signal?instance:txt=manager&number:u32=9"]);
+    node.wait_until(|| pid("manager").is_some_and(|new| Some(new) != manager));
+    let done = configure(&node, &["history", "run"]);
+    assert!(done.stdout.starts_with("rollback 0: revision 2,"), "{done:?}");
+    assert!(done.stdout.contains("principal zf;"), "{done:?}");
+    assert_eq!(pid("xia"), xia);
+}

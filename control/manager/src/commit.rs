@@ -1,0 +1,408 @@
+//! The node's configuration: what runs, what operators edit, and how a commit reaches the components.
+//!
+//! [`weft_commit::Configuration`] decides; here stands what it needs of the world: components are asked
+//! and told by XRL, started when their statement comes and ended when it goes, and the disk is asked.
+//! When the node starts, the file that it was started with is committed like any change.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use weft_base::{Instant, Token, WallTime};
+use weft_commit::{
+    Action, BlockChange, Configuration, Done, Event, HistorySettings, Refusal, Want, Who,
+};
+use weft_config::{Errors, LoadMode, Schema, Tree};
+use weft_launcher::protocol::Command;
+use weft_runtime::{Component, Level};
+use weft_xrl::{Call, Called, Output, XrlError, configurable};
+
+use crate::instances::Run;
+use crate::{Manager, Settings, report};
+
+/// How many revisions are kept.
+const KEEP: usize = 50;
+/// How long a component has to end when its statement is gone, in milliseconds.
+const GRACE: u32 = 2_000;
+/// The token of requests of the manager itself.
+const OWN: Token = Token(0);
+/// The name of texts that come from the configuration, in errors of components.
+const SOURCE: &str = "configuration";
+
+pub(crate) struct Commits {
+    machine: Configuration,
+    /// What the node was started with.
+    boot: Tree,
+    state: State,
+    /// The time of day at some time of the monotonic clock.
+    epoch: (Instant, WallTime),
+    /// Operators who wait for an answer.
+    waiting: BTreeMap<Token, Called>,
+    last_token: u32,
+    /// The statement of each class that has one, as its component has it or is given it.
+    parts: BTreeMap<&'static str, String>,
+    /// Components that are making a change.
+    changing: BTreeMap<&'static str, Changing>,
+}
+
+/// How far the start is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Neither the history nor what runs is known, or only one of them.
+    Waiting {
+        history: bool,
+        processes: Option<Found>,
+    },
+    /// The file that the node was started with is being committed.
+    Booting,
+    Running,
+}
+
+/// What the launcher had when the manager began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Nothing: the node starts.
+    Nothing,
+    /// Processes of a manager before this one.
+    Processes,
+}
+
+/// A change that a component is making.
+struct Changing {
+    step: u64,
+    old: Option<String>,
+}
+
+impl Commits {
+    pub(crate) fn new(settings: &Settings) -> Result<Self, Errors> {
+        let schema = Schema::parse("schema", &settings.schema)?;
+        let boot = Tree::parse(&settings.source, &settings.text)?;
+        schema.check(&boot, None)?;
+        let order = settings.classes.iter().filter_map(|class| class.statement);
+        let order = order.map(str::to_owned).collect();
+        let history = HistorySettings { directory: settings.history.clone(), keep: KEEP };
+        Ok(Self {
+            machine: Configuration::new(schema, order, history),
+            boot,
+            state: State::Waiting { history: false, processes: None },
+            epoch: (Instant::ZERO, settings.wall),
+            waiting: BTreeMap::new(),
+            last_token: OWN.0,
+            parts: BTreeMap::new(),
+            changing: BTreeMap::new(),
+        })
+    }
+
+    pub(crate) fn machine(&self) -> &Configuration {
+        &self.machine
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.machine.deadline()
+    }
+
+    /// The statement of a class.
+    pub(crate) fn part(&self, class: &str) -> Option<&String> {
+        self.parts.get(class)
+    }
+
+    fn wall(&self, now: Instant) -> WallTime {
+        let (then, wall) = self.epoch;
+        let passed = u64::try_from(now.since(then).as_nanos()).unwrap_or(u64::MAX);
+        WallTime::from_unix_nanos(wall.as_unix_nanos().saturating_add(passed))
+    }
+}
+
+impl Manager {
+    /// Begins to read the history.
+    pub(crate) fn start_configuration(&mut self, now: Instant, out: &mut Vec<Output>) {
+        self.commits.epoch.0 = now;
+        let wall = self.commits.wall(now);
+        self.tell_configuration(now, Event::Start { wall }, out);
+    }
+
+    /// The launcher has told what runs.
+    pub(crate) fn processes_known(&mut self, now: Instant, found: Found, out: &mut Vec<Output>) {
+        if let State::Waiting { processes, .. } = &mut self.commits.state {
+            *processes = Some(found);
+        }
+        self.boot(now, out);
+    }
+
+    /// When both history and processes are known: goes on with what runs, or commits the file.
+    fn boot(&mut self, now: Instant, out: &mut Vec<Output>) {
+        let State::Waiting { history: true, processes: Some(found) } = self.commits.state else {
+            return;
+        };
+        if found == Found::Processes {
+            self.commits.state = State::Running;
+            self.take_parts();
+            self.begin(now, out);
+            return;
+        }
+        self.commits.state = State::Booting;
+        let file = self.commits.boot.clone();
+        let comment = format!("started from {}", self.settings.source);
+        for action in [
+            Action::Lock,
+            Action::Load(file, LoadMode::Override),
+            Action::Commit { comment, confirm_within: None },
+        ] {
+            self.request(now, OWN, own(), action, out);
+        }
+    }
+
+    fn booted(&mut self, now: Instant, result: Result<Done, Refusal>, out: &mut Vec<Output>) {
+        match result {
+            Ok(Done::Committed(_)) | Err(Refusal::NothingToCommit) => {
+                self.commits.state = State::Running;
+                self.take_parts();
+                self.request(now, OWN, own(), Action::Unlock, out);
+                self.begin(now, out);
+            }
+            Ok(_) => {}
+            Err(refusal) => {
+                report(out, Level::Error, format!("the node cannot start: {refusal}"));
+                out.push(Output::World(weft_runtime::Action::Exit { status: 1 }));
+            }
+        }
+    }
+
+    /// Cuts what runs into the statements of the classes.
+    fn take_parts(&mut self) {
+        let running = self.commits.machine.transaction().running();
+        for class in &self.settings.classes {
+            let Some(statement) = class.statement else { continue };
+            let text = text_of(&running.part(statement));
+            match text.is_empty() {
+                true => self.commits.parts.remove(class.name),
+                false => self.commits.parts.insert(class.name, text),
+            };
+        }
+    }
+
+    /// An operator's request.
+    pub(crate) fn operator_asks(
+        &mut self,
+        now: Instant,
+        called: Called,
+        action: Action,
+        out: &mut Vec<Output>,
+    ) {
+        self.commits.last_token = (self.commits.last_token + 1).max(1);
+        let token = Token(self.commits.last_token);
+        let who = who(&called);
+        self.commits.waiting.insert(token, called);
+        self.request(now, token, who, action, out);
+    }
+
+    /// A caller has gone: nobody else shall wait for its edits.
+    pub(crate) fn operator_left(&mut self, now: Instant, session: u64, out: &mut Vec<Output>) {
+        let lock = self.commits.machine.transaction().lock();
+        if let Some(lock) = lock.filter(|lock| lock.who.session == session) {
+            let who = lock.who.clone();
+            self.request(now, OWN, who, Action::Unlock, out);
+        }
+    }
+
+    fn request(
+        &mut self,
+        now: Instant,
+        token: Token,
+        who: Who,
+        action: Action,
+        out: &mut Vec<Output>,
+    ) {
+        let wall = self.commits.wall(now);
+        self.tell_configuration(now, Event::Request { token, who, wall, action }, out);
+    }
+
+    /// Gives the machine an event, and does what it wants until it wants nothing more.
+    pub(crate) fn tell_configuration(&mut self, now: Instant, event: Event, out: &mut Vec<Output>) {
+        let mut events = VecDeque::from([event]);
+        let mut wants = Vec::new();
+        while let Some(event) = events.pop_front() {
+            self.commits.machine.handle(now, event, &mut wants);
+            for want in wants.drain(..) {
+                events.extend(self.want(now, want, out));
+            }
+        }
+    }
+
+    /// Does what the machine wants; returns the answer if there is one already.
+    fn want(&mut self, now: Instant, want: Want, out: &mut Vec<Output>) -> Option<Event> {
+        match want {
+            Want::Ready => {
+                if let State::Waiting { history, .. } = &mut self.commits.state {
+                    *history = true;
+                }
+                self.boot(now, out);
+                None
+            }
+            Want::Check { step, change } => self.check(step, &change, out),
+            Want::Apply { step, change } => self.apply(now, step, &change, out),
+            Want::Disk { token, request } => {
+                out.push(Output::World(weft_runtime::Action::Disk { token, request }));
+                None
+            }
+            Want::Reply { token: OWN, result } => {
+                if self.commits.state == State::Booting {
+                    self.booted(now, result, out);
+                }
+                None
+            }
+            Want::Reply { token, result } => {
+                if let Some(called) = self.commits.waiting.remove(&token) {
+                    out.push(self.answer_operator(&called, result));
+                }
+                None
+            }
+            Want::Notice(sentence) => {
+                report(out, Level::Info, sentence);
+                None
+            }
+            Want::Failed(sentence) => {
+                report(out, Level::Error, format!("the configuration's history: {sentence}"));
+                None
+            }
+        }
+    }
+
+    /// Asks a component whether it would take a change.
+    fn check(&mut self, step: u64, change: &BlockChange, out: &mut Vec<Output>) -> Option<Event> {
+        if let Err(reason) = self.check_own(change) {
+            return Some(Event::Answer { step, result: Err(reason) });
+        }
+        let class = self.class_of(&change.name);
+        let there = class.filter(|name| self.instances.get(name).is_some_and(|one| one.registered));
+        let (Some(name), false) = (there, change.new.is_empty()) else {
+            // What does not run, or is to go, has nothing against it.
+            return Some(Event::Answer { step, result: Ok(()) });
+        };
+        let token = self.calls.check(step);
+        let request =
+            configurable::Check { source: SOURCE.to_owned(), line: 1, text: text_of(&change.new) };
+        out.push(Call::new(token, name, request).into());
+        None
+    }
+
+    /// What the manager itself has against a change.
+    fn check_own(&self, change: &BlockChange) -> Result<(), String> {
+        let renamed = change.name == "node" && self.commits.state == State::Running;
+        if renamed {
+            return Err("the node's name cannot change while it runs".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Lets a component make a change.
+    fn apply(
+        &mut self,
+        now: Instant,
+        step: u64,
+        change: &BlockChange,
+        out: &mut Vec<Output>,
+    ) -> Option<Event> {
+        let done = Some(Event::Answer { step, result: Ok(()) });
+        let Some(name) = self.class_of(&change.name) else { return done };
+        if self.commits.state != State::Running {
+            return done;
+        }
+        let text = text_of(&change.new);
+        if text.is_empty() {
+            self.commits.parts.remove(name);
+            self.end(name, out);
+            return done;
+        }
+        let old = self.commits.parts.insert(name, text);
+        match self.instances.get(name).map(|one| one.registered) {
+            Some(true) => {
+                self.commits.changing.insert(name, Changing { step, old });
+                self.configure(name, out);
+                None
+            }
+            // It is given the new configuration when it is back.
+            Some(false) => done,
+            None => {
+                self.commits.changing.insert(name, Changing { step, old });
+                let secret = self.secrets.secret();
+                self.instances.add(name, name, secret, Run::Due(now));
+                self.say_who_there_is(out);
+                self.start_due(now, out);
+                None
+            }
+        }
+    }
+
+    /// A component has taken its configuration, or not, or has died meanwhile.
+    pub(crate) fn changed(
+        &mut self,
+        now: Instant,
+        name: &str,
+        result: Result<(), String>,
+        out: &mut Vec<Output>,
+    ) {
+        let Some(class) = self.class_named(name) else { return };
+        let Some(Changing { step, old }) = self.commits.changing.remove(class) else { return };
+        if result.is_err() {
+            match old {
+                Some(old) => drop(self.commits.parts.insert(class, old)),
+                None => {
+                    self.commits.parts.remove(class);
+                    self.end(class, out);
+                }
+            }
+        }
+        self.tell_configuration(now, Event::Answer { step, result }, out);
+    }
+
+    /// Ends a component that is not wanted any more.
+    pub(crate) fn end(&mut self, name: &str, out: &mut Vec<Output>) {
+        if !self.instances.end(name) {
+            return;
+        }
+        if let Ok(instance) = name.parse() {
+            self.ask(Command::Stop { instance, grace_ms: GRACE }, out);
+        }
+        self.say_who_there_is(out);
+    }
+
+    /// The class whose statement begins with a word.
+    fn class_of(&self, statement: &str) -> Option<&'static str> {
+        let mut classes = self.settings.classes.iter();
+        classes.find(|class| class.statement == Some(statement)).map(|class| class.name)
+    }
+
+    fn class_named(&self, name: &str) -> Option<&'static str> {
+        self.settings.classes.iter().find(|class| class.name == name).map(|class| class.name)
+    }
+
+    /// The call that gives a component its statement.
+    pub(crate) fn configure_call(&self, token: u64, name: &str) -> Option<Call> {
+        let text = self.commits.part(name)?.clone();
+        let request = configurable::Configure { source: SOURCE.to_owned(), line: 1, text };
+        Some(Call::new(token, name, request))
+    }
+}
+
+/// The manager as one who edits.
+fn own() -> Who {
+    Who { session: 0, user: "weft".to_owned(), uid: 0 }
+}
+
+fn who(called: &Called) -> Who {
+    let uid = called.uid.unwrap_or(u32::MAX);
+    let user = if uid == 0 { "root".to_owned() } else { format!("uid {uid}") };
+    Who { session: called.session, user, uid }
+}
+
+/// The statements of a tree, without the version; empty if there are none.
+fn text_of(tree: &Tree) -> String {
+    tree.statements().map(ToString::to_string).collect()
+}
+
+/// Why a request failed, for the caller.
+pub(crate) fn refused(refusal: &Refusal) -> XrlError {
+    match refusal {
+        Refusal::Mistakes(_) => XrlError::bad_args(refusal.to_string()),
+        _ => XrlError::failed(refusal.to_string()),
+    }
+}
