@@ -15,7 +15,7 @@ use weft_xrl::text::Xrl;
 use weft_xrl::{Host, Identity, Part, Settings};
 
 use crate::args::NodeArgs;
-use crate::node::{find_run_directory, finder_socket};
+use crate::node::{find_callable, finder_socket};
 use crate::output::Outcome;
 pub(crate) use client::Client;
 use tool::Tool;
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &CallArgs) -> Outcome {
             Box::new(Tool::new(lines, Duration::from_millis(args.timeout), args.keep_going))
         }
     };
-    let directory = find_run_directory(&args.node)?;
+    let directory = find_callable(&args.node)?;
     let settings = Settings {
         finder: Some(ChannelAddress::Stream(finder_socket(&directory))),
         listen: None,

@@ -13,7 +13,7 @@ mod terminal;
 use std::io::{BufRead, IsTerminal};
 
 use crate::args::NodeArgs;
-use crate::node::find_run_directory;
+use crate::node::find_callable;
 use crate::output::{Outcome, print_lines};
 use session::{Next, Session};
 
@@ -30,7 +30,7 @@ pub(crate) struct ConfigureArgs {
 }
 
 pub(crate) fn run(args: &ConfigureArgs) -> Outcome {
-    let directory = find_run_directory(&args.node)?;
+    let directory = find_callable(&args.node)?;
     let session = Session::begin(&directory, args.steal)?;
     if !args.commands.is_empty() {
         return script(&session, args.commands.iter().map(|line| Ok(line.clone())));

@@ -97,6 +97,26 @@ pub(crate) fn find_run_directory(args: &NodeArgs) -> Result<PathBuf, String> {
     }
 }
 
+/// The run directory of the node whose components a command calls.
+///
+/// # Errors
+/// There is no such node, or this user may not call its components.
+pub(crate) fn find_callable(args: &NodeArgs) -> Result<PathBuf, String> {
+    let directory = find_run_directory(args)?;
+    let shown = directory.display();
+    match access(super::finder_socket(&directory), Access::WRITE_OK) {
+        Ok(()) => Ok(directory),
+        Err(Errno::NOENT) => Err(format!(
+            "no node with components runs in {shown}; start one with `weft run FILE`, without --single"
+        )),
+        Err(Errno::ACCESS) => Err(format!(
+            "this user may not call the components of the node in {shown}: only root and the user \
+             that runs it may"
+        )),
+        Err(errno) => Err(format!("the node in {shown} cannot be called: {errno}")),
+    }
+}
+
 /// The socket for XIA applications of the node that a command is for.
 pub(crate) fn find_socket(args: &NodeArgs) -> Result<PathBuf, String> {
     Ok(find_run_directory(args)?.join(XIA_SOCKET))

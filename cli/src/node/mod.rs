@@ -16,7 +16,7 @@ use weft_xip::forward::Limits;
 use weft_xip::node::{Scope, Settings};
 
 pub(crate) use directory::{
-    XIA_SOCKET, base as base_directory, find_run_directory, find_socket, running as running_nodes,
+    XIA_SOCKET, base as base_directory, find_callable, find_socket, running as running_nodes,
 };
 pub use file::{NodeFileError, read_node_file};
 pub(crate) use privileges::open_packet_socket;

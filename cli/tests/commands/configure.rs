@@ -83,6 +83,8 @@ fn a_manager_that_was_killed_goes_on_with_what_was_committed() {
     // Its own answer does not come.
     node.call(&["finder://manager/manager/1.0/signal?instance:txt=manager&number:u32=9"]);
     node.wait_until(|| pid("manager").is_some_and(|new| Some(new) != manager));
+    // It is called as soon as the Finder knows it.
+    node.wait_until(|| node.call(&["finder://manager/manager/1.0/processes"]).status == Some(0));
     let done = configure(&node, &["history", "run"]);
     assert!(done.stdout.starts_with("rollback 0: revision 2,"), "{done:?}");
     assert!(done.stdout.contains("principal zf;"), "{done:?}");

@@ -198,7 +198,7 @@ impl Manager {
         let listener = |name: String, kind| {
             let path = self.settings.run_directory.join(name);
             let path = path.to_str().ok_or("the run directory's name is not UTF-8")?.to_owned();
-            Ok::<_, String>(ListenerSpec { path, kind, mode: 0o666, group: None })
+            Ok::<_, String>(ListenerSpec { path, kind, mode: 0o660, group: None })
         };
         let mut listeners = vec![listener(format!("{CALLS}{}", class.name), ListenerKind::Stream)?];
         for socket in class.sockets {
