@@ -7,5 +7,6 @@ mod id;
 mod output;
 mod processes;
 mod push;
+mod python;
 mod run;
 mod support;

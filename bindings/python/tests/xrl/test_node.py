@@ -1,0 +1,100 @@
+"""A whole node, called from Python, and a component in Python that `weft call` calls."""
+
+import json
+import subprocess
+import sys
+import unittest
+
+from weft.xrl import Interface, Node, XrlError
+from weft.xrl.text import write_arguments
+
+import support
+from support import CENSUS, NEEDS_WEFT, PATIENCE, WEFT, serving, wait_until
+from test_calls import PROBE, everything, probe_handlers
+
+NODE = "version 1;\nnode t;\nxia { principal xdp; }\n"
+
+
+@unittest.skipUnless(WEFT, NEEDS_WEFT)
+class WholeNode(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.run_dir = cls.enterClassContext(support.directory())
+        file = cls.run_dir / "node.conf"
+        file.write_text(NODE)
+        cls.process = subprocess.Popen(
+            [WEFT, "run", str(file), "--run-dir", str(cls.run_dir)], stderr=subprocess.DEVNULL)
+        cls.addClassCleanup(support.end, cls.process)
+        with Node(cls.run_dir, timeout=PATIENCE) as node:
+            wait_until(lambda: cls.runs(node, "xia"), "the node")
+
+    @staticmethod
+    def runs(node, name):
+        try:
+            processes = node.call("manager", "manager/1.0/processes")["processes"]
+        except XrlError:
+            return False
+        return any(one["instance"] == name and one["state"] == "running" for one in processes)
+
+    def weft_call(self, *arguments):
+        command = [WEFT, "call", "--run-dir", str(self.run_dir), "--timeout", "60000", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=2 * PATIENCE)
+
+    def test_the_node_is_called(self):
+        with Node(self.run_dir, timeout=PATIENCE) as node:
+            answer = node.call("finder://manager/manager/1.0/processes")
+            self.assertEqual(answer["node"], "t")
+            self.assertLessEqual({"fea", "finder", "xia"}, {one["instance"] for one in answer["processes"]})
+            shown = json.loads(node.call("xia", "xia/1.0/show", what="principals")["json"])
+            self.assertIn("xdp", shown)
+            self.assertIn("xia/1.0", map(str, node.interfaces("xia")))
+
+    def test_a_component_that_dies_is_seen_and_called_again(self):
+        with Node(self.run_dir, timeout=PATIENCE) as node:
+            told = []
+            node.watch("xia", born=lambda *_: told.append("born"), died=lambda *_: told.append("died"))
+            wait_until(lambda: node.poll(0.1) or told, "the birth")
+            node.call("xia", "xia/1.0/show")
+            node.call("manager", "manager/1.0/signal", instance="xia", number=9)
+            wait_until(lambda: (node.poll(0.1), len(told) == 3)[1], "the next birth")
+            self.assertEqual(told, ["born", "died", "born"])
+            wait_until(lambda: self.runs(node, "xia"), "the stack")
+            self.assertIn("xdp", node.call("xia", "xia/1.0/show", what="principals")["json"])
+
+    def test_weft_call_reaches_a_component_in_python(self):
+        arguments = write_arguments(everything(), Interface.parse(PROBE).methods["echo"].args, Interface.parse(PROBE))
+        with serving(self.run_dir, "probe", PROBE, probe_handlers()):
+            done = self.weft_call(f"finder://probe/probe/1.2/echo?{arguments}")
+            self.assertEqual((done.stdout, done.stderr), (arguments + "\n", ""))
+            done = self.weft_call("finder://probe/probe/1.2/add?a:u32=1&b:u32=x")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("101 BAD_ARGS: `x` is no u32", done.stderr)
+            listed = self.weft_call("--list", "probe").stdout
+            self.assertIn("finder://probe/probe/1.2/add?a:u32&b:u32->sum:u32", listed)
+            self.assertIn("finder://probe/component/1.0/status", listed)
+
+    def test_the_example_counts(self):
+        process = subprocess.Popen([sys.executable, str(CENSUS), "--run-dir", str(self.run_dir)])
+        try:
+            with Node(self.run_dir, timeout=PATIENCE) as node:
+                births = []
+                node.watch("census", born=lambda *who: births.append(who))
+                wait_until(lambda: node.poll(0.1) or births, "the example")
+
+                def counted():
+                    counts = node.call("census", "census/1.0/counts")["counts"]
+                    return {"manager", "fea", "xia", "census"} <= {one["class"] for one in counts}
+
+                wait_until(counted, "the counts")
+                (one,) = node.call("census", "census/1.0/counts", {"class": "manager"})["counts"]
+                self.assertEqual(one, {"class": "manager", "present": 1, "births": 1, "deaths": 0})
+                self.assertTrue(node.call("census", "census/1.0/pids")["pids"])
+                node.call("census", "census/1.0/reset")
+                self.assertEqual(node.call("census", "census/1.0/events"), {"events": []})
+        finally:
+            support.end(process)
+        self.assertEqual(process.returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
