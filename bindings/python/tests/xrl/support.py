@@ -146,7 +146,8 @@ def finder():
 def serving(run, class_, interfaces, handlers, *, secret=None, **more):
     """A component in a thread of its own."""
     with Node(run, secret=secret, timeout=PATIENCE) as node:
-        with Component(node, class_, more.pop("instance", class_), interfaces, handlers, timeout=PATIENCE, **more) as one:
+        instance = more.pop("instance", class_)
+        with Component(node, class_, instance, interfaces, handlers, timeout=PATIENCE, **more) as one:
             while not one.is_registered and not one.trouble:
                 node.poll(0.1)
             thread = threading.Thread(target=node.serve)

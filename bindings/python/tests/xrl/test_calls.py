@@ -165,7 +165,8 @@ class Coming(unittest.TestCase):
     def test_births_and_deaths_are_told(self):
         with finder() as one, one.owner() as node:
             told = []
-            node.watch("probe", born=lambda *who: told.append(("born", *who)), died=lambda *who: told.append(("died", *who)))
+            node.watch("probe", born=lambda *who: told.append(("born", *who)),
+                       died=lambda *who: told.append(("died", *who)))
             with serving(one.run, "probe", PROBE, probe_handlers(), instance="p1"):
                 wait_until(lambda: node.poll(0.1) or told, "the birth")
             with serving(one.run, "other", PROBE, probe_handlers()):

@@ -154,7 +154,8 @@ class Interfaces(unittest.TestCase):
             ("interface a/1.0 {\n m ? x:nope; }", "line 2"), ("interface a/1.0 { m; m; }", "there already"),
             ("interface a/1.0 { m ? [x:u32] & y:u32; }", "optional"), ("interface a/1.0 { record r { } }", "no fields"),
             ("interface a/1.0 { record r { x: list<u32>; } }", "hold not"), ("interface a/1.0 { } x", "the end"),
-            ("interface é/1.0 { }", "unexpected"), ("interface a/1.0 { m ? x:list<list<list<list<list<u32>>>>>; }", "deeply"),
+            ("interface é/1.0 { }", "unexpected"),
+            ("interface a/1.0 { m ? x:list<list<list<list<list<u32>>>>>; }", "deeply"),
         ]:
             with self.subTest(text=wrong), self.assertRaisesRegex(XifError, part):
                 Interface.parse(wrong)
@@ -165,7 +166,8 @@ class Interfaces(unittest.TestCase):
             broken = list(source)
             for _ in range(generator.randrange(1, 5)):
                 at = generator.randrange(len(broken))
-                broken[at:at + generator.randrange(40)] = generator.choices("{}<>/;:?&[]-@ x1.\x00é", k=generator.randrange(4))
+                some = generator.choices("{}<>/;:?&[]-@ x1.\x00é", k=generator.randrange(4))
+                broken[at:at + generator.randrange(40)] = some
             try:
                 Interface.parse("".join(broken))
             except XifError:

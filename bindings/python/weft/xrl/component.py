@@ -223,6 +223,11 @@ class Component:
             if connection.session == number:
                 connection.channel.close()
 
+    def finder_gone(self) -> None:
+        """Nobody will say any more which callers go: only those who are connected stay known."""
+        connected = {one.session for one in self._connections.values()}
+        self._sessions = {number: one for number, one in self._sessions.items() if number in connected}
+
     # Connections.
 
     def _accept(self) -> None:

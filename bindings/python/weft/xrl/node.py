@@ -76,6 +76,7 @@ class Served(Protocol):
     def registered(self, error: XrlError | None) -> None: ...
     def grant(self, grant: dict[str, Any]) -> None: ...
     def revoke(self, session: int) -> None: ...
+    def finder_gone(self) -> None: ...
 
 
 class Node:
@@ -478,6 +479,8 @@ class Node:
             return
         self._finder = None
         self._confirm_by = None
+        for served in self._served.values():
+            served.finder_gone()
         self._finder_later()
         note = "the Finder is gone; whether it carried the call out is not known"
         error = self._refused() or NoFinder(note)
