@@ -18,7 +18,7 @@ export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 target := $(or $(CARGO_TARGET_DIR),target)
 weft := $(target)/release/weft
 library := $(target)/release/libweftflow.so
-benches := config flow xip-engine xia-push
+benches := config flow xip-engine xia-push xrl
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test lint bench fuzz soak docs install clean
@@ -45,7 +45,7 @@ lint: bootstrap-build ## Check formatting and lints only.
 	@scripts/test.sh lint
 
 bench: bootstrap-bench-build ## Measure (BENCH_FLAGS=, default --quick).
-	cargo build --release --locked -p weft
+	cargo build --release --locked -p weft -p weft-bench-grpc
 	@mkdir -p $(target)/bench
 	@for name in $(benches); do \
 		$(weft) bench $$name $(BENCH_FLAGS) --json $(target)/bench/$$name.json || exit 1; \

@@ -64,7 +64,7 @@ tests() {
     stage "release build" cargo build --release --locked -p weft
     # One of the tests compares the packets of this build with those of the debug build.
     stage "tests" env WEFT_RELEASE="$(realpath "$target")/release/weft" \
-        cargo test --workspace --locked
+        cargo test --workspace --exclude weft-bench-grpc --locked
     stage "fuzzing, a few seconds each" fuzz
 }
 
@@ -92,7 +92,7 @@ quietly() {
 
 docs() {
     stage "api documentation" env RUSTDOCFLAGS="-D warnings" \
-        cargo doc --workspace --no-deps --document-private-items --locked
+        cargo doc --workspace --exclude weft-bench-grpc --no-deps --document-private-items --locked
     if command -v mdbook >/dev/null; then
         stage "book" mdbook build docs
     fi

@@ -17,6 +17,7 @@ mod samples;
 mod tests;
 mod xia_push;
 mod xip_engine;
+mod xrl;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -28,8 +29,13 @@ use report::Report;
 pub(crate) use flow::{SourceArgs, run_source};
 
 /// All benchmarks.
-const BENCHES: &[&dyn Bench] =
-    &[&config::Config, &flow::FlowBench, &xia_push::XiaPush, &xip_engine::XipEngine];
+const BENCHES: &[&dyn Bench] = &[
+    &config::Config,
+    &flow::FlowBench,
+    &xia_push::XiaPush,
+    &xip_engine::XipEngine,
+    &xrl::XrlBench,
+];
 
 /// How long `--quick` may take, with something left for the report.
 const QUICK_TIME: Duration = Duration::from_secs(55);
