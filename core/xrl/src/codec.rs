@@ -85,6 +85,7 @@ impl Encoder {
     }
 
     /// Adds an argument.
+    #[inline]
     pub fn put<T: Atom>(&mut self, value: T) {
         self.bytes(&[T::TAG]);
         value.put_header(self);
@@ -99,7 +100,8 @@ impl Encoder {
         }
     }
 
-    /// Adds bytes as they are.
+    /// Adds bytes as they are. In line, so that a number of known length is stored and not copied.
+    #[inline]
     pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         self.packet.extend(bytes);
     }
