@@ -14,7 +14,7 @@ mod ends;
 mod network;
 mod peer;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::measure::{Bench, Experiment, Figure, Plan, Session};
@@ -160,6 +160,26 @@ fn taken(reply: &probe::TakeReply) -> u64 {
     reply.count.into()
 }
 
+/// Calls, or routes, per second of weft.
+fn measure((transport, method): Case, amount: Amount, directory: &Path) -> Result<f64, String> {
+    match method {
+        Method::Zero => {
+            network::measure(Work { request: ends::zero, worth: one, amount }, transport, directory)
+        }
+        Method::Ten => {
+            network::measure(Work { request: ends::ten, worth: one, amount }, transport, directory)
+        }
+        Method::Twentyfive => {
+            let work = Work { request: ends::twentyfive, worth: one, amount };
+            network::measure(work, transport, directory)
+        }
+        Method::Take => {
+            let work = Work { request: ends::routes, worth: taken, amount };
+            network::measure(work, transport, directory)
+        }
+    }
+}
+
 impl Session for Calls {
     fn experiments(&self) -> Vec<Experiment> {
         let experiment = |case: &Case| {
@@ -178,31 +198,8 @@ impl Session for Calls {
 
     fn weft(&mut self, experiment: usize, _: usize) -> Result<Vec<f64>, String> {
         let case = self.cases[experiment];
-        let (amount, directory) = (self.amount(case, false), self.directory.as_path());
-        let (transport, method) = case;
-        let rate = match method {
-            Method::Zero => network::measure(
-                Work { request: ends::zero, worth: one, amount },
-                transport,
-                directory,
-            ),
-            Method::Ten => network::measure(
-                Work { request: ends::ten, worth: one, amount },
-                transport,
-                directory,
-            ),
-            Method::Twentyfive => network::measure(
-                Work { request: ends::twentyfive, worth: one, amount },
-                transport,
-                directory,
-            ),
-            Method::Take => network::measure(
-                Work { request: ends::routes, worth: taken, amount },
-                transport,
-                directory,
-            ),
-        };
-        Ok(vec![rate? / 1000.0])
+        let rate = measure(case, self.amount(case, false), &self.directory)?;
+        Ok(vec![rate / 1000.0])
     }
 
     fn peer(&mut self, experiment: usize, _: usize) -> Result<Vec<f64>, String> {
@@ -250,5 +247,29 @@ impl Session for Calls {
                 least(&mut of("Unix", "1000 records/s").map(|row| row.weft.median())),
             ),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn every_case_is_measured_from_end_to_end() {
+        let directory = tempfile::tempdir().unwrap();
+        for case in cases() {
+            let amount = Amount { warm: 3, calls: 20, in_flight: 5 };
+            let rate = measure(case, amount, directory.path()).unwrap();
+            assert!(rate.is_finite() && rate > 0.0, "{}: {rate}", case_name(case));
+        }
+    }
+
+    #[test]
+    fn a_reply_counts_what_was_taken() {
+        assert_eq!(taken(&probe::TakeReply { count: 5000 }), 5000);
+        assert_eq!(ends::routes().routes.len(), ROUTES_PER_CALL);
+        assert_eq!(ROUTES % ROUTES_PER_CALL, 0, "a million routes are a whole number of calls");
     }
 }
