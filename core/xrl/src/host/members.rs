@@ -125,7 +125,7 @@ impl Members {
     }
 
     pub(super) fn instance(&self, index: usize) -> Rc<str> {
-        self.all[index].name()
+        Rc::clone(&self.all[index].instance)
     }
 
     pub(super) fn handle(

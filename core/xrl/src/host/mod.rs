@@ -22,7 +22,6 @@ mod served;
 mod targets;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::rc::Rc;
 
 use weft_base::{ChannelId, Instant, Message, Token};
 use weft_runtime::{Action, ChannelAddress, Component, Event, Level};
@@ -34,7 +33,7 @@ use crate::signature::Signatures;
 use crate::{ErrorCode, FINDER, XrlError};
 use finder::Finder;
 use local::Local;
-use members::{Member, Members};
+use members::Members;
 use ports::Ports;
 use served::Served;
 use targets::Targets;
@@ -124,6 +123,9 @@ pub struct Host {
 
 impl Host {
     /// A process of `parts`, which have different instances.
+    ///
+    /// # Panics
+    /// There are more than 15 parts.
     #[must_use]
     pub fn new(settings: Settings, parts: Vec<Part>) -> Self {
         Self {
@@ -394,7 +396,10 @@ impl Host {
             None => arguments,
         };
         let id = self.local.begin(caller, signature, time + timeout)?;
-        let name = self.members.instance(caller.member.min(callee));
+        let name = match ports::is_own(caller) {
+            true => "host".into(),
+            false => self.members.instance(caller.member),
+        };
         let (session, uid) = (0, None);
         let called =
             Called { id, caller: name, session, uid, interface, method: number, arguments };
@@ -446,11 +451,5 @@ impl Component for Host {
 
     fn has_background_work(&self) -> bool {
         self.members.are_busy()
-    }
-}
-
-impl Member {
-    fn name(&self) -> Rc<str> {
-        Rc::clone(&self.instance)
     }
 }

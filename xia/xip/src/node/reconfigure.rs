@@ -126,9 +126,8 @@ impl Node {
             .or_else(|| fixed(old).into_iter().find(|one| !fixed(new).contains(one)))
         {
             return Err(format!(
-                "the statement `{}` cannot change while the stack runs: start it again with \
-                 `weft call 'finder://manager/manager/1.0/signal?instance:txt=xia&number:u32=15'` \
-                 after the change",
+                "the statement `{}` cannot change while the stack runs: commit a configuration without \
+                 the stack, and then the new one",
                 changed.trim()
             ));
         }
