@@ -170,6 +170,8 @@ pub enum Message {
         instance: Name,
         /// Its process id.
         pid: i32,
+        /// Its user, if that is not the launcher's own.
+        uid: Option<u32>,
     },
     /// A process ended.
     Exited {

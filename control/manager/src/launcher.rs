@@ -46,10 +46,11 @@ impl Manager {
                 self.refused(now, id, error, out);
             }
             Ok(Message::Reply { id, outcome: Outcome::Done {} }) => self.calls.done(id, out),
-            Ok(Message::Started { instance, pid }) => {
+            Ok(Message::Started { instance, pid, uid }) => {
                 if let Some(one) = self.instances.get_mut(instance.as_str()) {
                     // Process ids are positive.
                     one.run = Run::Up { pid: pid.unsigned_abs(), since: now };
+                    one.uid = uid.unwrap_or_default();
                 }
             }
             Ok(Message::Exited { instance, pid, exit }) => {

@@ -127,7 +127,7 @@ impl Launcher {
                 let pid = process.pid.as_raw_pid();
                 info!("{instance} ({}) runs as process {pid}", spec.class);
                 let running = Phase::Running { process, since: now_nanos(), stopping: None };
-                (running, Message::Started { instance: instance.clone(), pid })
+                (running, Message::Started { instance: instance.clone(), pid, uid })
             }
             Err(error) => {
                 warn!("{instance}: {error}");

@@ -104,7 +104,8 @@ fn message() -> impl Strategy<Value = Message> {
     ];
     prop_oneof![
         (any::<u64>(), outcome).prop_map(|(id, outcome)| Message::Reply { id, outcome }),
-        (name(), any::<i32>()).prop_map(|(instance, pid)| Message::Started { instance, pid }),
+        (name(), any::<i32>(), any::<Option<u32>>())
+            .prop_map(|(instance, pid, uid)| Message::Started { instance, pid, uid }),
         (name(), any::<i32>(), exit()).prop_map(|(instance, pid, exit)| Message::Exited {
             instance,
             pid,
@@ -166,8 +167,8 @@ fn the_json_is_as_documented() {
     assert_eq!(spec.secret, Secret::new([7; 32]));
     let list = Request { id: 1, command: Command::List { after: None } };
     assert_eq!(list.encode().unwrap(), br#"{"id":1,"command":{"list":{}}}"#);
-    let started = Message::Started { instance: "xia-1".parse().unwrap(), pid: 5 };
-    assert_eq!(started.encode().unwrap(), br#"{"started":{"instance":"xia-1","pid":5}}"#);
+    let started = Message::Started { instance: "xia-1".parse().unwrap(), pid: 5, uid: Some(7) };
+    assert_eq!(started.encode().unwrap(), br#"{"started":{"instance":"xia-1","pid":5,"uid":7}}"#);
 }
 
 #[test]

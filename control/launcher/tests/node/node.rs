@@ -194,7 +194,7 @@ impl Node {
         let name = spec.instance.clone();
         self.order(Order::Start(spec));
         self.event(|message| match message {
-            Message::Started { instance, pid } if *instance == name => Some(*pid),
+            Message::Started { instance, pid, .. } if *instance == name => Some(*pid),
             Message::Failed { instance, error } if *instance == name => panic!("{error}"),
             _ => None,
         })

@@ -146,10 +146,7 @@ impl Host {
             let path = interface::INTERFACE.path_of(method);
             now.send(channel, Frame::Name { slot: method, path }.emit());
         }
-        if !finder.alive.is_empty() {
-            finder.unconfirmed = std::mem::take(&mut finder.alive);
-            finder.confirm_by = Some(now.time + GRACE);
-        }
+        finder.unconfirmed.append(&mut finder.alive);
         let watches: BTreeSet<_> = finder.watches.iter().map(|(_, class)| class.clone()).collect();
         for class in watches {
             finder.ask(interface::Watch { class }, Asked::Watch, now.time);
@@ -305,6 +302,11 @@ impl Host {
             Frame::Welcome { window, .. } => {
                 self.finder.patience = Duration::ZERO;
                 self.finder.outgoing.set_window(window);
+                // Before, it was perhaps only its socket that was there.
+                if !self.finder.unconfirmed.is_empty() {
+                    self.finder.confirm_by = Some(now.time + GRACE);
+                }
+                self.served.forget_absent();
                 let tools = self.members.iter().filter(|(_, member)| member.class.is_empty());
                 self.inputs.extend(tools.map(|(index, _)| (index, Input::Registered)));
             }

@@ -131,6 +131,15 @@ impl Served {
         self.connections.iter().filter_map(of).collect()
     }
 
+    /// There is a new Finder, which knows nothing of the sessions of the one before: those who are not
+    /// connected will be given new ones.
+    pub(super) fn forget_absent(&mut self) {
+        let connections = &self.connections;
+        self.sessions.retain(|number, _| {
+            connections.values().any(|connection| connection.session == Some(*number))
+        });
+    }
+
     /// Takes in who shows a ticket.
     fn hello(
         &mut self,
