@@ -28,7 +28,7 @@ pub(crate) fn classes() -> Vec<Class> {
         Class {
             statement: Some(weft_xia_component::STATEMENT),
             // The EtherTypes of XIP and of its neighbour discovery, and UDP for tunnels.
-            access: "fea/fea/1.0/open_port?spec=ethernet:*:0xc0de|ethernet:*:0xc0df|udp:*",
+            access: "fea/fea/1.0/open_port?spec=ethernet:*:0xc0de|ethernet:*:0xc0df|udp:*".into(),
             sockets: &[Socket { name: crate::node::XIA_SOCKET, packets: true }],
             ..Class::new("xia")
         },

@@ -3,6 +3,7 @@
 //! First it takes what it was given, then it gives up what it does not need; only then is anything of
 //! its own made. Everything it knows comes from the launcher.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use weft_base::{Random, WallTime};
@@ -16,7 +17,7 @@ use weft_xia_component::Xia;
 use weft_xrl::{Host, Identity, Part, Settings};
 
 use super::processes::{IDENTITY, LOG, NODE, OPERATOR, calls_socket, finder_socket};
-use super::xia_settings;
+use super::{program, xia_settings};
 use crate::output::{Outcome, say};
 use crate::registry;
 
@@ -33,6 +34,9 @@ pub(crate) struct ComponentArgs {
     /// The configuration
     #[arg(long)]
     file: Option<PathBuf>,
+    /// What a program executes
+    #[arg(last = true)]
+    command: Vec<OsString>,
 }
 
 /// What a process knows of its node.
@@ -44,19 +48,33 @@ struct Node {
 }
 
 pub(crate) fn run(args: &ComponentArgs) -> Outcome {
+    if args.class == program::CLASS {
+        return program::run(&args.instance, &args.command);
+    }
     let mut inherited = inherited().map_err(|error| error.to_string())?;
-    let sandbox = Sandbox::from_environment()?.ok_or_else(|| {
-        "`weft component` is for the processes of a node, which `weft run` starts".to_owned()
-    })?;
+    let sandbox = sandbox()?;
     let node = Node::from_environment(&sandbox)?;
     let level = level()?;
-    for sentence in isolate::enter(&sandbox)? {
-        say(&format!("{}: {sentence}", args.instance));
-    }
+    enter(&args.instance, &sandbox)?;
     let process = process(args, &node, &inherited)?;
     let options =
         real::Options { level, inherited: descriptors(&mut inherited), ..real::Options::default() };
     Ok(real::run(process, options))
+}
+
+/// What this process may touch.
+pub(super) fn sandbox() -> Result<Sandbox, String> {
+    Sandbox::from_environment()?.ok_or_else(|| {
+        "`weft component` is for the processes of a node, which `weft run` starts".to_owned()
+    })
+}
+
+/// Gives up everything else, and says what this kernel cannot do.
+pub(super) fn enter(instance: &str, sandbox: &Sandbox) -> Result<(), String> {
+    for sentence in isolate::enter(sandbox)? {
+        say(&format!("{instance}: {sentence}"));
+    }
+    Ok(())
 }
 
 impl Node {

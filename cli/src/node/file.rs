@@ -9,6 +9,9 @@
 //!     principal hid;
 //!     principal xdp;
 //! }
+//! program census {
+//!     execute /usr/lib/census.py;     # a component of others; see weft_manager::read_programs
+//! }
 //! ```
 
 use std::path::Path;
@@ -17,10 +20,11 @@ use weft_base::{Instant, Random};
 use weft_config::{Document, Errors, Located, Name};
 use weft_keys::KeyHash;
 use weft_keys::file::load_private;
+use weft_manager::read_programs;
 use weft_xip::node::{Node, config};
 use weft_xip::{Xid, XidType};
 
-use crate::registry::principals;
+use crate::registry::{classes, principals};
 
 /// The version of the configuration language that this program reads.
 const VERSION: u32 = 1;
@@ -66,6 +70,7 @@ impl NodeFile {
         let settings = super::xia_settings(&self.name, directory, operator);
         Ok(self.document.read(VERSION, |block| {
             block.required::<Name>("node")?;
+            read_programs(block, &classes())?;
             block.required_one("xia")?.read_block(|block| {
                 let key = block.leaf::<Located<String>>("identity")?;
                 let mut node = config::read_node(block, settings, &principals(), random)?;
@@ -86,6 +91,11 @@ impl NodeFile {
 }
 
 impl NodeFile {
+    /// Whether the file names programs of others.
+    pub(super) fn names_programs(&self) -> bool {
+        !self.document.block().many("program").is_empty()
+    }
+
     /// The hash of the key that the file names, or else of `given`.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ pub(crate) mod file;
 mod ports;
 mod privileges;
 mod processes;
+mod program;
 mod schema;
 
 use std::path::Path;
@@ -39,6 +40,12 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     };
     let identity = args.identity.as_deref().map(file::load_identity).transpose()?;
     let node = file.node(&directory, identity, random).map_err(|error| error.to_string())?;
+    if args.single && file.names_programs() {
+        return Err(format!(
+            "{source} names programs, which are processes: run the node without --single, or \
+             remove the statements `program`"
+        ));
+    }
     if args.check {
         print_lines([format!("{source}: no mistakes found")])?;
         return Ok(0);

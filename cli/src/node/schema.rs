@@ -16,6 +16,7 @@ mod tests {
     const FILE: &str = "\
 version 1;
 node r1;
+program census { execute /usr/lib/census.py -q; access manager/manager; config { log 7; } }
 xia {
     interface eth0 eth1;
     address;

@@ -6,11 +6,10 @@ use weft_base::{ChannelId, Instant, Message};
 use weft_runtime::{Action, Level, Peer};
 use weft_xrl::frame::{Credential, Frame, PROTOCOL, SECRET_LEN, Secret, same};
 use weft_xrl::{
-    Binary, Calls, Decoder, Encoded, ErrorCode, Signature, XrlError, finder, finder_client,
+    Access, Binary, Calls, Decoder, Encoded, ErrorCode, Signature, XrlError, finder, finder_client,
 };
 
 use crate::Finder;
-use crate::access::Access;
 use crate::clients::{Asked, Client, Identity, WINDOW, introduce, refuse};
 use crate::tables::{Process, Target};
 

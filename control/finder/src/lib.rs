@@ -13,7 +13,6 @@
 //! is one. [`Finder`] is a process of its own: when it dies, everything that was resolved goes on, and
 //! when it is back, everybody registers again.
 
-mod access;
 mod calls;
 mod clients;
 mod tables;

@@ -5,9 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use weft_base::ChannelId;
 use weft_xif::Interface;
 use weft_xrl::frame::{Secret, same};
-use weft_xrl::{ErrorCode, XrlError};
-
-use crate::access::Access;
+use weft_xrl::{Access, ErrorCode, XrlError};
 
 #[derive(Default)]
 pub(crate) struct Tables {

@@ -58,12 +58,12 @@ impl Manager {
             .wanted()
             .into_iter()
             .filter_map(|class| {
-                let secret = self.instances.get(class.name)?.secret;
+                let secret = self.instances.get(&class.name)?.secret;
                 Some(finder::Process {
-                    instance: class.name.to_owned(),
-                    class: class.name.to_owned(),
+                    instance: class.name.clone().into_owned(),
+                    class: class.name.into_owned(),
                     secret: Binary(secret.to_vec()),
-                    access: class.access.to_owned(),
+                    access: class.access.into_owned(),
                 })
             })
             .collect();
@@ -156,7 +156,7 @@ impl Manager {
                 Run::Up { pid, since } => (pid, since.as_nanos()),
                 Run::Due(_) | Run::Asked => (0, 0),
             };
-            let has_statement = self.commits.part(one.class).is_some();
+            let has_statement = self.commits.part(&one.class).is_some();
             let state = match (name == FINDER, one.run) {
                 // The Finder registers nowhere.
                 (true, Run::Up { .. }) => "running",
@@ -164,7 +164,7 @@ impl Manager {
             };
             Process {
                 instance: name.to_owned(),
-                class: one.class.to_owned(),
+                class: one.class.clone(),
                 pid,
                 uid: one.uid,
                 state: state.to_owned(),

@@ -1,22 +1,26 @@
 //! The classes of components that a node can be made of.
 
+use std::borrow::Cow;
+
 use weft_launcher::protocol::Limits;
 
 /// What the manager knows of a class. The binary, which knows all architectures, tells it.
 #[derive(Clone, Debug)]
 pub struct Class {
     /// Its name, which is also that of its one instance.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// The statement of the configuration that is for it; without one it always runs.
     pub statement: Option<&'static str>,
     /// What it may call, as the Finder reads it.
-    pub access: &'static str,
+    pub access: Cow<'static, str>,
     /// Sockets for applications, by file name in the run directory.
     pub sockets: &'static [Socket],
     /// What it may use.
     pub limits: Limits,
-    /// Arguments that the node was started with.
+    /// Arguments that the node was started with; of a program, its path and its arguments.
     pub arguments: Vec<String>,
+    /// Whether it is a program of others, which the configuration names.
+    pub is_program: bool,
 }
 
 /// A socket for applications.
@@ -29,16 +33,23 @@ pub struct Socket {
 }
 
 impl Class {
+    /// Whether a process of the other class need not be started anew to be one of this. Rights that
+    /// changed need no new process.
+    pub(crate) fn runs_as(&self, other: &Self) -> bool {
+        self.name == other.name && self.arguments == other.arguments
+    }
+
     /// A class without statement, rights and sockets.
     #[must_use]
     pub fn new(name: &'static str) -> Self {
         Self {
-            name,
+            name: name.into(),
             statement: None,
-            access: "",
+            access: "".into(),
             sockets: &[],
             limits: Limits::default(),
             arguments: Vec::new(),
+            is_program: false,
         }
     }
 }

@@ -10,13 +10,14 @@ use weft_base::{Instant, Token, WallTime};
 use weft_commit::{
     Action, BlockChange, Configuration, Done, Event, HistorySettings, Refusal, Want, Who,
 };
-use weft_config::{Errors, LoadMode, Schema, Tree};
+use weft_config::{Document, Errors, LoadMode, Schema, Tree};
 use weft_launcher::protocol::Command;
 use weft_runtime::{Component, Level};
 use weft_xrl::{Call, Called, Output, XrlError, configurable};
 
 use crate::instances::Run;
-use crate::{Manager, Settings, report};
+use crate::programs::{PROGRAM, Program, read_programs};
+use crate::{Class, Manager, Settings, report};
 
 /// How many revisions are kept.
 const KEEP: usize = 50;
@@ -38,9 +39,11 @@ pub(crate) struct Commits {
     waiting: BTreeMap<Token, Called>,
     last_token: u32,
     /// The statement of each class that has one, as its component has it or is given it.
-    parts: BTreeMap<&'static str, String>,
+    parts: BTreeMap<String, String>,
+    /// Programs of others that run.
+    programs: Vec<Class>,
     /// Components that are making a change.
-    changing: BTreeMap<&'static str, Changing>,
+    changing: BTreeMap<String, Changing>,
 }
 
 /// How far the start is.
@@ -76,8 +79,9 @@ impl Commits {
         let schema = Schema::parse("schema", &settings.schema)?;
         let boot = Tree::parse(&settings.source, &settings.text)?;
         schema.check(&boot, None)?;
+        programs_of(&boot, &settings.classes)?;
         let order = settings.classes.iter().filter_map(|class| class.statement);
-        let order = order.map(str::to_owned).collect();
+        let order = order.chain([PROGRAM]).map(str::to_owned).collect();
         let history = HistorySettings { directory: settings.history.clone(), keep: KEEP };
         Ok(Self {
             machine: Configuration::new(schema, order, history),
@@ -87,6 +91,7 @@ impl Commits {
             waiting: BTreeMap::new(),
             last_token: OWN.0,
             parts: BTreeMap::new(),
+            programs: Vec::new(),
             changing: BTreeMap::new(),
         })
     }
@@ -102,6 +107,11 @@ impl Commits {
     /// The statement of a class.
     pub(crate) fn part(&self, class: &str) -> Option<&String> {
         self.parts.get(class)
+    }
+
+    /// Programs of others that run.
+    pub(crate) fn programs(&self) -> &[Class] {
+        &self.programs
     }
 
     fn wall(&self, now: Instant) -> WallTime {
@@ -173,9 +183,15 @@ impl Manager {
             let Some(statement) = class.statement else { continue };
             let text = text_of(&running.part(statement));
             match text.is_empty() {
-                true => self.commits.parts.remove(class.name),
-                false => self.commits.parts.insert(class.name, text),
+                true => self.commits.parts.remove(&*class.name),
+                false => self.commits.parts.insert(class.name.to_string(), text),
             };
+        }
+        // It was checked when it was committed.
+        let programs = programs_of(running, &self.settings.classes).unwrap_or_default();
+        for Program { class, config } in programs {
+            self.commits.parts.extend(config.map(|text| (class.name.to_string(), text)));
+            self.commits.programs.push(class);
         }
     }
 
@@ -272,8 +288,8 @@ impl Manager {
             return Some(Event::Answer { step, result: Err(reason) });
         }
         let class = self.class_of(&change.name);
-        let there = class.filter(|name| self.instances.get(name).is_some_and(|one| one.registered));
-        let (Some(name), false) = (there, change.new.is_empty()) else {
+        let registered = |name: &String| self.instances.get(name).is_some_and(|one| one.registered);
+        let (Some(name), false) = (class.filter(registered), change.new.is_empty()) else {
             // What does not run, or is to go, has nothing against it.
             return Some(Event::Answer { step, result: Ok(()) });
         };
@@ -290,6 +306,10 @@ impl Manager {
         if renamed {
             return Err("the node's name cannot change while it runs".to_owned());
         }
+        if change.name == PROGRAM {
+            programs_of(&change.new, &self.settings.classes)
+                .map_err(|errors| errors.to_string())?;
+        }
         Ok(())
     }
 
@@ -302,29 +322,33 @@ impl Manager {
         out: &mut Vec<Output>,
     ) -> Option<Event> {
         let done = Some(Event::Answer { step, result: Ok(()) });
+        if change.name == PROGRAM && self.commits.state == State::Running {
+            self.apply_programs(now, &change.new, out);
+            return done;
+        }
         let Some(name) = self.class_of(&change.name) else { return done };
         if self.commits.state != State::Running {
             return done;
         }
         let text = text_of(&change.new);
         if text.is_empty() {
-            self.commits.parts.remove(name);
-            self.end(name, out);
+            self.commits.parts.remove(&name);
+            self.end(&name, out);
             return done;
         }
-        let old = self.commits.parts.insert(name, text);
-        match self.instances.get(name).map(|one| one.registered) {
+        let old = self.commits.parts.insert(name.clone(), text);
+        match self.instances.get(&name).map(|one| one.registered) {
             Some(true) => {
-                self.commits.changing.insert(name, Changing { step, old });
-                self.configure(name, out);
+                self.commits.changing.insert(name.clone(), Changing { step, old });
+                self.configure(&name, out);
                 None
             }
             // It is given the new configuration when it is back.
             Some(false) => done,
             None => {
-                self.commits.changing.insert(name, Changing { step, old });
+                self.commits.changing.insert(name.clone(), Changing { step, old });
                 let secret = self.secrets.secret();
-                self.instances.add(name, name, secret, Run::Due(now));
+                self.instances.add(&name, &name, secret, Run::Due(now));
                 self.say_who_there_is(out);
                 self.start_due(now, out);
                 None
@@ -340,14 +364,13 @@ impl Manager {
         result: Result<(), String>,
         out: &mut Vec<Output>,
     ) {
-        let Some(class) = self.class_named(name) else { return };
-        let Some(Changing { step, old }) = self.commits.changing.remove(class) else { return };
+        let Some(Changing { step, old }) = self.commits.changing.remove(name) else { return };
         if result.is_err() {
             match old {
-                Some(old) => drop(self.commits.parts.insert(class, old)),
+                Some(old) => drop(self.commits.parts.insert(name.to_owned(), old)),
                 None => {
-                    self.commits.parts.remove(class);
-                    self.end(class, out);
+                    self.commits.parts.remove(name);
+                    self.end(name, out);
                 }
             }
         }
@@ -366,13 +389,41 @@ impl Manager {
     }
 
     /// The class whose statement begins with a word.
-    fn class_of(&self, statement: &str) -> Option<&'static str> {
+    fn class_of(&self, statement: &str) -> Option<String> {
         let mut classes = self.settings.classes.iter();
-        classes.find(|class| class.statement == Some(statement)).map(|class| class.name)
+        classes.find(|class| class.statement == Some(statement)).map(|class| class.name.to_string())
     }
 
-    fn class_named(&self, name: &str) -> Option<&'static str> {
-        self.settings.classes.iter().find(|class| class.name == name).map(|class| class.name)
+    /// Starts, ends and configures programs of others. Nobody waits for them: one that refuses its
+    /// configuration is shown as such, and does not keep the node from what was committed.
+    fn apply_programs(&mut self, now: Instant, new: &Tree, out: &mut Vec<Output>) {
+        // It was checked before.
+        let new = programs_of(new, &self.settings.classes).unwrap_or_default();
+        let classes = new.iter().map(|program| program.class.clone()).collect();
+        let old = std::mem::replace(&mut self.commits.programs, classes);
+        for class in old {
+            if new.iter().all(|program| !program.class.runs_as(&class)) {
+                self.commits.parts.remove(&*class.name);
+                self.end(&class.name, out);
+            }
+        }
+        for Program { class, config } in new {
+            let name = class.name;
+            let before = match config {
+                Some(text) => self.commits.parts.insert(name.to_string(), text),
+                None => self.commits.parts.remove(&*name),
+            };
+            if !self.instances.contains(&name) {
+                let secret = self.secrets.secret();
+                self.instances.add(&name, &name, secret, Run::Due(now));
+            } else if before.as_ref() != self.commits.part(&name)
+                && self.instances.get(&name).is_some_and(|one| one.registered)
+            {
+                self.configure(&name, out);
+            }
+        }
+        self.say_who_there_is(out);
+        self.start_due(now, out);
     }
 
     /// The call that gives a component its statement.
@@ -392,6 +443,12 @@ fn who(called: &Called) -> Who {
     let uid = called.uid.unwrap_or(u32::MAX);
     let user = if uid == 0 { "root".to_owned() } else { format!("uid {uid}") };
     Who { session: called.session, user, uid }
+}
+
+/// The programs of others that a tree names.
+fn programs_of(tree: &Tree, classes: &[Class]) -> Result<Vec<Program>, Errors> {
+    let document = Document::parse(SOURCE, &text_of(&tree.part(PROGRAM)))?;
+    read_programs(&mut document.block(), classes)
 }
 
 /// The statements of a tree, without the version; empty if there are none.

@@ -20,7 +20,7 @@ pub(crate) struct Instances {
 
 /// One process.
 pub(crate) struct Instance {
-    pub(crate) class: &'static str,
+    pub(crate) class: String,
     pub(crate) secret: Secret,
     pub(crate) uid: u32,
     pub(crate) restarts: u32,
@@ -53,9 +53,9 @@ pub(crate) enum Configured {
 }
 
 impl Instances {
-    pub(crate) fn add(&mut self, name: &str, class: &'static str, secret: Secret, run: Run) {
+    pub(crate) fn add(&mut self, name: &str, class: &str, secret: Secret, run: Run) {
         let instance = Instance {
-            class,
+            class: class.to_owned(),
             secret,
             uid: 0,
             restarts: 0,

@@ -1,5 +1,7 @@
 //! What is said to the launcher, and what it says.
 
+use std::borrow::Cow;
+
 use weft_base::{Instant, Packet};
 use weft_launcher::protocol::{
     self, Command, Limits, ListenerKind, ListenerSpec, Listing, Message, Outcome, Request, Spec,
@@ -11,6 +13,7 @@ use weft_xrl::{FINDER, Output};
 
 use crate::commit::Found;
 use crate::instances::Run;
+use crate::programs::PROGRAM;
 use crate::{Class, Manager, report};
 
 /// How long a process has to end when it is not needed any more, in milliseconds.
@@ -112,11 +115,12 @@ impl Manager {
         }
         for protocol::Instance { spec, uid, state } in listing.instances {
             let name = spec.instance.as_str();
-            let Some(class) = self.settings.classes.iter().find(|class| class.name == name) else {
+            // What no statement names any more is ended when the configuration is known.
+            let known = self.settings.classes.iter().any(|class| class.name == name);
+            if !known && spec.class.as_str() != PROGRAM {
                 self.ask(Command::Stop { instance: spec.instance, grace_ms: GRACE }, out);
                 continue;
-            };
-            let class = class.name;
+            }
             let run = match state {
                 State::Running { pid, since, .. } => {
                     let since = Instant::from_nanos(since);
@@ -125,7 +129,7 @@ impl Manager {
                 }
                 State::Ended { .. } | State::Failed { .. } => Run::Due(now),
             };
-            self.instances.add(name, class, *spec.secret.bytes(), run);
+            self.instances.add(name, name, *spec.secret.bytes(), run);
             if let Some(one) = self.instances.get_mut(name) {
                 one.uid = uid.unwrap_or_default();
             }
@@ -143,14 +147,14 @@ impl Manager {
     /// What runs and what should is known: the rest is started, and what should not run is ended.
     pub(crate) fn begin(&mut self, now: Instant, out: &mut Vec<Output>) {
         for class in self.wanted() {
-            if !self.instances.contains(class.name) {
+            if !self.instances.contains(&class.name) {
                 let secret = self.secrets.secret();
-                self.instances.add(class.name, class.name, secret, Run::Due(now));
+                self.instances.add(&class.name, &class.name, secret, Run::Due(now));
             }
         }
         let wanted: Vec<_> = self.wanted().into_iter().map(|class| class.name).collect();
         let unwanted: Vec<_> = self.instances.iter().map(|(name, _)| name.to_owned()).collect();
-        for name in unwanted.iter().filter(|name| !wanted.contains(&name.as_str())) {
+        for name in unwanted.iter().filter(|name| !wanted.contains(&Cow::from(name.as_str()))) {
             self.end(name, out);
         }
         if let Some(finder) = self.instances.get(FINDER) {
@@ -164,22 +168,23 @@ impl Manager {
     /// The classes of which there is to be an instance, in the order in which they are started.
     pub(crate) fn wanted(&self) -> Vec<Class> {
         let wanted =
-            |class: &&Class| class.statement.is_none() || self.commits.part(class.name).is_some();
-        self.settings.classes.iter().filter(wanted).cloned().collect()
+            |class: &&Class| class.statement.is_none() || self.commits.part(&class.name).is_some();
+        let own = self.settings.classes.iter().filter(wanted);
+        own.chain(self.commits.programs()).cloned().collect()
     }
 
     /// Starts what is to run now.
     pub(crate) fn start_due(&mut self, now: Instant, out: &mut Vec<Output>) {
         let due = self.instances.due(now);
         for class in self.wanted() {
-            if due.iter().any(|name| name == class.name) {
+            if due.iter().any(|name| **name == *class.name) {
                 self.start(now, &class, out);
             }
         }
     }
 
     fn start(&mut self, now: Instant, class: &Class, out: &mut Vec<Output>) {
-        let Some(one) = self.instances.get_mut(class.name) else { return };
+        let Some(one) = self.instances.get_mut(&class.name) else { return };
         one.run = Run::Asked;
         let secret = Secret::new(one.secret);
         match self.spec(class, secret) {
@@ -188,7 +193,7 @@ impl Manager {
             }
             Err(error) => {
                 report(out, Level::Error, format!("{} cannot be started: {error}", class.name));
-                if let Some(one) = self.instances.get_mut(class.name) {
+                if let Some(one) = self.instances.get_mut(&class.name) {
                     one.down(now, error);
                 }
             }
@@ -206,10 +211,10 @@ impl Manager {
             let kind = if socket.packets { ListenerKind::Seqpacket } else { ListenerKind::Stream };
             listeners.push(listener(socket.name.to_owned(), kind)?);
         }
-        let name: Name = class.name.parse()?;
+        let kind = if class.is_program { PROGRAM } else { &*class.name };
         Ok(Spec {
-            instance: name.clone(),
-            class: name,
+            instance: class.name.parse()?,
+            class: kind.parse()?,
             arguments: class.arguments.clone(),
             limits: Limits { ..class.limits },
             listeners,

@@ -6,6 +6,7 @@
 //!
 //! * `commit`: the node's configuration: what runs, and how a change reaches the components;
 //! * `edit`: what operators ask of it;
+//! * `programs`: programs of others that the configuration names;
 //! * `instances`: the processes, what each of them is doing, and when it is started again;
 //! * `launcher`: what is said to the launcher, and what it says;
 //! * `calls`: what the manager asks of components and they of it.
@@ -21,6 +22,7 @@ mod commit;
 mod edit;
 mod instances;
 mod launcher;
+mod programs;
 
 use std::path::PathBuf;
 
@@ -34,6 +36,7 @@ pub use class::{Class, Socket};
 use commit::Commits;
 use instances::Instances;
 pub use launcher::CALLS;
+pub use programs::{Program, read_programs};
 
 #[allow(missing_docs, unreachable_pub, dead_code, reason = "made from the interface file")]
 pub mod interface {
@@ -41,6 +44,8 @@ pub mod interface {
     include!(concat!(env!("OUT_DIR"), "/manager.rs"));
 }
 
+/// The name of the manager itself.
+const MANAGER: &str = "manager";
 /// The name of the channel to the launcher.
 const LAUNCHER: &str = "launcher";
 

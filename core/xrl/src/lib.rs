@@ -3,6 +3,7 @@
 //! Reference: Handley et al., "Designing Extensible IP Router Software" (XORP), §6 (inter-process
 //! communication) and §7 (security framework).
 
+mod access;
 mod atom;
 mod codec;
 mod component;
@@ -17,6 +18,7 @@ mod signature;
 mod slab;
 pub mod text;
 
+pub use access::Access;
 pub use atom::{Atom, Binary, Id, Mac, Record, put_layout, take_layout};
 pub use codec::{Arguments, Decoder, Encoder, Malformed, tag};
 pub use component::{Call, CallId, Called, DEFAULT_TIMEOUT, Encoded, Input, Method, Output, Reply};

@@ -1,6 +1,7 @@
 """A whole node, called from Python, and a component in Python that `weft call` calls."""
 
 import json
+import shutil
 import subprocess
 import sys
 import unittest
@@ -94,6 +95,57 @@ class WholeNode(unittest.TestCase):
         finally:
             support.end(process)
         self.assertEqual(process.returncode, 0)
+
+
+@unittest.skipUnless(WEFT, NEEDS_WEFT)
+class Program(unittest.TestCase):
+    """The example as a program that the node file names."""
+
+    def test_the_node_starts_it_confines_it_and_gives_it_its_configuration(self):
+        run = self.enterContext(support.directory())
+        # The program's own user must be able to read it.
+        copy = run / "source" / "examples"
+        shutil.copytree(CENSUS.parent, copy / "component-python")
+        package = run / "source" / "bindings" / "python" / "weft"
+        shutil.copytree(support.ROOT / "bindings" / "python" / "weft", package)
+        file = run / "node.conf"
+        file.write_text(f"""{NODE}
+program census {{
+    execute {copy / "component-python" / CENSUS.name};
+    access manager/manager/1.0/processes;
+    config {{ log 7; }}
+}}
+""")
+        process = subprocess.Popen([WEFT, "run", str(file), "--run-dir", str(run)])
+        try:
+            with Node(run, timeout=PATIENCE) as node:
+                wait_until(lambda: WholeNode.runs(node, "census"), "the program")
+                wait_until(lambda: "of 7 events" in node.call("census", "component/1.0/status")["detail"],
+                           "its configuration")
+                pids = node.call("census", "census/1.0/pids")["pids"]
+                own = next(one for one in node.call("manager", "manager/1.0/processes")["processes"]
+                           if one["instance"] == "census")
+                self.assertIn(own["pid"], pids)
+                # It is started again, and has its configuration again.
+                node.call("manager", "manager/1.0/signal", instance="census", number=9)
+
+                def again():
+                    processes = node.call("manager", "manager/1.0/processes")["processes"]
+                    (one,) = (one for one in processes if one["instance"] == "census")
+                    return one["restarts"] == 1 and one["state"] == "running"
+
+                wait_until(again, "the next program")
+                node.call("manager", "manager/1.0/lock")
+                node.call("manager", "manager/1.0/edit", command="set program census config log 8")
+                node.call("manager", "manager/1.0/commit", comment="more")
+                wait_until(lambda: "of 8 events" in node.call("census", "component/1.0/status")["detail"],
+                           "the next configuration")
+                node.call("manager", "manager/1.0/edit", command="delete program census")
+                node.call("manager", "manager/1.0/commit", comment="none")
+                with self.assertRaises(XrlError):
+                    wait_until(lambda: not node.call("census", "component/1.0/status"), "its end")
+        finally:
+            support.end(process)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@
 
 /// The calls that one process may make.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Access {
+pub struct Access {
     rules: Vec<Rule>,
 }
 
@@ -29,14 +29,15 @@ impl Access {
     ///
     /// # Errors
     /// A sentence that says which rule is wrong.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         let rules = text.split_whitespace().map(Rule::parse);
         Ok(Self { rules: rules.collect::<Result<_, _>>()? })
     }
 
     /// The limits on the arguments of a call that is allowed; `None` if it is not. The target is known by
     /// its class and its instance.
-    pub(crate) fn limits(&self, target: [&str; 2], path: &str) -> Option<&str> {
+    #[must_use]
+    pub fn limits(&self, target: [&str; 2], path: &str) -> Option<&str> {
         let rule = self.rules.iter().find(|rule| rule.fits(target, path))?;
         Some(&rule.limits)
     }
