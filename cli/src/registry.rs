@@ -1,12 +1,20 @@
 //! The component registry: everything that a node can be made of.
 
+use weft_base::Random;
+use weft_example_greeter::Greeter;
+use weft_fea::Fea;
 use weft_manager::{Class, Socket};
+use weft_runtime::Component;
 use weft_xia_ad::Ad;
+use weft_xia_component::Xia;
 use weft_xia_hid::Hid;
 use weft_xia_u4id::U4id;
 use weft_xia_xdp::Xdp;
 use weft_xia_zf::ZFilter;
 use weft_xip::node::Registry;
+use weft_xrl::{Input, Interface, Output};
+
+use crate::node::component::Node;
 
 /// The principals of XIA that are linked into this binary.
 #[must_use]
@@ -19,18 +27,68 @@ pub fn principals() -> Registry {
         .with("zf", |_| Box::new(ZFilter::new()))
 }
 
-/// The classes of components of a node, in the order in which they are started.
-#[must_use]
-pub(crate) fn classes() -> Vec<Class> {
+/// A class of components, and how one is made.
+pub(crate) struct Registered {
+    pub(crate) class: Class,
+    /// What may be configured.
+    pub(crate) schema: &'static str,
+    pub(crate) make: Make,
+}
+
+/// Makes a component, and says what can be called.
+type Make = fn(&Node) -> Result<Made, String>;
+
+/// A component and its interfaces.
+pub(crate) type Made =
+    (Vec<&'static Interface>, Box<dyn Component<Input = Input, Output = Output>>);
+
+/// The components that a node can be made of, in the order in which they are started.
+pub(crate) fn components() -> Vec<Registered> {
     vec![
-        Class::new("finder"),
-        Class::new("fea"),
-        Class {
-            statement: Some(weft_xia_component::STATEMENT),
-            // The EtherTypes of XIP and of its neighbour discovery, and UDP for tunnels.
-            access: "fea/fea/1.0/open_port?spec=ethernet:*:0xc0de|ethernet:*:0xc0df|udp:*".into(),
-            sockets: &[Socket { name: crate::node::XIA_SOCKET, packets: true }],
-            ..Class::new("xia")
+        Registered {
+            class: Class::new("fea"),
+            schema: "",
+            make: |_| Ok((weft_fea::interfaces(), Box::<Fea>::default())),
+        },
+        Registered {
+            class: Class {
+                statement: Some(weft_xia_component::STATEMENT),
+                // The EtherTypes of XIP and of its neighbour discovery, and UDP for tunnels.
+                access: "fea/fea/1.0/open_port?spec=ethernet:*:0xc0de|ethernet:*:0xc0df|udp:*"
+                    .into(),
+                sockets: &[Socket { name: crate::node::XIA_SOCKET, packets: true }],
+                ..Class::new("xia")
+            },
+            schema: "",
+            make: xia,
+        },
+        Registered {
+            class: Class {
+                statement: Some(weft_example_greeter::STATEMENT),
+                ..Class::new("greeter")
+            },
+            schema: weft_example_greeter::SCHEMA,
+            make: |_| Ok((weft_example_greeter::interfaces(), Box::<Greeter>::default())),
         },
     ]
+}
+
+fn xia(node: &Node) -> Result<Made, String> {
+    let settings = crate::node::xia_settings(&node.name, &node.directory, node.operator);
+    let random = Random::from_seed(crate::node::seed()?);
+    let xia = Xia::new(settings, principals(), random, node.identity);
+    Ok((weft_xia_component::interfaces(), Box::new(xia)))
+}
+
+/// The classes of all processes of a node but the manager, in the order in which they are started.
+pub(crate) fn classes() -> Vec<Class> {
+    let components = components().into_iter().map(|registered| registered.class);
+    std::iter::once(Class::new(weft_xrl::FINDER)).chain(components).collect()
+}
+
+/// What may be configured on a node.
+pub(crate) fn schema() -> String {
+    let components = components();
+    let own = components.iter().map(|registered| registered.schema);
+    std::iter::once(crate::node::NODE_SCHEMA).chain(own).collect()
 }

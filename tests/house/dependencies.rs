@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::{expect_none, workspace};
 
 /// The folders of architectures: none may know another.
-const ARCHITECTURES: &[&str] = &["xia", "rina", "ilnp", "ndn", "sdn", "control"];
+const ARCHITECTURES: &[&str] = &["xia", "rina", "ilnp", "ndn", "sdn", "control", "examples"];
 
 /// The folders that may know everything below them.
 const KNOW_ALL: &[&str] = &["cli", "lab", "tests"];

@@ -53,7 +53,10 @@ fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Whether a folder is in the list above or is a cargo target directory under another name.
+/// Whether a folder is in the list above, a cargo target directory under another name, or what Python
+/// has compiled.
 fn is_skipped(folder: &Path) -> bool {
-    SKIPPED.contains(&workspace::relative(folder).as_str()) || folder.join("CACHEDIR.TAG").exists()
+    SKIPPED.contains(&workspace::relative(folder).as_str())
+        || folder.join("CACHEDIR.TAG").exists()
+        || folder.ends_with("__pycache__")
 }

@@ -6,18 +6,16 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use weft_base::{Random, WallTime};
-use weft_fea::Fea;
+use weft_base::WallTime;
 use weft_finder::Finder;
 use weft_keys::KeyHash;
 use weft_launcher::{Inherited, Sandbox, inherited, isolate};
 use weft_manager::Manager;
 use weft_runtime::{ChannelAddress, Level, Process, real};
-use weft_xia_component::Xia;
 use weft_xrl::{Host, Identity, Part, Settings};
 
 use super::processes::{IDENTITY, LOG, NODE, OPERATOR, calls_socket, finder_socket};
-use super::{program, xia_settings};
+use super::program;
 use crate::output::{Outcome, say};
 use crate::registry;
 
@@ -40,11 +38,11 @@ pub(crate) struct ComponentArgs {
 }
 
 /// What a process knows of its node.
-struct Node {
-    name: String,
-    directory: PathBuf,
-    operator: u32,
-    identity: Option<KeyHash>,
+pub(crate) struct Node {
+    pub(crate) name: String,
+    pub(crate) directory: PathBuf,
+    pub(crate) operator: u32,
+    pub(crate) identity: Option<KeyHash>,
 }
 
 pub(crate) fn run(args: &ComponentArgs) -> Outcome {
@@ -142,26 +140,14 @@ fn process(
             };
             return Ok(host(node, part, Identity::Later, false));
         }
-        "fea" => Part {
-            class: "fea".to_owned(),
-            instance: args.instance.clone(),
-            sole: true,
-            interfaces: weft_fea::interfaces(),
-            component: Box::new(Fea::new()),
-        },
-        "xia" => {
-            let settings = xia_settings(&node.name, &node.directory, node.operator);
-            let random = Random::from_seed(super::seed()?);
-            let xia = Xia::new(settings, registry::principals(), random, node.identity);
-            Part {
-                class: "xia".to_owned(),
-                instance: args.instance.clone(),
-                sole: true,
-                interfaces: weft_xia_component::interfaces(),
-                component: Box::new(xia),
-            }
+        class => {
+            let registered = registry::components().into_iter().find(|one| one.class.name == class);
+            let registered = registered
+                .ok_or_else(|| format!("there is no class of components called `{class}`"))?;
+            let (interfaces, component) = (registered.make)(node)?;
+            let (class, instance) = (class.to_owned(), args.instance.clone());
+            Part { class, instance, sole: true, interfaces, component }
         }
-        other => return Err(format!("there is no class of components called `{other}`")),
     };
     let from_fea = args.class != "fea";
     Ok(host(node, part, with_secret()?, from_fea))
@@ -188,7 +174,7 @@ fn manager(args: &ComponentArgs, node: &Node) -> Result<Manager, String> {
         run_directory: node.directory.clone(),
         classes: registry::classes(),
         seed: seed()?,
-        schema: super::NODE_SCHEMA.to_owned(),
+        schema: registry::schema(),
         history: directory.join("history"),
         source,
         text: read(file)?,

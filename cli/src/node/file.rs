@@ -71,6 +71,10 @@ impl NodeFile {
         Ok(self.document.read(VERSION, |block| {
             block.required::<Name>("node")?;
             read_programs(block, &classes())?;
+            // Their components read them.
+            for statement in statements_of_others() {
+                block.one(statement)?;
+            }
             block.required_one("xia")?.read_block(|block| {
                 let key = block.leaf::<Located<String>>("identity")?;
                 let mut node = config::read_node(block, settings, &principals(), random)?;
@@ -91,9 +95,11 @@ impl NodeFile {
 }
 
 impl NodeFile {
-    /// Whether the file names programs of others.
-    pub(super) fn names_programs(&self) -> bool {
-        !self.document.block().many("program").is_empty()
+    /// Whether the file names programs of others, or components besides the XIA stack.
+    pub(super) fn names_others(&self) -> bool {
+        let mut block = self.document.block();
+        let mut statements = statements_of_others().into_iter().chain(["program"]);
+        statements.any(|statement| !block.many(statement).is_empty())
     }
 
     /// The hash of the key that the file names, or else of `given`.
@@ -111,6 +117,12 @@ impl NodeFile {
             None => Ok(given),
         }
     }
+}
+
+/// The statements of components besides the XIA stack.
+fn statements_of_others() -> Vec<&'static str> {
+    let statements = classes().into_iter().filter_map(|class| class.statement);
+    statements.filter(|statement| *statement != weft_xia_component::STATEMENT).collect()
 }
 
 /// The node that a file's text describes, for embedding in other programs: tests and labs.

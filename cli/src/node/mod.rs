@@ -40,10 +40,10 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     };
     let identity = args.identity.as_deref().map(file::load_identity).transpose()?;
     let node = file.node(&directory, identity, random).map_err(|error| error.to_string())?;
-    if args.single && file.names_programs() {
+    if args.single && file.names_others() {
         return Err(format!(
-            "{source} names programs, which are processes: run the node without --single, or \
-             remove the statements `program`"
+            "{source} names programs or components besides the XIA stack, which are processes: run the \
+             node without --single, or remove their statements"
         ));
     }
     if args.check {
@@ -82,7 +82,7 @@ pub(crate) fn seed() -> Result<u64, String> {
 }
 
 /// The settings of an XIA stack in the run directory of its node.
-fn xia_settings(name: &str, directory: &Path, operator: u32) -> Settings {
+pub(crate) fn xia_settings(name: &str, directory: &Path, operator: u32) -> Settings {
     Settings {
         name: name.to_owned(),
         socket: directory.join(XIA_SOCKET),

@@ -69,6 +69,22 @@ fn components_come_and_go_with_their_statements() {
 }
 
 #[test]
+fn the_example_component_is_configured_and_called() {
+    if !privileged() {
+        return;
+    }
+    let node = Node::start();
+    let greet = || node.call(&["finder://greeter/greeter/1.0/greet?name:txt=ada"]);
+    greet().expect_failure(&["there is no component `greeter`"]);
+    let done = configure(&node, &["set greeter greeting \"good day,\"", "commit"]);
+    assert_eq!(done.stdout, "revision 2 runs\n", "{done:?}");
+    let all = "present:list<txt>=fea,greeter,manager,xia\n";
+    node.wait_until(|| greet().stdout.ends_with(all));
+    assert!(greet().stdout.starts_with("text:txt=good%20day%2C%20ada&"));
+    configure(&node, &["set greeter salute x"]).expect_failure(&["`salute`", "greeting"]);
+}
+
+#[test]
 fn a_manager_that_was_killed_goes_on_with_what_was_committed() {
     if !privileged() {
         return;
