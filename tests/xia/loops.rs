@@ -35,7 +35,8 @@ fn triangle() -> (Network, Vec<NodeId>) {
     for (one, other) in [("a:eth0", "b:eth1"), ("b:eth0", "c:eth1"), ("c:eth0", "a:eth1")] {
         network.link(one, other, LinkConfig::default());
     }
-    network.run_until(10_000_000);
+    // Neighbour discovery has said what it says at the beginning.
+    network.run_until(100_000_000);
     (network, nodes)
 }
 
