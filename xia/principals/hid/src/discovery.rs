@@ -94,6 +94,7 @@ impl Announcer {
 
     /// Sets the next time, or none while there is nothing to announce or nobody to hear it.
     pub(crate) fn schedule(&mut self, now: Instant, can_announce: bool) {
+        self.repeat = self.repeat.filter(|_| can_announce);
         self.next = match self.next {
             _ if !can_announce => None,
             Some(next) if next > now => Some(next),

@@ -194,6 +194,8 @@ fn a_late_tick_does_not_make_up_for_what_was_missed() {
     node.set(at(0), &format!("local {}", hid(1)));
     node.up(at(0));
     node.grant(at(0));
+    node.handle(at(50), Input::Tick);
+    assert_eq!(node.out.len(), 2, "it has announced itself twice");
     node.out.clear();
     node.handle(at(4999), Input::Tick);
     assert!(node.out.is_empty());
