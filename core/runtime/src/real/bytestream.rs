@@ -1,6 +1,6 @@
 //! A channel over a stream of bytes: Unix sockets of type `SOCK_STREAM`, and TCP.
 //!
-//! Messages are [`frames`](crate::frames). What is sent in a turn is put together in one buffer, which
+//! Messages are `crate::frames`. What is sent in a turn is put together in one buffer, which
 //! leaves with one system call; what comes in is read in large pieces and cut.
 //!
 //! **Handles.** The kernel keeps descriptors with the first byte of the call that sent them, and a call
