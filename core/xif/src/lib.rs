@@ -21,7 +21,7 @@
 //! Records, optional arguments (in brackets, at the end) and types that hold either address family
 //! go beyond the paper; `///` lines document what follows them, and `@name` a method's argument.
 //!
-//! [`Interface::parse`] reads a file; [`generate`] writes the Rust module for it, from a build script.
+//! [`Interface::parse`] reads a file; [`generate()`] writes the Rust module for it, from a build script.
 //! Tools read interfaces at run time: every component registers the text of its own.
 
 mod error;
