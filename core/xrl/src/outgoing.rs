@@ -70,12 +70,6 @@ impl<T> Outgoing<T> {
         self.waiting.len()
     }
 
-    /// Whether there is a call that is not answered.
-    #[must_use]
-    pub fn is_idle(&self) -> bool {
-        self.waiting.is_empty() && self.pending.is_empty()
-    }
-
     /// Adds a call.
     pub fn push(&mut self, call: Ready<T>) {
         self.earliest = Some(self.earliest.map_or(call.deadline, |old| old.min(call.deadline)));

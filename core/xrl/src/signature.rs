@@ -8,7 +8,7 @@ use weft_base::Packet;
 use crate::codec::{Decoder, Encoder};
 use crate::component::Encoded;
 use crate::interface::Interface;
-use crate::text::{Xrl, decode_arguments, encode_arguments};
+use crate::text::{decode_arguments, encode_arguments};
 use crate::{ErrorCode, XrlError};
 
 /// The interfaces that were needed until now, read once each.
@@ -117,12 +117,4 @@ pub(crate) fn split_path(path: &str) -> Option<(&str, weft_xif::Version, &str)> 
     let (name, rest) = path.split_once('/')?;
     let (version, method) = rest.split_once('/')?;
     Some((name, version.parse().ok()?, method))
-}
-
-impl Xrl {
-    /// Whether the target is the Finder itself.
-    #[must_use]
-    pub fn is_for_finder(&self) -> bool {
-        self.target == crate::FINDER
-    }
 }

@@ -24,14 +24,15 @@ pub(super) fn own_token(token: Token) -> Token {
     Token(OWN << BITS | token.0)
 }
 
-/// Whose token it is, `None` for the host's, and what it is to them.
-pub(super) fn split_token(token: Token) -> (Option<usize>, Token) {
-    let (owner, rest) = (token.0 >> BITS, token.0 & ((1 << BITS) - 1));
-    ((owner != OWN).then_some(owner as usize), Token(rest))
+/// Whose token it is, `None` for the host's, and what it is to them, which is left in its place.
+pub(super) fn take_owner(token: &mut Token) -> (Option<usize>, Token) {
+    let owner = token.0 >> BITS;
+    token.0 &= (1 << BITS) - 1;
+    ((owner != OWN).then_some(owner as usize), *token)
 }
 
 /// The token of an event that answers an action.
-pub(super) fn token_of(event: &Event) -> Option<Token> {
+pub(super) fn token_of(event: &mut Event) -> Option<&mut Token> {
     match event {
         Event::PortOpened { token, .. }
         | Event::PortFailed { token, .. }
@@ -41,23 +42,8 @@ pub(super) fn token_of(event: &Event) -> Option<Token> {
         | Event::Connected { token, .. }
         | Event::ChannelFailed { token, .. }
         | Event::Disk { token, .. }
-        | Event::Counted { token, .. } => Some(*token),
+        | Event::Counted { token, .. } => Some(token),
         _ => None,
-    }
-}
-
-pub(super) fn set_token(event: &mut Event, new: Token) {
-    match event {
-        Event::PortOpened { token, .. }
-        | Event::PortFailed { token, .. }
-        | Event::HandleOpened { token, .. }
-        | Event::Listening { token, .. }
-        | Event::Accepted { token, .. }
-        | Event::Connected { token, .. }
-        | Event::ChannelFailed { token, .. }
-        | Event::Disk { token, .. }
-        | Event::Counted { token, .. } => *token = new,
-        _ => {}
     }
 }
 

@@ -181,23 +181,22 @@ impl Host {
             Event::Congested { channel } => self.congestion(channel, true, now),
             Event::Drained { channel } => self.congestion(channel, false, now),
             Event::Closed { channel } => self.closed(channel, now),
-            event => match members::token_of(&event).map(members::split_token) {
+            mut event => match members::token_of(&mut event).map(members::take_owner) {
                 Some((None, token)) => self.own(token, event, now),
-                Some((Some(member), token)) => self.of_member(member, token, event),
+                Some((Some(member), _)) => self.of_member(member, event),
                 None => self.members.tell_owner(event, &mut self.inputs),
             },
         }
     }
 
     /// Something that a member asked for happened.
-    fn of_member(&mut self, member: usize, token: Token, mut event: Event) {
+    fn of_member(&mut self, member: usize, event: Event) {
         if let Event::Accepted { channel, .. } | Event::Connected { channel, .. } = &event {
             self.channels.insert(*channel, Owner::Member(member));
         }
         if let Event::PortOpened { port, .. } = &event {
             self.members.owns_port(member, *port);
         }
-        members::set_token(&mut event, token);
         self.inputs.push_back((member, Input::World(event)));
     }
 
