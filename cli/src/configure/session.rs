@@ -109,8 +109,7 @@ impl Session {
     }
 
     fn load(&self, file: &str, mode: String) -> Result<String, String> {
-        let text = std::fs::read_to_string(file)
-            .map_err(|error| format!("cannot read {file}: {error}"))?;
+        let text = crate::node::include::read(file.as_ref())?;
         self.ask(interface::Load { source: file.to_owned(), text, mode })?;
         Ok(String::new())
     }

@@ -3,6 +3,7 @@
 pub(crate) mod component;
 mod directory;
 pub(crate) mod file;
+pub(crate) mod include;
 mod ports;
 mod privileges;
 mod processes;
@@ -29,8 +30,7 @@ use crate::output::{Outcome, print_lines};
 
 /// `weft run`: checks the node file, then runs the node until it is told to stop.
 pub(crate) fn run(args: &RunArgs) -> Outcome {
-    let text = std::fs::read_to_string(&args.file)
-        .map_err(|error| format!("cannot read the node file {}: {error}", args.file.display()))?;
+    let text = include::read(&args.file)?;
     let random = Random::from_seed(seed()?);
     let source = args.file.display().to_string();
     let file = file::parse(&source, &text).map_err(|error| error.to_string())?;

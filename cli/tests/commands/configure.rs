@@ -39,6 +39,23 @@ fn a_commit_changes_what_differs_and_rollback_takes_it_back() {
 }
 
 #[test]
+fn a_loaded_file_may_include_others() {
+    if !privileged() {
+        return;
+    }
+    let node = Node::start();
+    let directory = crate::support::directory();
+    let file = directory.path().join("more.conf");
+    std::fs::write(&file, "version 1; xia { include zf.conf; }").unwrap();
+    let load = format!("load merge {}", file.display());
+    configure(&node, &[&load]).expect_failure(&["more.conf:1:26", "zf.conf", "No such file"]);
+    std::fs::write(directory.path().join("zf.conf"), "version 1; principal zf;").unwrap();
+    let done = configure(&node, &[&load, "commit"]);
+    assert_eq!(done.stdout, "revision 2 runs\n", "{done:?}");
+    assert_eq!(principals(&node), ["hid", "xdp", "zf"]);
+}
+
+#[test]
 fn what_a_component_refuses_changes_nothing() {
     if !privileged() {
         return;

@@ -42,6 +42,27 @@ fn a_node_file_that_is_not_there_is_named() {
 }
 
 #[test]
+fn a_node_file_may_include_others() {
+    let directory = crate::support::directory();
+    let write = |name: &str, text: &str| fs::write(directory.path().join(name), text).unwrap();
+    fs::create_dir(directory.path().join("parts")).unwrap();
+    write("node.conf", "version 1;\nnode r1;\nxia {\n    include parts/principals.conf;\n}\n");
+    let check = || {
+        let mut command = weft(["run", "node.conf", "--run-dir", "run", "--check"]);
+        command.current_dir(directory.path());
+        finish(command)
+    };
+    check().expect_failure(&["node.conf:4:13", "parts/principals.conf", "No such file"]);
+    write("parts/principals.conf", "version 1;\nprincipal hid\n");
+    check().expect_failure(&["parts/principals.conf:"]);
+    write("parts/principals.conf", "version 1;\nprinciple hid;\n");
+    check().expect_failure(&["principle", "did you mean `principal`", "^"]);
+    write("parts/principals.conf", "version 1;\nprincipal hid;\n");
+    let done = check();
+    assert_eq!(done.status, Some(0), "{done:?}");
+}
+
+#[test]
 fn checking_makes_no_run_directory() {
     let directory = crate::support::directory();
     let file = node_file(directory.path(), "r1", "interface eth0; principal hid;");
