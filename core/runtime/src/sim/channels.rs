@@ -7,7 +7,7 @@
 //! [`ChannelConfig::limit`], or does not suit the kind of channel, is dropped and counted; a stream is
 //! closed then, as the real driver does. A process that dies closes its channels; what it sent before
 //! still arrives, then [`Event::Closed`]. Unlike on a real file system, the directory of a listener's
-//! path need not exist.
+//! path need not exist. Listeners that processes inherit: `inheritance`.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -26,6 +26,8 @@ use crate::{ChannelAddress, Event, Peer};
 
 /// The TCP ports that the system chooses from, as Linux does by default.
 const EPHEMERAL: std::ops::RangeInclusive<u16> = 32768..=60999;
+/// How many connections may wait to be accepted, as with the real driver.
+const BACKLOG: usize = 128;
 
 /// How channels behave.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,24 +80,30 @@ enum Item {
 
 /// Where a listener is on its node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+pub(super) enum Place {
     Path(PathBuf),
     Tcp(SocketAddr),
 }
 
-/// Who listens.
-#[derive(Clone, Copy, Debug)]
-struct Listener {
-    process: ProcessId,
-    token: Token,
-    kind: ChannelKind,
+/// A listening socket.
+#[derive(Debug)]
+pub(super) struct Listener {
+    /// With whom it closes.
+    pub(super) owner: ProcessId,
+    pub(super) kind: ChannelKind,
+    /// Who may listen at it besides its owner.
+    pub(super) heir: Option<ProcessId>,
+    /// Who accepts, if anybody does.
+    pub(super) server: Option<(ProcessId, Token)>,
+    /// Connections that wait for somebody to accept them, with who they are from.
+    pub(super) waiting: VecDeque<(EndId, Peer)>,
 }
 
 /// One end of a channel.
 #[derive(Debug)]
-struct End {
-    process: ProcessId,
-    channel: ChannelId,
+pub(super) struct End {
+    /// Whose it is and what that calls it; `None` while it waits to be accepted.
+    holder: Option<(ProcessId, ChannelId)>,
     kind: ChannelKind,
     /// The other end, unless it is closed.
     peer: Option<EndId>,
@@ -111,7 +119,7 @@ struct End {
 #[derive(Debug)]
 pub(super) struct Channels {
     config: ChannelConfig,
-    listeners: BTreeMap<(NodeId, Place), Listener>,
+    pub(super) listeners: BTreeMap<(NodeId, Place), Listener>,
     /// How many TCP ports were given out.
     given: u16,
     /// Closed ends leave their place empty.
@@ -125,23 +133,17 @@ impl Channels {
         Self { config, listeners, given: 0, ends, counters: Counters::new() }
     }
 
-    fn end(&mut self, id: EndId) -> Option<&mut End> {
+    pub(super) fn end(&mut self, id: EndId) -> Option<&mut End> {
         self.ends.get_mut(id.index())?.as_mut()
     }
 
-    /// Adds both ends of a channel; each is a process and what it calls the channel.
-    fn add(
-        &mut self,
-        kind: ChannelKind,
-        a: (ProcessId, ChannelId),
-        b: (ProcessId, ChannelId),
-    ) -> (EndId, EndId) {
+    /// Adds both ends of a channel.
+    fn add(&mut self, kind: ChannelKind) -> (EndId, EndId) {
         let first = self.ends.len();
         let (a_id, b_id) = (EndId::at(first), EndId::at(first + 1));
-        for ((process, channel), peer) in [(a, b_id), (b, a_id)] {
+        for peer in [b_id, a_id] {
             self.ends.push(Some(End {
-                process,
-                channel,
+                holder: None,
                 kind,
                 peer: Some(peer),
                 incoming: VecDeque::new(),
@@ -154,7 +156,7 @@ impl Channels {
     }
 
     /// Closes an end and returns the other, if that is open.
-    fn remove(&mut self, id: EndId) -> Option<EndId> {
+    pub(super) fn remove(&mut self, id: EndId) -> Option<EndId> {
         let end = self.ends.get_mut(id.index())?.take()?;
         self.counters.add(ChannelCount::Closed, end.messages as u64);
         self.end(end.peer?)?.peer = None;
@@ -203,15 +205,15 @@ impl World {
             }
         }
         let key = self.place(process, &address);
-        if let Some(listener) = self.channels.listeners.get(&key) {
-            let owner = self.process_name(listener.process);
-            return Err(format!(
-                "cannot listen at {address}: {owner} listens there already; stop it or choose \
-                 another"
-            ));
-        }
         let kind = ChannelKind::of(&address);
-        self.channels.listeners.insert(key, Listener { process, token, kind });
+        if self.channels.listeners.contains_key(&key) {
+            self.take_over(process, token, &address, &key)?;
+        } else {
+            let server = Some((process, token));
+            self.channels
+                .listeners
+                .insert(key, Listener { server, ..Listener::new(process, kind) });
+        }
         Ok(address)
     }
 
@@ -229,7 +231,7 @@ impl World {
         Err(format!("cannot listen at TCP {ip}: no port is free"))
     }
 
-    fn place(&self, process: ProcessId, address: &ChannelAddress) -> (NodeId, Place) {
+    pub(super) fn place(&self, process: ProcessId, address: &ChannelAddress) -> (NodeId, Place) {
         let slot = &self.processes[process.index()];
         let place = match address {
             ChannelAddress::Packets(path) | ChannelAddress::Stream(path) => {
@@ -262,7 +264,7 @@ impl World {
         }
         let kind = ChannelKind::of(address);
         let place = self.place(process, address);
-        let Some(listener) = self.channels.listeners.get(&place).copied() else {
+        let Some(listener) = self.channels.listeners.get(&place) else {
             return Err(format!(
                 "cannot connect to {address}: nobody listens there; is the stack running on this \
                  node?"
@@ -275,20 +277,58 @@ impl World {
                 kind.name()
             ));
         }
-        let mine = (process, self.next_channel(process));
-        let theirs = (listener.process, self.next_channel(listener.process));
-        let (mine_id, theirs_id) = self.channels.add(kind, mine, theirs);
-        self.processes[process.index()].channels.insert(mine.1, mine_id);
-        self.processes[listener.process.index()].channels.insert(theirs.1, theirs_id);
+        if listener.waiting.len() >= BACKLOG {
+            return Err(format!(
+                "cannot connect to {address}: {BACKLOG} connections wait there to be accepted"
+            ));
+        }
+        let server = listener.server;
         let peer = match address {
             ChannelAddress::Tcp(address) => {
                 Peer::Address(SocketAddr::new(address.ip(), self.free_port(process, address.ip())?))
             }
             _ => Peer::Process { pid: process.index() as u32 + 1, uid: 0, gid: 0 },
         };
-        self.dispatch(theirs_id, Item::Accepted { token: listener.token, peer });
-        self.dispatch(mine_id, Item::Connected { token });
+        let (mine, theirs) = self.channels.add(kind);
+        self.hold(process, mine);
+        match server {
+            Some(server) => self.accept(server, theirs, peer),
+            None => {
+                let listener = self.channels.listeners.get_mut(&place);
+                listener.into_iter().for_each(|one| one.waiting.push_back((theirs, peer)));
+            }
+        }
+        self.dispatch(mine, Item::Connected { token });
         Ok(())
+    }
+
+    /// Gives a connection to who listens.
+    pub(super) fn accept(&mut self, server: (ProcessId, Token), end: EndId, peer: Peer) {
+        let (process, token) = server;
+        self.hold(process, end);
+        let at = self.clock.now() + self.channels.config.latency;
+        if let Some(end) = self.channels.end(end) {
+            // What was sent while it waited comes behind.
+            end.incoming.iter_mut().for_each(|(due, _)| *due = (*due).max(at));
+            end.incoming.push_front((at, Item::Accepted { token, peer }));
+        }
+        self.clock.schedule(at, Due::Channel(end));
+    }
+
+    /// Two processes on one node are connected from the beginning; what each of them calls it.
+    pub(super) fn pair(&mut self, a: ProcessId, b: ProcessId) -> (ChannelId, ChannelId) {
+        let (a_end, b_end) = self.channels.add(ChannelKind::Packets);
+        (self.hold(a, a_end), self.hold(b, b_end))
+    }
+
+    /// Makes an end of a channel a process's own.
+    fn hold(&mut self, process: ProcessId, end: EndId) -> ChannelId {
+        let channel = self.next_channel(process);
+        self.processes[process.index()].channels.insert(channel, end);
+        if let Some(end) = self.channels.end(end) {
+            end.holder = Some((process, channel));
+        }
+        channel
     }
 
     fn next_channel(&mut self, process: ProcessId) -> ChannelId {
@@ -362,7 +402,7 @@ impl World {
     pub(super) fn channel_arrival(&mut self, id: EndId) {
         let now = self.clock.now();
         let Some(end) = self.channels.end(id) else { return };
-        let (process, channel) = (end.process, end.channel);
+        let Some((process, channel)) = end.holder else { return };
         let mut messages = Vec::new();
         let mut events = Vec::new();
         while let Some((_, item)) = end.incoming.pop_front_if(|(at, _)| *at <= now) {
@@ -408,23 +448,27 @@ impl World {
         }
         end.congested = false;
         let peer = end.peer;
-        if let Some(sender) = peer.and_then(|peer| self.channels.end(peer)) {
-            let (process, channel) = (sender.process, sender.channel);
+        let sender = peer.and_then(|peer| self.channels.end(peer)?.holder);
+        if let Some((process, channel)) = sender {
             self.post(process, Waiting::Event(Event::Drained { channel }));
         }
     }
 
     pub(super) fn close_channel(&mut self, process: ProcessId, channel: ChannelId) {
-        if let Some(end) = self.processes[process.index()].channels.remove(&channel)
-            && let Some(peer) = self.channels.remove(end)
-        {
+        if let Some(end) = self.processes[process.index()].channels.remove(&channel) {
+            self.close_end(end);
+        }
+    }
+
+    pub(super) fn close_end(&mut self, end: EndId) {
+        if let Some(peer) = self.channels.remove(end) {
             self.dispatch(peer, Item::Closed);
         }
     }
 
     /// Takes away the listeners and channels of a process that has ended.
     pub(super) fn close_channels(&mut self, process: ProcessId) {
-        self.channels.listeners.retain(|_, listener| listener.process != process);
+        self.close_listeners(process);
         let channels: Vec<_> = self.processes[process.index()].channels.keys().copied().collect();
         for channel in channels {
             self.close_channel(process, channel);

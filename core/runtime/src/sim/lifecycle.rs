@@ -1,13 +1,15 @@
 //! The life of processes in the world: start, calls, what they ask for, end.
 
+use std::path::Path;
 use std::time::Duration;
 
 use weft_base::{PortId, Token};
 
 use super::agenda::Due;
 use super::disk::OpenFiles;
+use super::family::ParentEvent;
 use super::ids::{NodeId, ProcessId};
-use super::process::{Line, Slot, Spawn, Status, Waiting};
+use super::process::{Body, Line, Slot, Spawn, Status, Waiting};
 use super::world::World;
 use crate::{Action, DiskRequest, Event, Level};
 
@@ -15,9 +17,13 @@ use crate::{Action, DiskRequest, Event, Level};
 impl World {
     /// Starts a process on a node.
     pub fn spawn(&mut self, node: NodeId, spawn: Spawn) -> ProcessId {
+        let slot = Slot::new(node, spawn.name, spawn.body);
+        self.start(slot, &spawn.directory, spawn.input)
+    }
+
+    pub(super) fn start(&mut self, mut slot: Slot, directory: &Path, input: Vec<u8>) -> ProcessId {
         let id = ProcessId::at(self.processes.len());
-        let mut slot = Slot::new(node, spawn.name, spawn.process);
-        slot.files = OpenFiles::new(&spawn.directory, spawn.input);
+        slot.files = OpenFiles::new(directory, input);
         // If a file is in the way the process gets the error when it uses the directory.
         let _ = self.disk.make_directory(slot.files.directory());
         self.processes.push(slot);
@@ -62,7 +68,8 @@ impl World {
         format!("{} on {}", slot.name, self.node_name(slot.node))
     }
 
-    /// What a process has printed and reported, in order.
+    /// What a process and its children have printed and reported, in order. What a child says stands
+    /// with its parent alone.
     #[must_use]
     pub fn lines(&self, process: ProcessId) -> &[Line] {
         &self.processes[process.index()].lines
@@ -83,7 +90,7 @@ impl World {
     /// Puts something in the inbox of a process, if it runs.
     pub(super) fn post(&mut self, process: ProcessId, waiting: Waiting) {
         let slot = &mut self.processes[process.index()];
-        if slot.process.is_none() {
+        if slot.body.is_none() {
             return;
         }
         slot.inbox.push_back(waiting);
@@ -102,6 +109,10 @@ impl World {
             let Some(waiting) = slot.inbox.pop_front() else { break };
             let event = match waiting {
                 Waiting::Event(event) => Some(event),
+                Waiting::Family(event) => {
+                    self.call_parent(process, event);
+                    None
+                }
                 Waiting::Packets(port) => self.take_packets(process, port),
                 Waiting::Tick => {
                     let due = slot.deadline().is_some_and(|at| at <= self.clock.now());
@@ -118,12 +129,12 @@ impl World {
     pub(super) fn run_slice(&mut self, process: ProcessId) {
         let slot = &mut self.processes[process.index()];
         slot.in_background = false;
-        if !slot.process.as_ref().is_some_and(|process| process.has_background_work()) {
+        if !slot.body.as_ref().is_some_and(Body::has_background_work) {
             return;
         }
         self.call(process, Event::Slice);
         let slot = &mut self.processes[process.index()];
-        let more = slot.process.as_ref().is_some_and(|process| process.has_background_work());
+        let more = slot.body.as_ref().is_some_and(Body::has_background_work);
         if more && self.config.slice_cost > Duration::ZERO {
             slot.in_background = true;
             self.clock.schedule(self.clock.now() + self.config.slice_cost, Due::Slice(process));
@@ -135,7 +146,11 @@ impl World {
     fn call(&mut self, id: ProcessId, event: Event) {
         let now = self.clock.now();
         let slot = &mut self.processes[id.index()];
-        let Some(process) = &mut slot.process else { return };
+        let process = match &mut slot.body {
+            Some(Body::Process(process)) => process,
+            Some(Body::Parent(_)) => return self.call_parent(id, ParentEvent::World(event)),
+            None => return,
+        };
         let mut actions = std::mem::take(&mut self.actions);
         process.handle(now, event, &mut actions);
         slot.note_call(now);
@@ -149,7 +164,7 @@ impl World {
     fn look_ahead(&mut self, id: ProcessId) {
         let now = self.clock.now();
         let slot = &mut self.processes[id.index()];
-        let Some(process) = &slot.process else { return };
+        let Some(process) = &slot.body else { return };
         if let Some(deadline) = process.deadline() {
             let at = deadline.max(now);
             if slot.timer.is_none_or(|timer| timer > at) {
@@ -163,8 +178,8 @@ impl World {
         }
     }
 
-    fn perform(&mut self, id: ProcessId, action: Action) {
-        if self.processes[id.index()].process.is_none() {
+    pub(super) fn perform(&mut self, id: ProcessId, action: Action) {
+        if self.processes[id.index()].body.is_none() {
             return; // What comes after an exit is not done.
         }
         match action {
@@ -198,7 +213,11 @@ impl World {
 
     fn note_line(&mut self, id: ProcessId, level: Option<Level>, text: String) {
         let time = self.clock.now();
-        self.processes[id.index()].lines.push(Line { time, level, text });
+        let mut speaker = id;
+        while let Some(parent) = self.processes[speaker.index()].parent {
+            speaker = parent;
+        }
+        self.processes[speaker.index()].lines.push(Line { time, level, text });
     }
 
     fn use_disk(&mut self, id: ProcessId, token: Token, request: DiskRequest) {
@@ -216,7 +235,7 @@ impl World {
     /// Ends a process, however it comes.
     fn end(&mut self, id: ProcessId, status: Status) {
         let slot = &mut self.processes[id.index()];
-        if slot.process.take().is_none() {
+        if slot.body.take().is_none() {
             return;
         }
         slot.status = status;
@@ -230,5 +249,6 @@ impl World {
         }
         self.close_channels(id);
         self.forget_watcher(id);
+        self.settle_family(id, status);
     }
 }

@@ -13,6 +13,7 @@
 //! * **Ports**: Ethernet and UDP; TUN and TAP are refused. (`ports`) What stands for descriptors of
 //!   ports that one process opens for another. (`handles`)
 //! * **Channels** between processes of one node. (`channels`)
+//! * **Processes that start others** and keep listening sockets for them. (`family`, `inheritance`)
 //! * **A disk** for the whole world. (`disk`)
 //!
 //! Computation takes no virtual time: a process handles everything that comes at one time at that
@@ -41,9 +42,11 @@ mod build;
 mod channels;
 mod disk;
 mod error;
+mod family;
 mod handles;
 mod hash;
 mod ids;
+mod inheritance;
 mod interfaces;
 mod ip;
 mod lifecycle;
@@ -61,6 +64,7 @@ mod world;
 pub use build::InterfaceConfig;
 pub use channels::{ChannelConfig, ChannelCount};
 pub use error::WorldError;
+pub use family::{Child, Parent, ParentAction, ParentEvent};
 pub use ids::{InterfaceId, LinkId, NodeId, ProcessId};
 pub use network::{Direction, Sighting};
 pub use node::NodeCount;

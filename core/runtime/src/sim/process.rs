@@ -9,7 +9,8 @@ use weft_base::{ChannelId, Instant, Packet, PortId};
 use weft_port::PortStatistics;
 
 use super::disk::OpenFiles;
-use super::ids::{EndId, InterfaceId, NodeId};
+use super::family::{Parent, ParentEvent};
+use super::ids::{EndId, InterfaceId, NodeId, ProcessId};
 use crate::{DriverCounts, Event, Level, Process};
 
 /// How a process is doing.
@@ -53,14 +54,24 @@ pub struct Spawn {
     /// What it reads from standard input.
     pub input: Vec<u8>,
     /// The process itself.
-    pub process: Box<dyn Process>,
+    pub(super) body: Body,
 }
 
 impl Spawn {
     /// A process in the directory `/` without input.
     #[must_use]
     pub fn new(name: impl Into<String>, process: Box<dyn Process>) -> Self {
-        Self { name: name.into(), directory: PathBuf::from("/"), input: Vec::new(), process }
+        Self::of(name.into(), Body::Process(process))
+    }
+
+    /// A process that starts others, in the directory `/` without input.
+    #[must_use]
+    pub fn parent(name: impl Into<String>, parent: Box<dyn Parent>) -> Self {
+        Self::of(name.into(), Body::Parent(parent))
+    }
+
+    fn of(name: String, body: Body) -> Self {
+        Self { name, directory: PathBuf::from("/"), input: Vec::new(), body }
     }
 
     /// Starts it in `directory`.
@@ -87,9 +98,33 @@ impl fmt::Debug for Spawn {
     }
 }
 
+/// A process as the world calls it.
+pub(super) enum Body {
+    Process(Box<dyn Process>),
+    Parent(Box<dyn Parent>),
+}
+
+impl Body {
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        match self {
+            Self::Process(process) => process.deadline(),
+            Self::Parent(parent) => parent.deadline(),
+        }
+    }
+
+    pub(super) fn has_background_work(&self) -> bool {
+        match self {
+            Self::Process(process) => process.has_background_work(),
+            Self::Parent(parent) => parent.has_background_work(),
+        }
+    }
+}
+
 /// What waits for a process.
 pub(super) enum Waiting {
     Event(Event),
+    /// What a parent is told of its children.
+    Family(ParentEvent),
     /// The packets that wait at this port, whatever they are by then.
     Packets(PortId),
     /// A tick, if the deadline still stands by then.
@@ -117,7 +152,12 @@ pub(super) struct Slot {
     pub(super) node: NodeId,
     pub(super) name: String,
     pub(super) status: Status,
-    pub(super) process: Option<Box<dyn Process>>,
+    /// `None` when it has ended.
+    pub(super) body: Option<Body>,
+    /// Who has started it, unless the world was told to.
+    pub(super) parent: Option<ProcessId>,
+    /// Whether it may have children.
+    pub(super) is_parent: bool,
     pub(super) inbox: VecDeque<Waiting>,
     /// Whether it stands in the world's list of processes with something in their inbox.
     pub(super) ready: bool,
@@ -139,12 +179,14 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    pub(super) fn new(node: NodeId, name: String, process: Box<dyn Process>) -> Self {
+    pub(super) fn new(node: NodeId, name: String, body: Body) -> Self {
         Self {
             node,
             name,
             status: Status::Running,
-            process: Some(process),
+            is_parent: matches!(body, Body::Parent(_)),
+            body: Some(body),
+            parent: None,
             inbox: VecDeque::new(),
             ready: false,
             in_background: false,
@@ -189,7 +231,7 @@ impl Slot {
 
     /// When the process wants to be called.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.process.as_ref()?.deadline()
+        self.body.as_ref()?.deadline()
     }
 
     /// Notes a call at `now`, for the search of runaways.

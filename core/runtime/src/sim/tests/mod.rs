@@ -3,6 +3,7 @@
 mod channels;
 mod conservation;
 mod ethernet;
+mod family;
 mod handles;
 mod interfaces;
 mod ip;
@@ -15,7 +16,7 @@ use weft_base::{Instant, Packet, PortId, Token};
 use weft_port::PortSpec;
 
 use super::*;
-use crate::{Action, ChannelAddress, Component, Event, LinkConfig};
+use crate::{Action, ChannelAddress, Component, Event, LinkConfig, Process};
 
 /// The EtherType of the tests (local experimental, IEEE 802 §9.2.3).
 const TYPE: u16 = 0x88b5;
@@ -64,6 +65,16 @@ impl<F: FnMut(&mut Turn<'_>, Event)> Component for Script<F> {
 
     fn has_background_work(&self) -> bool {
         self.background > 0
+    }
+}
+
+impl Spawn {
+    /// The process itself.
+    fn into_process(self) -> Box<dyn Process> {
+        match self.body {
+            process::Body::Process(process) => process,
+            process::Body::Parent(_) => panic!("{} is a parent", self.name),
+        }
     }
 }
 
