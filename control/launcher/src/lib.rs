@@ -6,7 +6,7 @@
 //! programs. It opens no connection, and it speaks to the manager alone ([`protocol`]). When
 //! the manager dies everything else runs on; when the launcher dies nothing does.
 //!
-//! [`run`] is the launcher. A child begins with [`inherited`], which gives it its descriptors, and
+//! [`run`] is the launcher; what it decides is in [`supervisor`], without system calls. A child begins with [`inherited`], which gives it its descriptors, and
 //! [`isolate::enter`], which gives up what it does not need; both come before its first thread.
 //!
 //! The binary that both are part of:
@@ -44,7 +44,7 @@ mod powers;
 mod profile;
 pub mod protocol;
 mod spawn;
-mod store;
+pub mod supervisor;
 #[allow(unsafe_code, reason = "fork, descriptors by number and waiting for any child need it")]
 mod sys;
 mod uids;

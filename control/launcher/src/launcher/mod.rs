@@ -1,22 +1,24 @@
 //! The loop of the launcher: signals, the manager's requests, the ends of children, and deadlines.
 //!
-//! One thread, no privileges needed to wait. Nothing here decides what runs: that is the manager's. The
-//! launcher decides what may run, and keeps the manager alive.
+//! One thread, no privileges needed to wait. Nothing here decides anything: that is the supervisor's.
 //!
 //! Reference: poll(2), waitid(2), pidfd_open(2).
 
-mod instances;
 mod manager;
 mod order;
 mod places;
 mod signals;
 
-use std::os::fd::AsFd;
-use std::time::{Duration, Instant};
+use std::collections::{BTreeMap, VecDeque};
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{WaitOptions, kill_process_group, set_child_subreaper, waitpid};
+use rustix::time::{ClockId, clock_gettime};
 use tracing::{debug, error, info, warn};
+use weft_base::Instant;
+use weft_runtime::{Component, Level};
 
 use crate::cgroup::ControlGroups;
 use crate::channel;
@@ -27,13 +29,14 @@ use crate::missing::Missing;
 use crate::name::Name;
 use crate::powers::Powers;
 use crate::profile::Profile;
-use crate::protocol::{Exit, Message};
-use crate::store::Store;
+use crate::protocol::Exit;
+use crate::spawn::Running;
+use crate::supervisor::{Input, Output, Settings, Supervisor, manager_name};
 use crate::sys::{self, Ended, How};
 use crate::uids::{BLOCK, BLOCKS, Uids, hash};
 
-use instances::Instances;
-use manager::Manager;
+use manager::Link;
+use order::Order;
 use signals::{Arrived, Signals};
 
 /// How many requests are handled before signals are looked at again.
@@ -63,10 +66,14 @@ pub(crate) fn survey() -> [(String, Vec<Missing>); 2] {
 
 struct Launcher {
     base: Base,
-    instances: Instances,
-    manager: Manager,
+    supervisor: Supervisor<OwnedFd>,
+    /// The processes that run, by process id.
+    running: BTreeMap<i32, (Name, Running)>,
+    /// The channel to the manager.
+    link: Option<Link>,
     signals: Signals,
-    ending: Option<Ending>,
+    /// Why it is over, when it is.
+    over: Option<Result<(), LauncherError>>,
 }
 
 /// What starting a process takes.
@@ -76,20 +83,8 @@ struct Base {
     uids: Option<Uids>,
     groups: ControlGroups,
     listeners: Listeners,
-    store: Store,
-    /// What isolation is missing, a sentence each.
-    missing: Vec<String>,
     /// Last, so that the run directory is free only when its sockets are gone.
     _lock: std::fs::File,
-}
-
-/// The node is ending.
-struct Ending {
-    /// When what still runs is killed.
-    deadline: Instant,
-    /// Whether it is the manager's turn.
-    only_manager: bool,
-    error: Option<LauncherError>,
 }
 
 impl Launcher {
@@ -99,8 +94,8 @@ impl Launcher {
             let why = "the launcher must run in a process with one thread, and /proc be mounted";
             return Err(setup(why.to_owned()));
         }
-        let base = Base::set_up(config).map_err(setup)?;
-        for missing in &base.missing {
+        let (base, missing) = Base::set_up(config).map_err(setup)?;
+        for missing in &missing {
             warn!("isolation is missing: {missing}");
         }
         let signals = Signals::watch()
@@ -110,24 +105,115 @@ impl Launcher {
             .map_err(|errno| setup(format!("cannot adopt children of children: {errno}")))?;
         Powers::shed(Profile::Fea.capabilities())
             .map_err(|errno| setup(format!("cannot give up capabilities: {errno}")))?;
-        let (instances, manager) = (Instances::default(), Manager::default());
-        Ok(Self { base, instances, manager, signals, ending: None })
+        let supervisor = Supervisor::new(Settings::of(&base.config, missing));
+        let running = BTreeMap::new();
+        Ok(Self { base, supervisor, running, link: None, signals, over: None })
     }
 
     fn run(mut self) -> Result<(), LauncherError> {
         loop {
             self.reap();
-            self.act_on_time(Instant::now());
-            if self.is_over() {
-                let error = self.ending.take().and_then(|ending| ending.error);
-                return error.map_or(Ok(()), Err);
+            self.tell(Input::Tick);
+            if let Some(over) = self.over {
+                return over;
             }
             self.wait().map_err(|errno| LauncherError::Wait(errno.into()))?;
             match self.signals.take() {
-                Some(Arrived::End) => self.end(None),
+                Some(Arrived::End) => self.tell(Input::End),
                 Some(Arrived::Child) | None => {}
             }
             self.serve_manager();
+        }
+    }
+
+    /// Gives the supervisor an input, and does what it wants until it wants nothing more.
+    fn tell(&mut self, input: Input<OwnedFd>) {
+        let mut inputs = VecDeque::from([input]);
+        let mut wants = Vec::new();
+        while let Some(input) = inputs.pop_front() {
+            self.supervisor.handle(now(), input, &mut wants);
+            for want in wants.drain(..) {
+                inputs.extend(self.carry_out(want));
+            }
+        }
+    }
+
+    /// Does what the supervisor wants; returns what came of it.
+    fn carry_out(&mut self, want: Output) -> Option<Input<OwnedFd>> {
+        match want {
+            Output::StartManager => return Some(self.start_manager()),
+            Output::Start(spec) => {
+                let order = Order {
+                    instance: &spec.instance,
+                    class: &spec.class,
+                    arguments: spec.arguments.iter().map(Into::into).collect(),
+                    limits: spec.limits,
+                    listeners: &spec.listeners,
+                    secret: Some(&spec.secret),
+                    channel: None,
+                };
+                return Some(self.start(&order));
+            }
+            Output::Signal { pid, number } => self.signal(pid, number),
+            Output::Tell(message) => {
+                // Nobody is told what happens while there is no manager.
+                if let (Some(link), Ok(bytes)) = (&mut self.link, message.encode()) {
+                    link.tell(bytes);
+                }
+            }
+            Output::Forget(name) => self.base.forget(&name),
+            Output::Report(level, line) => match level {
+                Level::Error => error!("{line}"),
+                Level::Warning => warn!("{line}"),
+                Level::Info => info!("{line}"),
+                Level::Debug => debug!("{line}"),
+            },
+            Output::Over(result) => self.over = Some(result),
+        }
+        None
+    }
+
+    fn start(&mut self, order: &Order<'_>) -> Input<OwnedFd> {
+        let kept = self.supervisor.kept_for(order.instance);
+        let started = self.base.start(order, kept);
+        let instance = order.instance.clone();
+        let uid = self.base.uid_of(&instance);
+        let result = started.map(|process| {
+            let pid = process.pid.as_raw_pid();
+            self.running.insert(pid, (instance.clone(), process));
+            pid
+        });
+        Input::Started { instance, uid, result }
+    }
+
+    fn start_manager(&mut self) -> Input<OwnedFd> {
+        let name = manager_name();
+        let (ours, theirs) = match channel::pair() {
+            Ok(pair) => pair,
+            Err(error) => {
+                let result = Err(error.to_string());
+                return Input::Started { instance: name, uid: None, result };
+            }
+        };
+        let listeners = self.base.config.manager_listeners.clone();
+        let started = self.start(&Order {
+            instance: &name,
+            class: &name,
+            arguments: self.base.config.manager_arguments.clone(),
+            limits: crate::protocol::Limits::default(),
+            listeners: &listeners,
+            secret: None,
+            channel: Some(theirs.as_fd()),
+        });
+        self.link =
+            matches!(started, Input::Started { result: Ok(_), .. }).then(|| Link::new(ours));
+        started
+    }
+
+    fn signal(&self, pid: i32, number: i32) {
+        let Some((name, process)) = self.running.get(&pid) else { return };
+        if let Err(error) = sys::send_signal(process.pidfd.as_fd(), number) {
+            warn!("{name} (process {pid}) gets no signal {number}: {error}");
         }
     }
 
@@ -135,13 +221,12 @@ impl Launcher {
     fn wait(&self) -> rustix::io::Result<()> {
         let mut fds: Vec<_> =
             self.signals.fds().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
-        if let Some(link) = &self.manager.link {
+        if let Some(link) = &self.link {
             fds.push(PollFd::from_borrowed_fd(link.socket.as_fd(), link.interest()));
         }
-        let due = [self.manager.start_at, self.instances.deadline(), self.deadline()];
-        let timeout = due.into_iter().flatten().min().map(|due| {
+        let timeout = self.supervisor.deadline().map(|due| {
             // Rounded up, so that it is due when the time is over.
-            let left = due.saturating_duration_since(Instant::now()) + Duration::from_micros(1);
+            let left = due.since(now()) + Duration::from_micros(1);
             Timespec {
                 tv_sec: left.as_secs().min(3_600).cast_signed(),
                 tv_nsec: left.subsec_nanos().into(),
@@ -153,41 +238,24 @@ impl Launcher {
         }
     }
 
-    fn deadline(&self) -> Option<Instant> {
-        self.ending.as_ref().map(|ending| ending.deadline)
-    }
-
-    /// Does what is due.
-    fn act_on_time(&mut self, now: Instant) {
-        self.instances.kill_overdue(now);
-        if self.ending.is_some() {
-            return self.go_on_ending(now);
-        }
-        if self.manager.is_due(now)
-            && let Err(error) = self.manager.start(&mut self.base, now)
-        {
-            error!("{error}");
-            self.manager_died(error, now);
-        }
-    }
-
     /// Reads what the manager wants, and writes what it should know.
     fn serve_manager(&mut self) {
         for _ in 0..REQUESTS_PER_TURN {
-            let Some(link) = self.manager.link.as_mut().filter(|link| link.takes_requests()) else {
+            let Some(link) = self.link.as_mut().filter(|link| link.takes_requests()) else {
                 break;
             };
             match channel::receive(link.socket.as_fd()) {
-                Ok(Some(received)) => self.request(received),
+                Ok(Some(channel::Received { bytes, descriptors, truncated })) => {
+                    self.tell(Input::Request { bytes, descriptors, truncated });
+                }
                 Err(rustix::io::Errno::AGAIN) => break,
-                // A manager that cannot be spoken to is as good as dead.
                 Ok(None) | Err(_) => {
-                    self.manager.link = None;
-                    self.manager.kill();
+                    self.link = None;
+                    self.tell(Input::Lost);
                 }
             }
         }
-        if let Some(link) = &mut self.manager.link {
+        if let Some(link) = &mut self.link {
             link.flush();
         }
     }
@@ -199,90 +267,28 @@ impl Launcher {
             let _ = kill_process_group(ended.pid, rustix::process::Signal::KILL);
             let reaped = waitpid(Some(ended.pid), WaitOptions::NOHANG);
             debug!(pid = ended.pid.as_raw_pid(), "a process ended");
-            if self.manager.process.as_ref().is_some_and(|process| process.pid == ended.pid) {
-                self.manager_ended(ended);
-            } else if let Some(name) = self.instances.of_pid(ended.pid) {
-                self.instance_ended(&name, ended);
-            }
+            self.ended(ended);
             if reaped.is_err() {
                 return;
             }
         }
     }
 
-    fn manager_ended(&mut self, ended: Ended) {
-        let exit = self.base.exit(&manager::name(), ended);
-        self.base.groups.remove(&manager::name());
-        warn!("the manager (process {}) {exit}", ended.pid);
-        self.manager.process = None;
-        self.manager.link = None;
-        self.manager_died(exit.to_string(), Instant::now());
-    }
-
-    fn manager_died(&mut self, how: String, now: Instant) {
-        if self.ending.is_some() {
-            return;
-        }
-        let limit = self.base.config.manager_failures;
-        if let Err(error) = self.manager.died(how, limit, now) {
-            error!("{error}");
-            self.end(Some(error));
-        }
-    }
-
-    fn instance_ended(&mut self, name: &Name, ended: Ended) {
-        let exit = self.base.exit(name, ended);
-        self.base.groups.remove(name);
+    fn ended(&mut self, ended: Ended) {
         let pid = ended.pid.as_raw_pid();
-        let asked = self.instances.ended(name, pid, exit.clone());
-        match asked {
-            true => info!("{name} (process {pid}) {exit}"),
-            false => warn!("{name} (process {pid}) {exit}"),
+        let Some((name, _)) = self.running.remove(&pid) else { return };
+        let exit = self.base.exit(&name, ended);
+        self.base.groups.remove(&name);
+        if name == manager_name() {
+            self.link = None;
         }
-        if asked {
-            self.base.forget(name);
-        }
-        self.manager.tell(Message::Exited { instance: name.clone(), pid, exit });
-    }
-
-    /// Begins to end the node; if it is ending already, ends it now.
-    fn end(&mut self, error: Option<LauncherError>) {
-        let now = Instant::now();
-        if let Some(ending) = &mut self.ending {
-            ending.deadline = now;
-            return;
-        }
-        info!("the node ends");
-        self.manager.tell(Message::Stopping {});
-        self.instances.stop_all();
-        let deadline = now + self.base.config.grace;
-        self.ending = Some(Ending { deadline, only_manager: false, error });
-    }
-
-    fn go_on_ending(&mut self, now: Instant) {
-        let Some(ending) = &mut self.ending else { return };
-        if !ending.only_manager && !self.instances.any_runs() {
-            ending.only_manager = true;
-            ending.deadline = now + self.base.config.grace;
-            self.manager.ask_to_end();
-        }
-        if now >= ending.deadline {
-            self.instances.kill_all();
-            if ending.only_manager {
-                self.manager.kill();
-            }
-            // They end as soon as the kernel comes to it, and this is not to be asked all the time.
-            ending.deadline = now + Duration::from_secs(1);
-        }
-    }
-
-    fn is_over(&self) -> bool {
-        self.ending.is_some() && !self.instances.any_runs() && self.manager.process.is_none()
+        self.tell(Input::Ended { pid, exit });
     }
 }
 
 impl Base {
-    fn set_up(config: Config) -> Result<Self, String> {
+    /// Also says what isolation is missing.
+    fn set_up(config: Config) -> Result<(Self, Vec<String>), String> {
         // What it makes is readable for all and writable for itself, unless it says otherwise.
         rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
         let lock = places::claim(&config.run_directory)?;
@@ -307,8 +313,8 @@ impl Base {
         missing.extend(crate::isolate::missing());
         missing.extend_from_slice(groups.missing());
         let missing = missing.iter().map(ToString::to_string).collect();
-        let (listeners, store) = (Listeners::default(), Store::default());
-        Ok(Self { config, powers, uids, groups, listeners, store, missing, _lock: lock })
+        let listeners = Listeners::default();
+        Ok((Self { config, powers, uids, groups, listeners, _lock: lock }, missing))
     }
 
     /// How a process ended, and why as far as that can be known.
@@ -333,6 +339,10 @@ impl Base {
         exit
     }
 
+    fn uid_of(&mut self, instance: &Name) -> Option<u32> {
+        Some(self.user_of(instance).ok()??.0)
+    }
+
     /// Gives up what an instance had.
     fn forget(&mut self, name: &Name) {
         self.listeners.close(name);
@@ -341,4 +351,12 @@ impl Base {
             uids.release(name);
         }
     }
+}
+
+/// The time of the machine's monotonic clock.
+fn now() -> Instant {
+    let time = clock_gettime(ClockId::Monotonic);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    let nanos = u64::try_from(time.tv_nsec).unwrap_or(0);
+    Instant::from_nanos(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
 }

@@ -1,7 +1,7 @@
 //! Starting one process: its user, sockets, descriptors, limits and environment.
 
 use std::ffi::OsString;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::thread::{CapabilitySet, capabilities};
 
@@ -11,6 +11,7 @@ use crate::name::{Name, Secret};
 use crate::profile::{Profile, SANDBOX, Sandbox};
 use crate::protocol::{Limits, ListenerSpec};
 use crate::spawn::{Plan, Running, spawn};
+use crate::supervisor::manager_name;
 
 /// What is to be started.
 pub(super) struct Order<'a> {
@@ -24,13 +25,17 @@ pub(super) struct Order<'a> {
 }
 
 impl Base {
-    /// Starts a process.
-    pub(super) fn start(&mut self, order: &Order<'_>) -> Result<Running, String> {
+    /// Starts a process, with descriptors that are kept for it.
+    pub(super) fn start<'k>(
+        &mut self,
+        order: &Order<'_>,
+        kept: impl Iterator<Item = (&'k Name, &'k OwnedFd)>,
+    ) -> Result<Running, String> {
         let user = self.user_of(order.instance)?;
         self.open_listeners(order, user)?;
         let sandbox = self.sandbox(order, user)?;
         let secret = order.secret.map(secret_descriptor).transpose().map_err(no_memory)?;
-        let mut entries = self.entries(order.instance);
+        let mut entries = self.entries(order.instance, kept);
         let mut add = |fd: BorrowedFd<'_>, kind, name: &str| {
             entries.push(Entry { fd: fd.as_raw_fd(), kind, name: name.to_owned(), path: None });
         };
@@ -69,9 +74,9 @@ impl Base {
     }
 
     /// The uid of an instance and the gid of the node, if they are not the launcher's.
-    fn user_of(&mut self, instance: &Name) -> Result<Option<(u32, u32)>, String> {
+    pub(super) fn user_of(&mut self, instance: &Name) -> Result<Option<(u32, u32)>, String> {
         let Some(uids) = &mut self.uids else { return Ok(None) };
-        let uid = match *instance == super::manager::name() {
+        let uid = match *instance == manager_name() {
             true => uids.manager(),
             false => uids.of(instance)?,
         };
@@ -101,12 +106,16 @@ impl Base {
         Ok(Sandbox { profile, instance: order.instance.clone(), run_directory, write })
     }
 
-    fn entries(&self, instance: &Name) -> Vec<Entry> {
+    fn entries<'k>(
+        &self,
+        instance: &Name,
+        kept: impl Iterator<Item = (&'k Name, &'k OwnedFd)>,
+    ) -> Vec<Entry> {
         let listeners = self
             .listeners
             .of(instance)
             .map(|(path, socket)| inherit::listener(socket.as_raw_fd(), path));
-        let kept = self.store.of(instance).map(|(name, descriptor)| Entry {
+        let kept = kept.map(|(name, descriptor)| Entry {
             fd: descriptor.as_raw_fd(),
             kind: Kind::Kept,
             name: name.to_string(),

@@ -206,13 +206,10 @@ impl World {
         }
         let key = self.place(process, &address);
         let kind = ChannelKind::of(&address);
-        if self.channels.listeners.contains_key(&key) {
-            self.take_over(process, token, &address, &key)?;
-        } else {
+        if !self.take_over(process, token, &address, &key)? {
             let server = Some((process, token));
-            self.channels
-                .listeners
-                .insert(key, Listener { server, ..Listener::new(process, kind) });
+            let listener = Listener { server, ..Listener::new(process, kind) };
+            self.channels.listeners.insert(key, listener);
         }
         Ok(address)
     }

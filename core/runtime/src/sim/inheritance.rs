@@ -44,16 +44,17 @@ impl World {
         Ok(())
     }
 
-    /// Lets a process accept at an address that is bound already, if that was kept for it.
+    /// Lets a process accept at an address that is bound already, if that was kept for it; `false` if
+    /// it is not bound.
     pub(super) fn take_over(
         &mut self,
         process: ProcessId,
         token: Token,
         address: &ChannelAddress,
         key: &(NodeId, Place),
-    ) -> Result<(), String> {
+    ) -> Result<bool, String> {
         let kind = ChannelKind::of(address);
-        let Some(listener) = self.channels.listeners.get_mut(key) else { return Ok(()) };
+        let Some(listener) = self.channels.listeners.get_mut(key) else { return Ok(false) };
         if listener.heir != Some(process) || listener.server.is_some() {
             let (owner, _) = listener.server.unwrap_or((listener.owner, token));
             let owner = self.process_name(owner);
@@ -73,7 +74,7 @@ impl World {
         for (end, peer) in std::mem::take(&mut listener.waiting) {
             self.accept((process, token), end, peer);
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Closes a listening socket of a parent, and refuses who waits there.

@@ -1,7 +1,6 @@
 //! Descriptors that outlive whoever made them, by name.
 
 use std::collections::BTreeMap;
-use std::os::fd::OwnedFd;
 
 use crate::name::Name;
 use crate::protocol::Kept;
@@ -10,19 +9,24 @@ use crate::protocol::Kept;
 const MOST: usize = 128;
 
 /// What is kept.
-#[derive(Default)]
-pub(crate) struct Store {
-    kept: BTreeMap<Name, Item>,
+pub(super) struct Store<D> {
+    kept: BTreeMap<Name, Item<D>>,
 }
 
-struct Item {
-    descriptor: OwnedFd,
+struct Item<D> {
+    descriptor: D,
     instance: Option<Name>,
 }
 
-impl Store {
+impl<D> Default for Store<D> {
+    fn default() -> Self {
+        Self { kept: BTreeMap::new() }
+    }
+}
+
+impl<D> Store<D> {
     /// Keeps a descriptor in place of an earlier one of this name, whose receiver stays.
-    pub(crate) fn keep(&mut self, name: Name, descriptor: OwnedFd) -> Result<(), String> {
+    pub(super) fn keep(&mut self, name: Name, descriptor: D) -> Result<(), String> {
         if let Some(item) = self.kept.get_mut(&name) {
             item.descriptor = descriptor;
             return Ok(());
@@ -35,23 +39,20 @@ impl Store {
     }
 
     /// Says who gets a descriptor.
-    pub(crate) fn give(&mut self, name: &Name, instance: Name) -> Result<(), String> {
+    pub(super) fn give(&mut self, name: &Name, instance: Name) -> Result<(), String> {
         let item = self.kept.get_mut(name).ok_or_else(|| unknown(name))?;
         item.instance = Some(instance);
         Ok(())
     }
 
     /// Closes a descriptor.
-    pub(crate) fn drop(&mut self, name: &Name) -> Result<(), String> {
+    pub(super) fn drop(&mut self, name: &Name) -> Result<(), String> {
         self.kept.remove(name).map(drop).ok_or_else(|| unknown(name))
     }
 
     /// What an instance gets.
-    pub(crate) fn of<'a>(
-        &'a self,
-        instance: &'a Name,
-    ) -> impl Iterator<Item = (&'a Name, &'a OwnedFd)> {
-        let its = move |item: &Item| item.instance.as_ref() == Some(instance);
+    pub(super) fn of<'a>(&'a self, instance: &'a Name) -> impl Iterator<Item = (&'a Name, &'a D)> {
+        let its = move |item: &Item<D>| item.instance.as_ref() == Some(instance);
         self.kept
             .iter()
             .filter(move |(_, item)| its(item))
@@ -59,8 +60,8 @@ impl Store {
     }
 
     /// All of it, in order of names.
-    pub(crate) fn list(&self) -> Vec<Kept> {
-        let kept = |(name, item): (&Name, &Item)| Kept {
+    pub(super) fn list(&self) -> Vec<Kept> {
+        let kept = |(name, item): (&Name, &Item<D>)| Kept {
             name: name.clone(),
             instance: item.instance.clone(),
         };
