@@ -46,6 +46,7 @@ fuzz_target!(|input: &[u8]| {
 
 fn finder() -> Finder {
     Finder::new(weft_finder::Settings {
+        users: Box::new(weft_finder::Nobody),
         listen: ChannelAddress::Stream(PathBuf::from("/run/finder")),
         owner: [1; 32],
         operator: 1000,

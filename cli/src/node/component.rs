@@ -126,6 +126,7 @@ fn process(
                 listen: ChannelAddress::Stream(finder_socket(&node.directory)),
                 owner: secret.ok_or("the launcher has given no secret")?,
                 operator: node.operator,
+                users: Box::new(super::users::Files),
                 seed: seed()?,
             };
             return Ok(Box::new(Finder::new(settings)));

@@ -17,10 +17,13 @@ use crate::args::NodeArgs;
 /// The socket for XIA applications in a node's run directory.
 pub(crate) const XIA_SOCKET: &str = "xia.sock";
 
+/// The folder that holds the run directories of root's nodes.
+const OF_ROOT: &str = "/run/weft";
+
 /// The folder that holds the run directories of this user's nodes.
 pub(crate) fn base() -> PathBuf {
     if rustix::process::geteuid().is_root() {
-        return PathBuf::from("/run/weft");
+        return PathBuf::from(OF_ROOT);
     }
     match std::env::var_os("XDG_RUNTIME_DIR") {
         Some(directory) => Path::new(&directory).join("weft"),
@@ -92,9 +95,16 @@ fn holder(socket: &Path) -> Option<Option<Pid>> {
 pub(crate) fn find_run_directory(args: &NodeArgs) -> Result<PathBuf, String> {
     match (&args.run_dir, &args.node) {
         (Some(directory), _) => Ok(directory.clone()),
-        (None, Some(name)) => Ok(of_node(name)),
+        (None, Some(name)) => Ok(named(name)),
         (None, None) => the_only_one(),
     }
+}
+
+/// The run directory of a node of this user, or else of root.
+fn named(name: &str) -> PathBuf {
+    let own = of_node(name);
+    let of_root = Path::new(OF_ROOT).join(name);
+    if !own.exists() && of_root.exists() { of_root } else { own }
 }
 
 /// The run directory of the node whose components a command calls.
@@ -110,8 +120,8 @@ pub(crate) fn find_callable(args: &NodeArgs) -> Result<PathBuf, String> {
             "no node with components runs in {shown}; start one with `weft run FILE`, without --single"
         )),
         Err(Errno::ACCESS) => Err(format!(
-            "this user may not call the components of the node in {shown}: only root and the user \
-             that runs it may"
+            "this user may not call the components of the node in {shown}: start it anew with this \
+             version of weft, whose statement `operators` says who may"
         )),
         Err(errno) => Err(format!("the node in {shown} cannot be called: {errno}")),
     }
@@ -126,6 +136,9 @@ pub(crate) fn find_socket(args: &NodeArgs) -> Result<PathBuf, String> {
 fn the_only_one() -> Result<PathBuf, String> {
     let base = base();
     let mut running = running_below(&base)?;
+    if running.is_empty() {
+        running = running_below(Path::new(OF_ROOT)).unwrap_or_default();
+    }
     match (running.pop(), running.is_empty()) {
         (Some(only), true) => Ok(only),
         (None, _) => Err(format!(
@@ -142,7 +155,7 @@ fn the_only_one() -> Result<PathBuf, String> {
     }
 }
 
-/// The run directories below `base` whose socket answers, sorted.
+/// The run directories below `base` in which a socket answers, sorted.
 fn running_below(base: &Path) -> Result<Vec<PathBuf>, String> {
     let entries = match fs::read_dir(base) {
         Ok(entries) => entries,
@@ -150,8 +163,12 @@ fn running_below(base: &Path) -> Result<Vec<PathBuf>, String> {
         Err(error) => return Err(format!("cannot read {}: {error}", base.display())),
     };
     let directories = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let mut running: Vec<_> =
-        directories.filter(|directory| is_live(&directory.join(XIA_SOCKET))).collect();
+    // Nodes in one process have no Finder; others need not have XIA, nor let everybody use it.
+    let sockets =
+        |directory: &PathBuf| [super::finder_socket(directory), directory.join(XIA_SOCKET)];
+    let mut running: Vec<_> = directories
+        .filter(|directory| sockets(directory).iter().any(|socket| is_live(socket)))
+        .collect();
     running.sort();
     Ok(running)
 }

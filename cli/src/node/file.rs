@@ -20,7 +20,7 @@ use weft_base::{Instant, Random};
 use weft_config::{Document, Errors, Located, Name};
 use weft_keys::KeyHash;
 use weft_keys::file::load_private;
-use weft_manager::read_programs;
+use weft_manager::{read_operators, read_programs};
 use weft_xip::node::{Node, config};
 use weft_xip::{Xid, XidType};
 
@@ -71,6 +71,7 @@ impl NodeFile {
         Ok(self.document.read(VERSION, |block| {
             block.required::<Name>("node")?;
             read_programs(block, &classes())?;
+            read_operators(block)?;
             // Their components read them.
             for statement in statements_of_others() {
                 block.one(statement)?;

@@ -9,6 +9,7 @@ mod privileges;
 mod processes;
 mod program;
 mod schema;
+mod users;
 
 use std::path::Path;
 

@@ -17,6 +17,7 @@ mod tests {
 version 1;
 node r1;
 program census { execute /usr/lib/census.py -q; access manager/manager; config { log 7; } }
+operators { user eve { access manager/manager; } group netops; }
 xia {
     interface eth0 eth1;
     address;

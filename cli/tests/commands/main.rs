@@ -4,6 +4,7 @@
 mod configure;
 mod doctor;
 mod id;
+mod operators;
 mod output;
 mod processes;
 mod push;

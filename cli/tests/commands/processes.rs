@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
 use weft_port::testing::privileged;
@@ -26,7 +25,7 @@ impl Node {
         Self { directory, launcher }
     }
 
-    fn run_directory(&self) -> PathBuf {
+    pub(crate) fn run_directory(&self) -> PathBuf {
         self.directory.path().join("run")
     }
 
@@ -148,18 +147,6 @@ fn the_components_of_a_node_are_called_from_the_command_line() {
     ] {
         node.call(&[call]).expect_failure(&parts);
     }
-}
-
-#[test]
-fn other_users_call_nobody() {
-    if !privileged() {
-        return;
-    }
-    let node = Node::start();
-    let mut command = weft(["call", "finder://xia/xia/1.0/show", "--run-dir"]);
-    command.arg(node.run_directory()).uid(65_534).gid(65_534);
-    finish(command)
-        .expect_failure(&["this user may not call", "only root and the user that runs it"]);
 }
 
 #[test]

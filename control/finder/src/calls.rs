@@ -11,6 +11,7 @@ use weft_xrl::{
 
 use crate::Finder;
 use crate::clients::{Asked, Client, Identity, WINDOW, introduce, refuse};
+use crate::operators::Operators;
 use crate::tables::{Process, Target};
 
 /// A call that came in.
@@ -70,9 +71,11 @@ impl Finder {
             let note = format!("the Finder speaks version {PROTOCOL}, not {version}");
             return Err(XrlError::new(ErrorCode::SendFailed, note));
         }
-        let Some(client) = self.clients.get_mut(channel) else { return Ok(()) };
+        let Some(peer) = self.clients.get_mut(channel).map(|client| client.peer) else {
+            return Ok(());
+        };
         let refused = |note: String| XrlError::new(ErrorCode::ResolveFailed, note);
-        let identity = match (credential, client.peer) {
+        let identity = match (credential, peer) {
             (Credential::Secret(secret), _) if same(&secret, &self.settings.owner) => {
                 Identity::Owner
             }
@@ -84,18 +87,10 @@ impl Finder {
                 }
                 None => return Err(refused("the secret is not one of this node".to_owned())),
             },
-            (Credential::None, Peer::Process { uid, .. })
-                if uid == 0 || uid == self.settings.operator =>
-            {
-                Identity::Operator(uid)
-            }
-            (Credential::None, Peer::Process { uid, .. }) => {
-                let operator = self.settings.operator;
-                return Err(refused(format!(
-                    "the user {uid} may not call this node's components: only root and the user \
-                     that runs the node (uid {operator}) may"
-                )));
-            }
+            (Credential::None, Peer::Process { uid, .. }) => match self.access_of(uid) {
+                Some(access) => Identity::Operator(uid, access),
+                None => return Err(self.no_operator(uid)),
+            },
             (Credential::None, Peer::Address(address)) => {
                 return Err(refused(format!("who connects from {address} needs a secret")));
             }
@@ -103,7 +98,9 @@ impl Finder {
                 return Err(refused("a ticket is for components, not for the Finder".to_owned()));
             }
         };
-        client.session = self.keys.number();
+        let session = self.keys.number();
+        let Some(client) = self.clients.get_mut(channel) else { return Ok(()) };
+        client.session = session;
         client.outgoing.set_window(window);
         let welcome = Frame::Welcome { version: PROTOCOL, window: WINDOW, name: identity.name() };
         client.identity = Some(identity);
@@ -236,6 +233,10 @@ impl Finder {
                 }
                 Encoded::default()
             }
+            finder::Call::SetOperators(finder::SetOperators { operators }) => {
+                self.set_operators(now, channel, operators, out)?;
+                Encoded::default()
+            }
             finder::Call::SetProcesses(finder::SetProcesses { processes }) => {
                 self.set_processes(now, channel, processes, out)?;
                 Encoded::default()
@@ -267,7 +268,12 @@ impl Finder {
                     return Err(XrlError::failed(note));
                 }
             }
-            Identity::Owner | Identity::Operator(_) => {}
+            Identity::Operator(_, access) if access != Access::everything() => {
+                let note =
+                    format!("who may not call everything may not register {instance} either");
+                return Err(XrlError::failed(note));
+            }
+            Identity::Owner | Identity::Operator(..) => {}
         }
         let is_name = |name: &str| {
             !name.is_empty()
@@ -321,17 +327,19 @@ impl Finder {
         target.check_method(&instance, &method)?;
         let (class, address, server) =
             (target.class.clone(), target.address.clone(), target.channel);
-        let limits = match &identity {
-            Identity::Owner | Identity::Operator(_) => String::new(),
+        let everything = Access::everything();
+        let access = match &identity {
+            Identity::Owner => Some(&everything),
+            Identity::Operator(_, access) => Some(access),
             Identity::Process(own) => {
                 let process = self.tables.processes.as_ref().and_then(|all| all.get(own));
-                let access = process.map(|process| &process.access);
-                let limits = access.and_then(|access| access.limits([&class, &instance], &method));
-                limits
-                    .map(str::to_owned)
-                    .ok_or_else(|| unknown(format!("{own} may not call {method} of {instance}")))?
+                process.map(|process| &process.access)
             }
         };
+        let limits = access.and_then(|access| access.limits([&class, &instance], &method));
+        let limits = limits.map(str::to_owned).ok_or_else(|| {
+            unknown(format!("{} may not call {method} of {instance}", identity.name()))
+        })?;
         let (ticket, key) = (self.keys.key(), self.keys.key());
         let Some(client) = self.clients.get_mut(call.channel) else { return Ok(()) };
         client.granted_by.insert(server);
@@ -459,6 +467,47 @@ impl Finder {
         Ok(())
     }
 
+    fn set_operators(
+        &mut self,
+        now: Instant,
+        channel: ChannelId,
+        operators: Vec<finder::Operator>,
+        out: &mut Vec<Action>,
+    ) -> Result<(), XrlError> {
+        if self.identity(channel)? != Identity::Owner {
+            return Err(XrlError::failed("only the manager says who may call"));
+        }
+        self.operators = Operators::new(operators)?;
+        let changed = |client: &Client| match &client.identity {
+            Some(Identity::Operator(uid, access)) => self.access_of(*uid).as_ref() != Some(access),
+            _ => false,
+        };
+        let channels = self.clients.which(changed);
+        self.drop_clients(now, channels, out);
+        Ok(())
+    }
+
+    /// What a user of this machine may call.
+    fn access_of(&self, uid: u32) -> Option<Access> {
+        if uid == 0 || uid == self.settings.operator {
+            return Some(Access::everything());
+        }
+        self.operators.access(uid, &*self.settings.users).cloned()
+    }
+
+    fn no_operator(&self, uid: u32) -> XrlError {
+        if self.tables.processes.is_none() {
+            let note = "the manager has not said yet who may call";
+            return XrlError::new(ErrorCode::SendFailedTransient, note);
+        }
+        let operator = self.settings.operator;
+        let note = format!(
+            "the user {uid} may not call this node's components: root, the user that runs the node \
+             (uid {operator}) and those that its statement `operators` names may"
+        );
+        XrlError::new(ErrorCode::ResolveFailed, note)
+    }
+
     /// Ends the connections of processes that are no more, or may call something else now: who is still
     /// allowed connects again and has everything resolved anew.
     fn drop_changed(
@@ -475,12 +524,11 @@ impl Finder {
             }
             _ => false,
         };
-        let channels: Vec<_> = self
-            .clients
-            .iter()
-            .filter(|(_, one)| changed(one))
-            .map(|(channel, _)| channel)
-            .collect();
+        let channels = self.clients.which(changed);
+        self.drop_clients(now, channels, out);
+    }
+
+    fn drop_clients(&mut self, now: Instant, channels: Vec<ChannelId>, out: &mut Vec<Action>) {
         for channel in channels {
             let note = "what this process may do has changed";
             refuse(channel, XrlError::new(ErrorCode::SendFailedTransient, note), out);

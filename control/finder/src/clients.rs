@@ -6,7 +6,7 @@ use std::time::Duration;
 use weft_base::{ChannelId, Instant};
 use weft_runtime::{Action, Peer};
 use weft_xrl::frame::Frame;
-use weft_xrl::{Encoded, Outgoing, Ready, Request, XrlError, finder, finder_client};
+use weft_xrl::{Access, Encoded, Outgoing, Ready, Request, XrlError, finder, finder_client};
 
 use crate::calls::Call;
 
@@ -22,8 +22,8 @@ pub(crate) enum Identity {
     Owner,
     /// A process that the node has started, by its instance.
     Process(String),
-    /// A user who may do everything.
-    Operator(u32),
+    /// A user who may call what this list says.
+    Operator(u32, Access),
 }
 
 impl Identity {
@@ -32,7 +32,7 @@ impl Identity {
         match self {
             Self::Owner => "manager".to_owned(),
             Self::Process(instance) => instance.clone(),
-            Self::Operator(uid) => format!("operator (uid {uid})"),
+            Self::Operator(uid, _) => format!("operator (uid {uid})"),
         }
     }
 }
@@ -90,6 +90,11 @@ impl Clients {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (ChannelId, &Client)> {
         self.all.iter().map(|(channel, client)| (*channel, client))
+    }
+
+    /// The connections of those to whom something applies.
+    pub(crate) fn which(&self, applies: impl Fn(&Client) -> bool) -> Vec<ChannelId> {
+        self.iter().filter(|(_, one)| applies(one)).map(|(channel, _)| channel).collect()
     }
 
     pub(crate) fn congestion(

@@ -15,6 +15,7 @@
 
 mod calls;
 mod clients;
+mod operators;
 mod tables;
 
 use weft_base::{Instant, Token};
@@ -23,12 +24,13 @@ use weft_xrl::frame::Secret;
 use weft_xrl::{Secrets, Signatures};
 
 use clients::Clients;
+use operators::Operators;
+pub use operators::{Nobody, Users};
 use tables::Tables;
 
 const LISTENER: Token = Token(1);
 
 /// What the Finder is started with.
-#[derive(Clone, Debug)]
 pub struct Settings {
     /// Where processes connect.
     pub listen: ChannelAddress,
@@ -36,6 +38,8 @@ pub struct Settings {
     pub owner: Secret,
     /// The user that runs the node; it and root may call everything.
     pub operator: u32,
+    /// Who is who on this machine.
+    pub users: Box<dyn Users>,
     /// Random bytes from the kernel, from which keys are made.
     pub seed: [u8; 32],
 }
@@ -45,6 +49,7 @@ pub struct Finder {
     settings: Settings,
     clients: Clients,
     tables: Tables,
+    operators: Operators,
     keys: Secrets,
     signatures: Signatures,
 }
@@ -58,6 +63,7 @@ impl Finder {
             settings,
             clients: Clients::default(),
             tables: Tables::default(),
+            operators: Operators::default(),
             keys,
             signatures: Signatures::default(),
         }

@@ -125,6 +125,13 @@ fn only_the_owner_says_which_processes_there_are() {
         network.take_log(),
         ["caller: 102 COMMAND_FAILED: only the manager says which processes there are"]
     );
+    let request = finder::SetOperators { operators: Vec::new() };
+    network.spawn_caller("caller", Some(CALLER), "finder", request);
+    network.run(SECOND);
+    assert_eq!(
+        network.take_log(),
+        ["caller: 102 COMMAND_FAILED: only the manager says who may call"]
+    );
 }
 
 #[test]

@@ -72,6 +72,16 @@ impl Manager {
         out.push(Call::new(self.calls.last, FINDER, request).into());
     }
 
+    /// Tells the Finder who may call besides root and the user that runs the node.
+    pub(crate) fn say_who_may_call(&mut self, out: &mut Vec<Output>) {
+        if !self.registered {
+            return;
+        }
+        self.calls.last += 1;
+        let operators = self.commits.operators().to_vec();
+        out.push(Call::new(self.calls.last, FINDER, finder::SetOperators { operators }).into());
+    }
+
     /// A component is there: gives it its configuration.
     pub(crate) fn born(&mut self, name: &str, out: &mut Vec<Output>) {
         let Some(one) = self.instances.get_mut(name) else { return };

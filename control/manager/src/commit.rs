@@ -13,9 +13,10 @@ use weft_commit::{
 use weft_config::{Document, Errors, LoadMode, Schema, Tree};
 use weft_launcher::protocol::Command;
 use weft_runtime::{Component, Level};
-use weft_xrl::{Call, Called, Output, XrlError, configurable};
+use weft_xrl::{Call, Called, Output, XrlError, configurable, finder};
 
 use crate::instances::Run;
+use crate::operators::{OPERATORS, read_operators};
 use crate::programs::{PROGRAM, Program, read_programs};
 use crate::{Class, Manager, Settings, report};
 
@@ -42,6 +43,8 @@ pub(crate) struct Commits {
     parts: BTreeMap<String, String>,
     /// Programs of others that run.
     programs: Vec<Class>,
+    /// Who may call besides root.
+    operators: Vec<finder::Operator>,
     /// Components that are making a change.
     changing: BTreeMap<String, Changing>,
 }
@@ -80,8 +83,9 @@ impl Commits {
         let boot = Tree::parse(&settings.source, &settings.text)?;
         schema.check(&boot, None)?;
         programs_of(&boot, &settings.classes)?;
+        operators_of(&boot)?;
         let order = settings.classes.iter().filter_map(|class| class.statement);
-        let order = order.chain([PROGRAM]).map(str::to_owned).collect();
+        let order = order.chain([PROGRAM, OPERATORS]).map(str::to_owned).collect();
         let history = HistorySettings { directory: settings.history.clone(), keep: KEEP };
         Ok(Self {
             machine: Configuration::new(schema, order, history),
@@ -92,6 +96,7 @@ impl Commits {
             last_token: OWN.0,
             parts: BTreeMap::new(),
             programs: Vec::new(),
+            operators: Vec::new(),
             changing: BTreeMap::new(),
         })
     }
@@ -112,6 +117,11 @@ impl Commits {
     /// Programs of others that run.
     pub(crate) fn programs(&self) -> &[Class] {
         &self.programs
+    }
+
+    /// Who may call besides root and the user that runs the node.
+    pub(crate) fn operators(&self) -> &[finder::Operator] {
+        &self.operators
     }
 
     fn wall(&self, now: Instant) -> WallTime {
@@ -193,6 +203,7 @@ impl Manager {
             self.commits.parts.extend(config.map(|text| (class.name.to_string(), text)));
             self.commits.programs.push(class);
         }
+        self.commits.operators = operators_of(running).unwrap_or_default();
     }
 
     /// An operator's request.
@@ -310,6 +321,9 @@ impl Manager {
             programs_of(&change.new, &self.settings.classes)
                 .map_err(|errors| errors.to_string())?;
         }
+        if change.name == OPERATORS {
+            operators_of(&change.new).map_err(|errors| errors.to_string())?;
+        }
         Ok(())
     }
 
@@ -324,6 +338,12 @@ impl Manager {
         let done = Some(Event::Answer { step, result: Ok(()) });
         if change.name == PROGRAM && self.commits.state == State::Running {
             self.apply_programs(now, &change.new, out);
+            return done;
+        }
+        if change.name == OPERATORS && self.commits.state == State::Running {
+            // They were checked before.
+            self.commits.operators = operators_of(&change.new).unwrap_or_default();
+            self.say_who_may_call(out);
             return done;
         }
         let Some(name) = self.class_of(&change.name) else { return done };
@@ -449,6 +469,12 @@ fn who(called: &Called) -> Who {
 fn programs_of(tree: &Tree, classes: &[Class]) -> Result<Vec<Program>, Errors> {
     let document = Document::parse(SOURCE, &text_of(&tree.part(PROGRAM)))?;
     read_programs(&mut document.block(), classes)
+}
+
+/// The operators that a tree names.
+fn operators_of(tree: &Tree) -> Result<Vec<finder::Operator>, Errors> {
+    let document = Document::parse(SOURCE, &text_of(&tree.part(OPERATORS)))?;
+    read_operators(&mut document.block())
 }
 
 /// The statements of a tree, without the version; empty if there are none.

@@ -201,15 +201,17 @@ impl Manager {
     }
 
     fn spec(&self, class: &Class, secret: Secret) -> Result<Spec, String> {
-        let listener = |name: String, kind| {
+        let listener = |name: String, kind, mode| {
             let path = self.settings.run_directory.join(name);
             let path = path.to_str().ok_or("the run directory's name is not UTF-8")?.to_owned();
-            Ok::<_, String>(ListenerSpec { path, kind, mode: 0o660, group: None })
+            Ok::<_, String>(ListenerSpec { path, kind, mode, group: None })
         };
-        let mut listeners = vec![listener(format!("{CALLS}{}", class.name), ListenerKind::Stream)?];
+        // Who may call is the Finder's to say: without its ticket nobody is heard.
+        let calls = listener(format!("{CALLS}{}", class.name), ListenerKind::Stream, 0o666)?;
+        let mut listeners = vec![calls];
         for socket in class.sockets {
             let kind = if socket.packets { ListenerKind::Seqpacket } else { ListenerKind::Stream };
-            listeners.push(listener(socket.name.to_owned(), kind)?);
+            listeners.push(listener(socket.name.to_owned(), kind, 0o660)?);
         }
         let kind = if class.is_program { PROGRAM } else { &*class.name };
         Ok(Spec {

@@ -7,6 +7,7 @@
 //! * `commit`: the node's configuration: what runs, and how a change reaches the components;
 //! * `edit`: what operators ask of it;
 //! * `programs`: programs of others that the configuration names;
+//! * `operators`: who may call besides root, as the configuration says;
 //! * `instances`: the processes, what each of them is doing, and when it is started again;
 //! * `launcher`: what is said to the launcher, and what it says;
 //! * `calls`: what the manager asks of components and they of it.
@@ -22,6 +23,7 @@ mod commit;
 mod edit;
 mod instances;
 mod launcher;
+mod operators;
 mod programs;
 
 use std::path::PathBuf;
@@ -36,6 +38,7 @@ pub use class::{Class, Socket};
 use commit::Commits;
 use instances::Instances;
 pub use launcher::CALLS;
+pub use operators::read_operators;
 pub use programs::{Program, read_programs};
 
 #[allow(missing_docs, unreachable_pub, dead_code, reason = "made from the interface file")]
@@ -152,6 +155,7 @@ impl Component for Manager {
             Input::Registered => {
                 self.registered = true;
                 self.say_who_there_is(out);
+                self.say_who_may_call(out);
                 out.push(Output::Watch { class: None });
             }
             Input::NotRegistered(_) => {}

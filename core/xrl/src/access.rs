@@ -25,6 +25,12 @@ struct Rule {
 }
 
 impl Access {
+    /// Every call, without limits.
+    #[must_use]
+    pub fn everything() -> Self {
+        Self { rules: vec![Rule { parts: vec!["*".to_owned()], limits: String::new() }] }
+    }
+
     /// Reads rules.
     ///
     /// # Errors
@@ -87,6 +93,7 @@ mod tests {
     fn nothing_is_allowed_by_no_rules_and_everything_by_a_star() {
         assert_eq!(Access::default().limits(TARGET, "rib/1.0/show"), None);
         let all = Access::parse("*").unwrap();
+        assert_eq!(all, Access::everything());
         assert_eq!(all.limits(TARGET, "rib/1.0/show"), Some(""));
     }
 

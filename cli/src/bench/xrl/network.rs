@@ -47,6 +47,7 @@ pub(super) fn measure<R: Request + 'static>(
     let secrets = [secret()?, secret()?, secret()?];
     let [owner, server, client] = secrets;
     let settings = weft_finder::Settings {
+        users: Box::new(weft_finder::Nobody),
         listen: finder_address.clone(),
         owner,
         operator: rustix::process::getuid().as_raw(),

@@ -175,6 +175,7 @@ fn spawn_finder() -> Spawn {
         listen: finder_address(),
         owner: OWNER,
         operator: 1000,
+        users: Box::new(weft_finder::Nobody),
         seed: [9; 32],
     };
     Spawn::new("finder", Box::new(Finder::new(settings)))

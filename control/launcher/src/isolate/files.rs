@@ -125,7 +125,9 @@ fn rules(sandbox: &Sandbox) -> Vec<(PathBuf, BitFlags<AccessFs>)> {
             rules
                 .extend(sandbox.write.iter().map(|path| (path.clone(), keep | AccessFs::MakeSock)));
         }
-        Profile::Manager | Profile::Finder | Profile::Component => {}
+        // Users and groups. The files are replaced when they change, so a rule for each would not last.
+        Profile::Finder => rules.push((PathBuf::from("/etc"), read)),
+        Profile::Manager | Profile::Component => {}
     }
     rules
 }

@@ -1,0 +1,56 @@
+//! Who may call a node's components: users besides root, as its configuration says.
+
+use std::os::unix::process::CommandExt;
+
+use weft_port::testing::privileged;
+
+use crate::processes::Node;
+use crate::support::{Done, finish, weft};
+
+/// A user without any right: `nobody` of the group `nogroup` on Debian.
+const NOBODY: u32 = 65_534;
+const SHOW: &str = "finder://xia/xia/1.0/show";
+const PROCESSES: &str = "finder://manager/manager/1.0/processes";
+
+fn call_as(uid: u32, node: &Node, call: &str) -> Done {
+    let mut command = weft(["call", call, "--run-dir"]);
+    command.arg(node.run_directory()).uid(uid).gid(uid);
+    finish(command)
+}
+
+fn configure(node: &Node, commands: &[&str]) {
+    let commands = commands.iter().flat_map(|command| ["-c", command]);
+    let done = node.run("configure", &commands.collect::<Vec<_>>());
+    assert_eq!(done.status, Some(0), "{done:?}");
+}
+
+#[test]
+fn users_call_what_the_configuration_lets_them() {
+    if !privileged() {
+        return;
+    }
+    let node = Node::start();
+    let refused = |uid| {
+        let parts = ["may not call this node's components", "`operators`"];
+        call_as(uid, &node, SHOW).expect_failure(&parts);
+    };
+    refused(NOBODY);
+
+    configure(&node, &["set operators user 65534 access manager/manager/1.0/processes", "commit"]);
+    assert_eq!(call_as(NOBODY, &node, PROCESSES).status, Some(0));
+    call_as(NOBODY, &node, SHOW)
+        .expect_failure(&["operator (uid 65534) may not call xia/1.0/show"]);
+    refused(NOBODY - 1);
+
+    // By a name, of a group, and without a list.
+    configure(&node, &["delete operators", "set operators group 65534", "commit"]);
+    assert_eq!(call_as(NOBODY, &node, SHOW).status, Some(0));
+    let mut command =
+        weft(["configure", "-c", "set xia principal zf", "-c", "commit", "--run-dir"]);
+    command.arg(node.run_directory()).uid(NOBODY).gid(NOBODY);
+    let done = finish(command);
+    assert_eq!(done.status, Some(0), "{done:?}");
+
+    configure(&node, &["rollback 3", "commit"]);
+    refused(NOBODY);
+}
