@@ -11,6 +11,7 @@ use crate::demo::DemoArgs;
 use crate::doctor::DoctorArgs;
 use crate::lab::LabCommand;
 use crate::node::component::ComponentArgs;
+use crate::show::ShowCommand;
 use crate::xia::XiaCommand;
 
 /// One router and host stack for several Internet architectures.
@@ -27,6 +28,9 @@ pub(crate) enum Command {
     /// Run a node in the foreground
     #[command(after_help = "Examples:\n  weft run node.conf\n  weft run --check node.conf")]
     Run(RunArgs),
+    /// The state of a running node: processes, components, interfaces, counters
+    #[command(subcommand)]
+    Show(ShowCommand),
     /// Call components of a running node: XRLs, as text in and text out
     #[command(after_help = "Examples:\n  weft call finder://manager/manager/1.0/processes\n  \
         weft call 'finder://xia/xia/1.0/show?what:txt=counters'\n  \

@@ -14,6 +14,7 @@ mod lab;
 mod node;
 mod output;
 mod registry;
+mod show;
 mod xia;
 
 use std::ffi::OsString;
@@ -40,6 +41,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::BenchFlowSource(args) => bench::run_source(&args),
         Command::Doctor(doctor) => doctor::run(&doctor),
         Command::Run(run) => node::run(&run),
+        Command::Show(command) => show::run(&command),
         Command::Demo(args) => demo::run(&args),
         Command::Lab(command) => lab::run(&command),
         Command::Xia(command) => xia::run(&command),

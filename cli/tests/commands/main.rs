@@ -10,4 +10,5 @@ mod processes;
 mod push;
 mod python;
 mod run;
+mod show;
 mod support;

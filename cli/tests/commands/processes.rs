@@ -22,7 +22,20 @@ impl Node {
         let arguments = [Path::new("run"), &file, Path::new("--run-dir"), &run];
         let launcher = Running::start(weft(arguments));
         launcher.wait_for("node r1 is ready");
-        Self { directory, launcher }
+        let node = Self { directory, launcher };
+        node.wait_until(|| node.all_run());
+        node
+    }
+
+    /// Whether every process has done what it does when it starts.
+    fn all_run(&self) -> bool {
+        let shown = self.run("show", &["processes", "--json"]);
+        shown.status == Some(0)
+            && shown.json()["processes"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .all(|one| one["state"] == "running")
     }
 
     pub(crate) fn run_directory(&self) -> PathBuf {

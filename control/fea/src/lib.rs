@@ -6,16 +6,25 @@
 //!
 //! It opens packet ports and hands their descriptors to those who ask: what a caller may ask for is a
 //! matter of its access list, which can name the interfaces and protocols. What was handed over works
-//! on when the FEA dies.
+//! on when the FEA dies. It watches the network interfaces and tells which there are.
 
 use std::collections::BTreeMap;
 
-use weft_base::{Instant, Token};
+use weft_base::{CounterGroup, Counters, Instant, Token};
 use weft_port::{PortInfo, PortSpec};
-use weft_runtime::{Action, Component, Event};
+use weft_runtime::{self as runtime, Action, Component, Event, InterfaceChange};
 use weft_xrl::{
-    Called, Encoded, Handle, Input, Interface, Mac, Output, XrlError, configurable, fea,
+    Called, Encoded, Handle, Input, Interface, IpNet, Mac, Output, XrlError, configurable, fea,
 };
+
+weft_base::reasons! {
+    /// What the FEA counts.
+    enum Activity {
+        PortsOpened = "ports-opened", "packet ports that were opened for others";
+        PortsFailed = "ports-failed", "packet ports that could not be opened";
+        InterfaceChanges = "interface-changes", "changes of network interfaces that the kernel told";
+    }
+}
 
 /// The interfaces of the FEA.
 #[must_use]
@@ -29,6 +38,11 @@ pub struct Fea {
     /// Who waits for a port.
     waiting: BTreeMap<Token, Called>,
     last_token: u32,
+    /// The network interfaces by their numbers.
+    interfaces: BTreeMap<u32, runtime::Interface>,
+    /// Whether the kernel has told of all.
+    complete: bool,
+    counters: Counters<Activity>,
 }
 
 impl Fea {
@@ -42,6 +56,11 @@ impl Fea {
         let done = match called.interface.name {
             "fea" => called.read::<fea::Call>().and_then(|call| match call {
                 fea::Call::OpenPort(request) => self.open_port(&request.spec, out).map(Some),
+                fea::Call::Interfaces(_) => {
+                    let result = self.interfaces();
+                    out.push(called.answer(result));
+                    Ok(None)
+                }
             }),
             _ => called.read::<configurable::Call>().and_then(|call| {
                 configure(call).map(|encoded| {
@@ -69,6 +88,7 @@ impl Fea {
 
     fn opened(&mut self, token: Token, port: Handle, info: PortInfo, out: &mut Vec<Output>) {
         let Some(called) = self.waiting.remove(&token) else { return };
+        self.counters.add(Activity::PortsOpened, 1);
         out.push(called.answer(Ok(fea::OpenPortReply {
             port,
             mac: Mac(info.mac),
@@ -77,6 +97,53 @@ impl Fea {
             local: info.local.map(|local| local.to_string()),
         })));
     }
+
+    fn interfaces(&self) -> Result<fea::InterfacesReply, XrlError> {
+        if !self.complete {
+            let note = "the kernel has not told of the interfaces; why, the log of the FEA says";
+            return Err(XrlError::failed(note));
+        }
+        let all = || self.interfaces.values();
+        Ok(fea::InterfacesReply {
+            interfaces: all().map(interface).collect(),
+            addresses: all().flat_map(addresses).collect(),
+        })
+    }
+
+    fn interface_changed(&mut self, change: InterfaceChange) {
+        match change {
+            InterfaceChange::Added(now) | InterfaceChange::Changed(now) => {
+                self.counters.add(Activity::InterfaceChanges, 1);
+                self.interfaces.insert(now.index, now);
+            }
+            InterfaceChange::Removed { index, .. } => {
+                self.counters.add(Activity::InterfaceChanges, 1);
+                self.interfaces.remove(&index);
+            }
+            InterfaceChange::Complete => self.complete = true,
+        }
+    }
+}
+
+fn interface(one: &runtime::Interface) -> fea::Interface {
+    fea::Interface {
+        name: one.name.clone(),
+        index: one.index,
+        kind: one.kind.clone(),
+        mac: Mac(one.mac.unwrap_or_default()),
+        mtu: one.mtu,
+        up: one.up,
+        running: one.running,
+        master: one.master.unwrap_or_default(),
+    }
+}
+
+fn addresses(one: &runtime::Interface) -> impl Iterator<Item = fea::Address> {
+    one.addresses.iter().filter_map(|address| {
+        // The kernel's prefixes are not longer than its addresses.
+        let address = IpNet::new(address.ip, address.prefix_length).ok()?;
+        Some(fea::Address { interface: one.index, address })
+    })
 }
 
 /// The FEA has no statements of its own yet.
@@ -108,7 +175,10 @@ impl Component for Fea {
             Input::World(Event::HandleOpened { token, handle, info }) => {
                 self.opened(token, handle, info, out);
             }
+            Input::World(Event::Start) => out.push(Output::World(Action::WatchInterfaces)),
+            Input::World(Event::Interface { change }) => self.interface_changed(change),
             Input::World(Event::PortFailed { token, error }) => {
+                self.counters.add(Activity::PortsFailed, 1);
                 if let Some(called) = self.waiting.remove(&token) {
                     out.push(called.fail(XrlError::failed(error)));
                 }
@@ -120,5 +190,9 @@ impl Component for Fea {
 
     fn deadline(&self) -> Option<Instant> {
         None
+    }
+
+    fn counters(&self) -> Vec<CounterGroup> {
+        vec![CounterGroup::new("activity", "what the FEA has done", &self.counters)]
     }
 }

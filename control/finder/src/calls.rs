@@ -3,26 +3,42 @@
 use std::collections::BTreeMap;
 
 use weft_base::{ChannelId, Instant, Message};
-use weft_runtime::{Action, Level, Peer};
+use weft_runtime::{Action, Component, Level, Peer};
 use weft_xrl::frame::{Credential, Frame, PROTOCOL, SECRET_LEN, Secret, same};
 use weft_xrl::{
-    Access, Binary, Calls, Decoder, Encoded, ErrorCode, Signature, XrlError, finder, finder_client,
+    Access, Binary, Calls, Decoder, Encoded, ErrorCode, FINDER, Interface, Signature, XrlError,
+    finder, finder_client, monitor,
 };
 
-use crate::Finder;
 use crate::clients::{Asked, Client, Identity, WINDOW, introduce, refuse};
 use crate::operators::Operators;
 use crate::tables::{Process, Target};
+use crate::{Activity, Finder};
 
 /// A call that came in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call {
     channel: ChannelId,
     id: u32,
-    /// The number of the method.
-    method: u16,
+    /// The method.
+    method: (&'static Interface, u16),
     /// Whether it is in text.
     text: bool,
+}
+
+/// What the Finder can be asked.
+const INTERFACES: [&Interface; 2] = [&finder::INTERFACE, &monitor::INTERFACE];
+/// The method of a number that was not given a name.
+const NONE: (&Interface, u16) = (&finder::INTERFACE, u16::MAX);
+
+/// The method that a path names.
+fn method_of(path: &str) -> Option<(&'static Interface, u16)> {
+    let methods = |interface: &'static Interface| {
+        // An interface has at most 4,096 methods.
+        (0..interface.methods.len() as u16).map(move |number| (interface, number))
+    };
+    let mut all = INTERFACES.into_iter().flat_map(methods);
+    all.find(|(interface, number)| interface.path_of(*number) == path)
 }
 
 impl Finder {
@@ -50,6 +66,7 @@ impl Finder {
         };
         if let Err(error) = done {
             if error.code != ErrorCode::SendFailedTransient {
+                self.counters.add(Activity::Refused, 1);
                 let line = format!("the Finder refuses a connection: {error}");
                 out.push(Action::Report { level: Level::Warning, line });
             }
@@ -121,14 +138,13 @@ impl Finder {
         match frame {
             Frame::Name { slot, path } => {
                 if client.slots.len() < 256
-                    && let Some(number) = (0..finder::INTERFACE.methods.len() as u16)
-                        .find(|number| finder::INTERFACE.path_of(*number) == path)
+                    && let Some(method) = method_of(&path)
                 {
-                    client.slots.insert(slot, number);
+                    client.slots.insert(slot, method);
                 }
             }
             Frame::Call { slot, id, text, .. } => {
-                let method = client.slots.get(&slot).copied().unwrap_or(u16::MAX);
+                let method = client.slots.get(&slot).copied().unwrap_or(NONE);
                 self.call(now, Call { channel, id, method, text }, arguments, out);
             }
             Frame::Reply { id, .. } => {
@@ -161,20 +177,58 @@ impl Finder {
                 .and_then(|signature| signature.arguments_from_text(arguments.args.bytes())),
             false => Ok(arguments),
         };
-        let request = arguments.and_then(|Encoded { args, handles }| {
+        let done = arguments.and_then(|Encoded { args, handles }| {
             let mut from = Decoder::new(args.bytes(), handles);
-            Ok(finder::Call::decode(call.method, &mut from)?)
+            let (interface, number) = call.method;
+            if interface.name == monitor::INTERFACE.name {
+                let request = monitor::Call::decode(number, &mut from)?;
+                return self.watched(call, request).map(Some);
+            }
+            let request = finder::Call::decode(number, &mut from)?;
+            self.carry_out(now, call, request, out)
         });
-        match request.and_then(|request| self.carry_out(now, call, request, out)) {
+        self.counters.add(Activity::Calls, 1);
+        match done {
             Ok(Some(encoded)) => self.answer(call, Ok(encoded), out),
             // The answer comes when the target has taken the key.
             Ok(None) => {}
-            Err(error) => self.answer(call, Err(error), out),
+            Err(error) => {
+                self.counters.add(Activity::Failures, 1);
+                self.answer(call, Err(error), out);
+            }
         }
     }
 
+    /// What whoever watches the node asks: operators, the manager, and processes that may.
+    fn watched(&mut self, call: Call, request: monitor::Call) -> Result<Encoded, XrlError> {
+        let (interface, number) = call.method;
+        let path = interface.path_of(number);
+        self.limits(&self.identity(call.channel)?, [FINDER, FINDER], &path)?;
+        Ok(match request {
+            monitor::Call::Counters(_) => Encoded::new(monitor::CountersReply::of(self.counters())),
+        })
+    }
+
+    /// In which ranges the arguments of a call must be, by class and instance of the target.
+    fn limits(&self, who: &Identity, target: [&str; 2], method: &str) -> Result<String, XrlError> {
+        let access = match who {
+            Identity::Owner => return Ok(String::new()),
+            Identity::Operator(_, access) => Some(access),
+            Identity::Process(own) => {
+                let process = self.tables.processes.as_ref().and_then(|all| all.get(own));
+                process.map(|process| &process.access)
+            }
+        };
+        let limits = access.and_then(|access| access.limits(target, method));
+        limits.map(str::to_owned).ok_or_else(|| {
+            let note = format!("{} may not call {method} of {}", who.name(), target[1]);
+            XrlError::new(ErrorCode::ResolveFailed, note)
+        })
+    }
+
     fn signature(&mut self, call: Call) -> Result<Signature, XrlError> {
-        self.signatures.of(&finder::INTERFACE, call.method).ok_or_else(|| {
+        let (interface, number) = call.method;
+        self.signatures.of(interface, number).ok_or_else(|| {
             let note = "the method was not named on this connection";
             XrlError::new(ErrorCode::NoSuchMethod, note)
         })
@@ -245,8 +299,8 @@ impl Finder {
         Ok(Some(reply))
     }
 
-    fn identity(&mut self, channel: ChannelId) -> Result<Identity, XrlError> {
-        let client = self.clients.get_mut(channel);
+    fn identity(&self, channel: ChannelId) -> Result<Identity, XrlError> {
+        let client = self.clients.get(channel);
         client
             .and_then(|client| client.identity.clone())
             .ok_or_else(|| XrlError::failed("the connection is gone"))
@@ -285,6 +339,7 @@ impl Finder {
         }
         let target = Target::new(class.clone(), sole, address, channel, interfaces)?;
         let (generation, old) = self.tables.register(&instance, target)?;
+        self.counters.add(Activity::Registrations, 1);
         if let Some(old) = old {
             self.dead(now, &instance, &old, out);
         }
@@ -317,6 +372,7 @@ impl Finder {
         request: finder::Resolve,
         out: &mut Vec<Action>,
     ) -> Result<(), XrlError> {
+        self.counters.add(Activity::Resolutions, 1);
         let finder::Resolve { target: name, method } = request;
         let identity = self.identity(call.channel)?;
         let unknown = |note: String| XrlError::new(ErrorCode::ResolveFailed, note);
@@ -327,19 +383,7 @@ impl Finder {
         target.check_method(&instance, &method)?;
         let (class, address, server) =
             (target.class.clone(), target.address.clone(), target.channel);
-        let everything = Access::everything();
-        let access = match &identity {
-            Identity::Owner => Some(&everything),
-            Identity::Operator(_, access) => Some(access),
-            Identity::Process(own) => {
-                let process = self.tables.processes.as_ref().and_then(|all| all.get(own));
-                process.map(|process| &process.access)
-            }
-        };
-        let limits = access.and_then(|access| access.limits([&class, &instance], &method));
-        let limits = limits.map(str::to_owned).ok_or_else(|| {
-            unknown(format!("{} may not call {method} of {instance}", identity.name()))
-        })?;
+        let limits = self.limits(&identity, [&class, &instance], &method)?;
         let (ticket, key) = (self.keys.key(), self.keys.key());
         let Some(client) = self.clients.get_mut(call.channel) else { return Ok(()) };
         client.granted_by.insert(server);
@@ -397,7 +441,7 @@ impl Finder {
                 |text: &String| finder::Interface { class: class.clone(), text: text.clone() };
             texts.iter().map(one).collect::<Vec<_>>()
         };
-        let own = [finder::INTERFACE.text.to_owned()];
+        let own = INTERFACES.map(|interface| interface.text.to_owned());
         let interfaces = match name.as_deref() {
             Some(weft_xrl::FINDER) => of(weft_xrl::FINDER, &own),
             Some(name) => {

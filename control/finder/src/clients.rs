@@ -6,7 +6,9 @@ use std::time::Duration;
 use weft_base::{ChannelId, Instant};
 use weft_runtime::{Action, Peer};
 use weft_xrl::frame::Frame;
-use weft_xrl::{Access, Encoded, Outgoing, Ready, Request, XrlError, finder, finder_client};
+use weft_xrl::{
+    Access, Encoded, Interface, Outgoing, Ready, Request, XrlError, finder, finder_client,
+};
 
 use crate::calls::Call;
 
@@ -44,7 +46,7 @@ pub(crate) struct Client {
     /// Its number in keys that it is given.
     pub(crate) session: u64,
     /// Which methods of the Finder its slots name.
-    pub(crate) slots: BTreeMap<u16, u16>,
+    pub(crate) slots: BTreeMap<u16, (&'static Interface, u16)>,
     pub(crate) outgoing: Outgoing<Asked>,
     /// The classes that it watches; `None` is all.
     pub(crate) watches: BTreeSet<Option<String>>,
@@ -78,6 +80,10 @@ impl Clients {
             granted_by: BTreeSet::new(),
         };
         self.all.insert(channel, client);
+    }
+
+    pub(crate) fn get(&self, channel: ChannelId) -> Option<&Client> {
+        self.all.get(&channel)
     }
 
     pub(crate) fn get_mut(&mut self, channel: ChannelId) -> Option<&mut Client> {

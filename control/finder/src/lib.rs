@@ -18,7 +18,7 @@ mod clients;
 mod operators;
 mod tables;
 
-use weft_base::{Instant, Token};
+use weft_base::{CounterGroup, Counters, Instant, Token};
 use weft_runtime::{Action, ChannelAddress, Component, Event, Level};
 use weft_xrl::frame::Secret;
 use weft_xrl::{Secrets, Signatures};
@@ -44,6 +44,17 @@ pub struct Settings {
     pub seed: [u8; 32],
 }
 
+weft_base::reasons! {
+    /// What the Finder counts.
+    pub(crate) enum Activity {
+        Calls = "calls", "calls that processes have made to the Finder";
+        Failures = "failures", "calls that failed at once";
+        Registrations = "registrations", "components that were registered";
+        Resolutions = "resolutions", "methods that somebody wanted to call";
+        Refused = "refused-connections", "connections of processes that are not of this node, or say nonsense";
+    }
+}
+
 /// The Finder's process; see the crate's text.
 pub struct Finder {
     settings: Settings,
@@ -52,6 +63,7 @@ pub struct Finder {
     operators: Operators,
     keys: Secrets,
     signatures: Signatures,
+    counters: Counters<Activity>,
 }
 
 impl Finder {
@@ -66,6 +78,7 @@ impl Finder {
             operators: Operators::default(),
             keys,
             signatures: Signatures::default(),
+            counters: Counters::new(),
         }
     }
 }
@@ -102,5 +115,9 @@ impl Component for Finder {
 
     fn deadline(&self) -> Option<Instant> {
         self.clients.deadline()
+    }
+
+    fn counters(&self) -> Vec<CounterGroup> {
+        vec![CounterGroup::new("activity", "what the Finder has done", &self.counters)]
     }
 }

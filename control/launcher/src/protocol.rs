@@ -63,6 +63,8 @@ pub enum Command {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<Name>,
     },
+    /// Tell what the processes use.
+    Usage {},
     /// Keep the one descriptor that comes with this message, in place of an earlier one of this name.
     Keep {
         /// What to call it.
@@ -201,6 +203,9 @@ pub enum Outcome {
     Done {},
     /// The answer to [`Command::List`].
     Listing(Listing),
+    /// The answer to [`Command::Usage`]: every process that runs, `launcher` and `manager` included, in
+    /// order of names.
+    Usage(Vec<Usage>),
     /// Nothing was done.
     Refused {
         /// Why, and what to do about it, in one sentence.
@@ -220,6 +225,26 @@ pub struct Listing {
     pub kept: Vec<Kept>,
     /// What isolation is missing on this machine, a sentence each; only on the first page.
     pub missing: Vec<String>,
+}
+
+/// What a process uses.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Usage {
+    /// Its name.
+    pub instance: Name,
+    /// Its process id.
+    pub pid: i32,
+    /// Its user, if that is not the launcher's own.
+    pub uid: Option<u32>,
+    /// Since when it runs, in nanoseconds of the monotonic clock.
+    pub since: u64,
+    /// How often the launcher has started the manager again; 0 for all others, whom the manager counts.
+    pub restarts: u32,
+    /// Its memory, in bytes (resident set).
+    pub memory: u64,
+    /// The processor time that it has used, in nanoseconds.
+    pub processor: u64,
 }
 
 /// An instance that runs or ended by itself.
@@ -402,7 +427,11 @@ impl Command {
             Self::Stop { grace_ms, .. } => {
                 within("the time to end, in ms,", *grace_ms, 0, LONGEST_GRACE)
             }
-            Self::List { .. } | Self::Keep { .. } | Self::Give { .. } | Self::Drop { .. } => Ok(()),
+            Self::List { .. }
+            | Self::Usage {}
+            | Self::Keep { .. }
+            | Self::Give { .. }
+            | Self::Drop { .. } => Ok(()),
         }
     }
 }

@@ -8,8 +8,8 @@ use weft_launcher::protocol::Command;
 use weft_runtime::Level;
 use weft_xrl::{Binary, Call, Called, FINDER, Output, Reply, XrlError, finder};
 
-use crate::instances::{Configured, Run};
-use crate::interface::{self, Process, ProcessesReply};
+use crate::instances::Configured;
+use crate::interface;
 use crate::{Manager, report};
 
 /// What waits for an answer of somebody else.
@@ -30,6 +30,16 @@ impl Calls {
         self.last += 1;
         self.checking.insert(self.last, step);
         self.last
+    }
+
+    /// A caller waits for the launcher's answer to a request.
+    pub(crate) fn wait(&mut self, id: u64, called: Called) {
+        self.waiting.insert(id, called);
+    }
+
+    /// Who waits for the launcher's answer to a request.
+    pub(crate) fn take(&mut self, id: u64) -> Option<Called> {
+        self.waiting.remove(&id)
     }
 
     /// The launcher has done what was asked.
@@ -153,40 +163,10 @@ impl Manager {
 
     pub(crate) fn called(&mut self, now: Instant, mut called: Called, out: &mut Vec<Output>) {
         match called.read::<interface::Call>() {
-            Ok(interface::Call::Processes(_)) => out.push(called.answer(Ok(self.processes()))),
+            Ok(interface::Call::Processes(_)) => self.ask_for_usage(called, out),
             Ok(interface::Call::Signal(request)) => self.signal(called, &request, out),
             Ok(call) => self.edit(now, called, call, out),
             Err(error) => out.push(called.fail(error)),
-        }
-    }
-
-    fn processes(&self) -> ProcessesReply {
-        let process = |(name, one): (&str, &crate::instances::Instance)| {
-            let (pid, since) = match one.run {
-                Run::Up { pid, since } => (pid, since.as_nanos()),
-                Run::Due(_) | Run::Asked => (0, 0),
-            };
-            let has_statement = self.commits.part(&one.class).is_some();
-            let state = match (name == FINDER, one.run) {
-                // The Finder registers nowhere.
-                (true, Run::Up { .. }) => "running",
-                _ => one.state(has_statement),
-            };
-            Process {
-                instance: name.to_owned(),
-                class: one.class.clone(),
-                pid,
-                uid: one.uid,
-                state: state.to_owned(),
-                since,
-                restarts: one.restarts,
-                trouble: one.trouble.clone(),
-            }
-        };
-        ProcessesReply {
-            node: self.settings.node.clone(),
-            processes: self.instances.iter().map(process).collect(),
-            missing: self.missing.clone(),
         }
     }
 

@@ -25,6 +25,8 @@ pub(crate) struct Instance {
     pub(crate) uid: u32,
     pub(crate) restarts: u32,
     pub(crate) trouble: String,
+    /// How it last ended.
+    pub(crate) ended: String,
     pub(crate) run: Run,
     /// Whether the Finder knows it.
     pub(crate) registered: bool,
@@ -60,6 +62,7 @@ impl Instances {
             uid: 0,
             restarts: 0,
             trouble: String::new(),
+            ended: String::new(),
             run,
             registered: false,
             configured: Configured::No,
@@ -139,6 +142,7 @@ impl Instance {
         self.registered = false;
         self.configured = Configured::No;
         self.restarts += 1;
+        self.ended.clone_from(&trouble);
         self.trouble = trouble;
     }
 

@@ -45,6 +45,9 @@ impl Manager {
             Ok(Message::Reply { outcome: Outcome::Listing(listing), .. }) => {
                 self.adopt(now, listing, out);
             }
+            Ok(Message::Reply { id, outcome: Outcome::Usage(all) }) => {
+                self.usage_known(id, all, out);
+            }
             Ok(Message::Reply { id, outcome: Outcome::Refused { error } }) => {
                 self.refused(now, id, error, out);
             }

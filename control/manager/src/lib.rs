@@ -9,6 +9,7 @@
 //! * `programs`: programs of others that the configuration names;
 //! * `operators`: who may call besides root, as the configuration says;
 //! * `instances`: the processes, what each of them is doing, and when it is started again;
+//! * `processes`: what is told of them;
 //! * `launcher`: what is said to the launcher, and what it says;
 //! * `calls`: what the manager asks of components and they of it.
 //!
@@ -24,11 +25,12 @@ mod edit;
 mod instances;
 mod launcher;
 mod operators;
+mod processes;
 mod programs;
 
 use std::path::PathBuf;
 
-use weft_base::{ChannelId, Instant, WallTime};
+use weft_base::{ChannelId, CounterGroup, Instant, WallTime};
 use weft_commit::Event as Change;
 use weft_config::Errors;
 use weft_runtime::{Action, Component, Event, Level};
@@ -169,6 +171,10 @@ impl Component for Manager {
 
     fn deadline(&self) -> Option<Instant> {
         self.instances.deadline().into_iter().chain(self.commits.deadline()).min()
+    }
+
+    fn counters(&self) -> Vec<CounterGroup> {
+        vec![self.restarts()]
     }
 }
 

@@ -107,3 +107,60 @@ impl<R: Reason> Default for Counters<R> {
         Self::new()
     }
 }
+
+/// Counters of one kind, as a component tells them to whoever watches the node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CounterGroup {
+    /// What is counted: lower-case words joined by hyphens, such as `drops`.
+    pub name: &'static str,
+    /// One sentence for people.
+    pub help: &'static str,
+    /// What kind of thing each count is of, such as `port`; empty if all are of the whole component.
+    pub label: &'static str,
+    /// The counts, those that are zero included.
+    pub counts: Vec<Count>,
+}
+
+/// One count of a [`CounterGroup`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Count {
+    /// Of what, if the group has a label: the name of a port for example.
+    pub of: String,
+    /// The reason; empty if the group counts one thing only.
+    pub reason: &'static str,
+    /// One sentence on the reason for people; may be empty.
+    pub help: &'static str,
+    /// How often or how much since the process began.
+    pub value: u64,
+}
+
+impl CounterGroup {
+    /// A group whose counts are of something that `label` names.
+    #[must_use]
+    pub fn labelled(name: &'static str, help: &'static str, label: &'static str) -> Self {
+        Self { name, help, label, counts: Vec::new() }
+    }
+
+    /// A group of the counts of a whole component.
+    #[must_use]
+    pub fn new<R: Reason>(name: &'static str, help: &'static str, counters: &Counters<R>) -> Self {
+        let mut group = Self::labelled(name, help, "");
+        group.add_all("", counters);
+        group
+    }
+
+    /// Adds the counts of one thing, by reason.
+    pub fn add_all<R: Reason>(&mut self, of: &str, counters: &Counters<R>) {
+        self.counts.extend(R::ALL.iter().map(|reason| Count {
+            of: of.to_owned(),
+            reason: reason.name(),
+            help: reason.help(),
+            value: counters.get(*reason),
+        }));
+    }
+
+    /// Adds the one count of one thing.
+    pub fn add(&mut self, of: impl Into<String>, value: u64) {
+        self.counts.push(Count { of: of.into(), reason: "", help: "", value });
+    }
+}

@@ -17,7 +17,7 @@ mod packet;
 mod random;
 mod time;
 
-pub use counters::{Counters, Reason};
+pub use counters::{Count, CounterGroup, Counters, Reason};
 pub use ids::{ChannelId, FileId, PortId, Token};
 pub use message::{Handle, Message};
 pub use packet::{HEADROOM, LinkAddress, Meta, Packet, STANDARD_FRAME};

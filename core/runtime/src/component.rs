@@ -5,7 +5,7 @@
 //! [`Component::handle`], carry out the outputs, repeat. If it needs a fifth kind of decision, that
 //! decision belongs in the component.
 
-use weft_base::Instant;
+use weft_base::{CounterGroup, Instant};
 
 /// A state machine: inputs with the current time go in, outputs come out, nothing else happens.
 ///
@@ -35,5 +35,10 @@ pub trait Component {
     /// minimum share when something always is. One slice should take about a millisecond.
     fn has_background_work(&self) -> bool {
         false
+    }
+
+    /// What it has counted, for whoever watches the node.
+    fn counters(&self) -> Vec<CounterGroup> {
+        Vec::new()
     }
 }

@@ -58,3 +58,31 @@ pub mod fea {
 pub mod configurable {
     include!(concat!(env!("OUT_DIR"), "/component.rs"));
 }
+
+/// What whoever watches a node asks of each component; [`Host`] answers for its components.
+pub mod monitor {
+    include!(concat!(env!("OUT_DIR"), "/monitor.rs"));
+
+    use weft_base::CounterGroup;
+
+    impl CountersReply {
+        /// The reply that tells of these groups.
+        #[must_use]
+        pub fn of(all: Vec<CounterGroup>) -> Self {
+            let mut reply = Self { groups: Vec::new(), counts: Vec::new() };
+            for CounterGroup { name, help, label, counts } in all {
+                reply.counts.extend(counts.into_iter().map(|count| Count {
+                    group: name.to_owned(),
+                    of: count.of,
+                    reason: count.reason.to_owned(),
+                    help: count.help.to_owned(),
+                    value: count.value,
+                }));
+                let group =
+                    Group { name: name.to_owned(), help: help.to_owned(), label: label.to_owned() };
+                reply.groups.push(group);
+            }
+            reply
+        }
+    }
+}

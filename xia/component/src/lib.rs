@@ -9,7 +9,7 @@
 
 use std::fmt::Write;
 
-use weft_base::{Instant, Random};
+use weft_base::{CounterGroup, Instant, Random};
 use weft_config::{Document, Errors, Located};
 use weft_keys::KeyHash;
 use weft_runtime::{Action, Component, Event};
@@ -209,6 +209,10 @@ impl Component for Xia {
 
     fn has_background_work(&self) -> bool {
         self.running.as_ref().is_some_and(|running| running.node.has_background_work())
+    }
+
+    fn counters(&self) -> Vec<CounterGroup> {
+        self.running.as_ref().map(|running| running.node.counters()).unwrap_or_default()
     }
 }
 

@@ -13,7 +13,7 @@
 //! in, outputs come out ([`Input`], [`Output`]).
 
 use serde_json::Value;
-use weft_base::{Instant, LinkAddress, Packet, PortId, Token};
+use weft_base::{CounterGroup, Instant, LinkAddress, Packet, PortId, Token};
 use weft_port::{PortInfo, PortSpec};
 use weft_runtime::Level;
 
@@ -69,6 +69,11 @@ pub trait Principal {
 
     /// Tables and counters for people and programs: a JSON object whose lists are sorted.
     fn show(&self) -> Value;
+
+    /// What it has counted, under its name.
+    fn counters(&self) -> Option<CounterGroup> {
+        None
+    }
 
     /// The XIDs of this principal that are this node, in order.
     fn locals(&self) -> Vec<Xid> {

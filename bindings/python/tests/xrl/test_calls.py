@@ -463,7 +463,7 @@ class Started(unittest.TestCase):
 
         def processes(_args, caller):
             one = {"instance": "x", "class": "x", "pid": 4711, "uid": 0, "state": "running",
-                   "since": 0, "restarts": 0, "trouble": ""}
+                   "since": 0, "restarts": 0, "trouble": "", "ended": "", "memory": 0, "processor": 0}
             self.callers.append(caller)
             return {"node": "t", "processes": [one], "missing": []}
 

@@ -8,6 +8,7 @@ mod manager;
 mod order;
 mod places;
 mod signals;
+mod usage;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsFd, OwnedFd};
@@ -74,6 +75,8 @@ struct Launcher {
     signals: Signals,
     /// Why it is over, when it is.
     over: Option<Result<(), LauncherError>>,
+    /// When it began.
+    since: Instant,
 }
 
 /// What starting a process takes.
@@ -107,7 +110,7 @@ impl Launcher {
             .map_err(|errno| setup(format!("cannot give up capabilities: {errno}")))?;
         let supervisor = Supervisor::new(Settings::of(&base.config, missing));
         let running = BTreeMap::new();
-        Ok(Self { base, supervisor, running, link: None, signals, over: None })
+        Ok(Self { base, supervisor, running, link: None, signals, over: None, since: now() })
     }
 
     fn run(mut self) -> Result<(), LauncherError> {
@@ -155,7 +158,8 @@ impl Launcher {
                 return Some(self.start(&order));
             }
             Output::Signal { pid, number } => self.signal(pid, number),
-            Output::Tell(message) => {
+            Output::Tell(mut message) => {
+                self.complete(&mut message);
                 // Nobody is told what happens while there is no manager.
                 if let (Some(link), Ok(bytes)) = (&mut self.link, message.encode()) {
                     link.tell(bytes);
@@ -359,4 +363,9 @@ fn now() -> Instant {
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     let nanos = u64::try_from(time.tv_nsec).unwrap_or(0);
     Instant::from_nanos(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
+}
+
+/// What the launcher calls itself.
+fn name() -> Name {
+    "launcher".parse().unwrap_or_else(|_| unreachable!("it is a name"))
 }

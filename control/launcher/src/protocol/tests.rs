@@ -58,6 +58,7 @@ fn request() -> impl Strategy<Value = Request> {
         name().prop_map(|name| Command::Keep { name }),
         (name(), name()).prop_map(|(name, instance)| Command::Give { name, instance }),
         name().prop_map(|name| Command::Drop { name }),
+        Just(Command::Usage {}),
     ];
     (any::<u64>(), command).prop_map(|(id, command)| Request { id, command })
 }
@@ -82,6 +83,16 @@ fn instance() -> impl Strategy<Value = Instance> {
     })
 }
 
+fn usage() -> impl Strategy<Value = Usage> {
+    let numbers = (any::<i32>(), any::<Option<u32>>(), any::<u64>(), any::<u32>());
+    (name(), numbers, any::<u64>(), any::<u64>()).prop_map(
+        |(instance, numbers, memory, processor)| {
+            let (pid, uid, since, restarts) = numbers;
+            Usage { instance, pid, uid, since, restarts, memory, processor }
+        },
+    )
+}
+
 fn message() -> impl Strategy<Value = Message> {
     let kept =
         (name(), prop::option::of(name())).prop_map(|(name, instance)| Kept { name, instance });
@@ -100,6 +111,7 @@ fn message() -> impl Strategy<Value = Message> {
     let outcome = prop_oneof![
         Just(Outcome::Done {}),
         listing.prop_map(Outcome::Listing),
+        prop::collection::vec(usage(), 0..4).prop_map(Outcome::Usage),
         ".{0,40}".prop_map(|error| Outcome::Refused { error }),
     ];
     prop_oneof![

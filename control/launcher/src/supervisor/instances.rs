@@ -11,7 +11,8 @@ use crate::listeners::check_path;
 use crate::name::Name;
 use crate::profile::Profile;
 use crate::protocol::{
-    self, Command, Exit, Instance, LONGEST, Listing, Message, Outcome, Request, Spec, State, id_of,
+    self, Command, Exit, Instance, LONGEST, Listing, Message, Outcome, Request, Spec, State, Usage,
+    id_of,
 };
 
 /// How many instances a node has at most.
@@ -102,6 +103,7 @@ impl<D> Supervisor<D> {
             }
             Command::Signal { instance, number } => self.instances.signal(&instance, number, out),
             Command::Stop { instance, grace_ms } => self.stop(now, &instance, grace_ms, out),
+            Command::Usage {} => return Ok(Outcome::Usage(self.processes())),
             Command::List { after } => return Ok(Outcome::Listing(self.list(after.as_ref()))),
             Command::Keep { name } => match descriptors.into_iter().next() {
                 Some(descriptor) => store.keep(name, descriptor),
@@ -217,6 +219,23 @@ impl<D> Supervisor<D> {
         }
     }
 
+    /// Every process but the launcher itself, in order of names. What they use is not known here: a driver
+    /// with real processes puts it in.
+    fn processes(&self) -> Vec<Usage> {
+        let others = self.instances.running().map(|(name, uid, since, pid)| Usage {
+            instance: name.clone(),
+            pid,
+            uid,
+            since: since.as_nanos(),
+            restarts: 0,
+            memory: 0,
+            processor: 0,
+        });
+        let mut all: Vec<_> = others.chain(self.manager.usage()).collect();
+        all.sort_by(|a, b| a.instance.cmp(&b.instance));
+        all
+    }
+
     fn list(&self, after: Option<&Name>) -> Listing {
         let mut listing = Listing::default();
         if after.is_none() {
@@ -281,6 +300,14 @@ impl Instances {
             false => item.phase = Phase::Ended { pid, exit },
         }
         asked
+    }
+
+    /// Name, user, time of the start and process id of those that run.
+    fn running(&self) -> impl Iterator<Item = (&Name, Option<u32>, Instant, i32)> {
+        self.all.iter().filter_map(|(name, item)| match &item.phase {
+            Phase::Running { pid, since, .. } => Some((name, item.uid, *since, *pid)),
+            _ => None,
+        })
     }
 
     pub(super) fn any_runs(&self) -> bool {

@@ -7,6 +7,7 @@ use weft_base::Instant;
 use super::Output;
 use crate::config::LauncherError;
 use crate::name::Name;
+use crate::protocol::Usage;
 
 /// A manager that lived so long did not fail to start.
 const SETTLED: Duration = Duration::from_secs(10);
@@ -22,6 +23,9 @@ pub(crate) fn name() -> Name {
 pub(super) struct Manager {
     phase: Phase,
     started: Option<Instant>,
+    uid: Option<u32>,
+    /// How often it was started again.
+    restarts: u32,
     /// Deaths in a row before it had settled.
     failures: u32,
 }
@@ -67,11 +71,26 @@ impl Manager {
 
     pub(super) fn start(&mut self, now: Instant) {
         self.phase = Phase::Starting;
+        self.restarts += u32::from(self.started.is_some());
         self.started = Some(now);
     }
 
-    pub(super) fn runs(&mut self, pid: i32) {
+    pub(super) fn runs(&mut self, pid: i32, uid: Option<u32>) {
         self.phase = Phase::Up(pid);
+        self.uid = uid;
+    }
+
+    /// What is known of it while it runs.
+    pub(super) fn usage(&self) -> Option<Usage> {
+        Some(Usage {
+            instance: name(),
+            pid: self.pid()?,
+            uid: self.uid,
+            since: self.started?.as_nanos(),
+            restarts: self.restarts,
+            memory: 0,
+            processor: 0,
+        })
     }
 
     /// Plans the next start after a death, of which `how` tells.

@@ -172,7 +172,7 @@ impl<D> Supervisor<D> {
         }
         match result {
             Ok(pid) => {
-                self.manager.runs(pid);
+                self.manager.runs(pid, uid);
                 report(out, Level::Info, format!("the manager runs as process {pid}"));
                 if self.ending.is_some() {
                     out.push(Output::Signal { pid, number: SIGTERM });

@@ -56,7 +56,7 @@ fn names_paths_groups_and_numbers_have_their_bounds() {
             Outcome::Refused { error } => assert!(error.contains("run directory"), "{error}"),
             // The lock is in the run directory, and no socket.
             Outcome::Done {} => assert!(node.failed("one").contains("not a socket")),
-            Outcome::Listing(_) => unreachable!(),
+            Outcome::Listing(_) | Outcome::Usage(_) => unreachable!(),
         }
     }
     assert!(!outside.exists());

@@ -17,7 +17,8 @@ use crate::component::{Call, Encoded, Input, Method, Reply};
 use crate::finder as interface;
 use crate::finder_client as client;
 use crate::frame::{Credential, Frame, Key, PROTOCOL};
-use crate::interface::{Calls, Request};
+use crate::interface::{Calls, Interface, Request};
+use crate::monitor;
 use crate::outgoing::{Outgoing, Ready};
 use crate::signature::{Signature, find_method};
 use crate::{DEFAULT_TIMEOUT, ErrorCode, XrlError};
@@ -30,6 +31,18 @@ const RETRY: (Duration, Duration) = (Duration::from_millis(10), Duration::from_m
 const GRACE: Duration = Duration::from_secs(3);
 /// When a refused registration is tried again.
 const REGISTER_AGAIN: Duration = Duration::from_millis(500);
+
+/// The interfaces of the Finder.
+const INTERFACES: [&Interface; 2] = [&interface::INTERFACE, &monitor::INTERFACE];
+
+/// What this process calls a method of the Finder on its connection.
+fn slot_of(known: &'static Interface, method: u16) -> u16 {
+    match std::ptr::eq(known, &raw const monitor::INTERFACE) {
+        // An interface has at most 4,096 methods.
+        true => interface::INTERFACE.methods.len() as u16 + method,
+        false => method,
+    }
+}
 
 #[derive(Default)]
 pub(super) struct Finder {
@@ -142,9 +155,11 @@ impl Host {
         };
         let hello = Frame::Hello { version: PROTOCOL, window: WINDOW, credential };
         now.send(channel, hello.emit());
-        for method in 0..interface::INTERFACE.methods.len() as u16 {
-            let path = interface::INTERFACE.path_of(method);
-            now.send(channel, Frame::Name { slot: method, path }.emit());
+        for known in INTERFACES {
+            for method in 0..known.methods.len() as u16 {
+                let (slot, path) = (slot_of(known, method), known.path_of(method));
+                now.send(channel, Frame::Name { slot, path }.emit());
+            }
         }
         finder.unconfirmed.append(&mut finder.alive);
         let watches: BTreeSet<_> = finder.watches.iter().map(|(_, class)| class.clone()).collect();
@@ -212,14 +227,15 @@ impl Host {
     ) -> Result<(), XrlError> {
         let Call { method, arguments, timeout, .. } = call;
         let (slot, arguments, signature) = match method {
-            Method::Known(_, number) => (number, arguments, None),
+            Method::Known(known, number) => (slot_of(known, number), arguments, None),
             Method::Path(path) => {
-                let (known, number) = find_method(&[&interface::INTERFACE], &path)?;
+                let (known, number) = find_method(&INTERFACES, &path)?;
                 let signature = self.signatures.of(known, number);
                 let signature = signature.ok_or_else(|| {
                     XrlError::new(ErrorCode::InternalError, "the Finder's interface is broken")
                 })?;
-                (number, signature.arguments_from_text(arguments.args.bytes())?, Some(signature))
+                let arguments = signature.arguments_from_text(arguments.args.bytes())?;
+                (slot_of(known, number), arguments, Some(signature))
             }
         };
         let Encoded { args, handles } = arguments;

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-use weft_base::{Instant, PortId, Token};
+use weft_base::{CounterGroup, Instant, PortId, Token};
 use weft_runtime::{Action, Component, Event};
 
 use super::Part;
@@ -42,6 +42,7 @@ pub(super) fn token_of(event: &mut Event) -> Option<&mut Token> {
         | Event::Connected { token, .. }
         | Event::ChannelFailed { token, .. }
         | Event::Disk { token, .. }
+        | Event::InterfaceConfigured { token, .. }
         | Event::Counted { token, .. } => Some(token),
         _ => None,
     }
@@ -56,6 +57,7 @@ pub(super) fn tag_token(member: usize, action: &mut Action) {
         | Action::Listen { token, .. }
         | Action::Connect { token, .. }
         | Action::Disk { token, .. }
+        | Action::ConfigureInterface { token, .. }
         | Action::Count { token } => {
             token.0 = (member as u32) << BITS | token.0 & ((1 << BITS) - 1);
         }
@@ -80,12 +82,18 @@ pub(super) struct Members {
 
 impl Members {
     pub(super) fn new(parts: Vec<Part>) -> Self {
-        let member = |part: Part| Member {
-            class: part.class,
-            instance: part.instance.into(),
-            sole: part.sole,
-            interfaces: part.interfaces.into(),
-            component: part.component,
+        let member = |mut part: Part| {
+            // What can be called can be watched.
+            if !part.class.is_empty() {
+                part.interfaces.push(&crate::monitor::INTERFACE);
+            }
+            Member {
+                class: part.class,
+                instance: part.instance.into(),
+                sole: part.sole,
+                interfaces: part.interfaces.into(),
+                component: part.component,
+            }
         };
         let all: Vec<_> = parts.into_iter().map(member).collect();
         assert!(all.len() <= MOST, "a process has at most {MOST} components");
@@ -168,6 +176,10 @@ impl Members {
             self.turn = index + 1;
             inputs.push_back((index, Input::World(Event::Slice)));
         }
+    }
+
+    pub(super) fn counters(&self, index: usize) -> Vec<CounterGroup> {
+        self.all[index].component.counters()
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {

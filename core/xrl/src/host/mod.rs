@@ -7,6 +7,8 @@
 //! * `targets`: the components elsewhere that are called, each with its connection and known methods;
 //! * `served`: connections of callers, what each may call, and the calls that are not answered yet;
 //! * `ports`: packet ports that the FEA opens for members;
+//! * `interfaces`: the machine's interfaces, for members that watch them;
+//! * `monitor`: what whoever watches the node asks of each member;
 //! * `members`: the components of this process, and which events are whose.
 //!
 //! The way of a call out: [`Output::Call`] → a member of this process is called at once, the Finder
@@ -15,8 +17,10 @@
 //! ranges its arguments must be → [`Input::Called`] → [`Output::Answer`] → a frame.
 
 mod finder;
+mod interfaces;
 mod local;
 mod members;
+mod monitor;
 mod ports;
 mod served;
 mod targets;
@@ -32,8 +36,10 @@ use crate::interface::Interface;
 use crate::signature::Signatures;
 use crate::{ErrorCode, FINDER, XrlError};
 use finder::Finder;
+use interfaces::Interfaces;
 use local::Local;
 use members::Members;
+use monitor::{CallCount, Monitor};
 use ports::Ports;
 use served::Served;
 use targets::Targets;
@@ -49,7 +55,7 @@ pub struct Part {
     pub instance: String,
     /// Whether there may be no other component of its class.
     pub sole: bool,
-    /// What can be called.
+    /// What can be called, besides `monitor`, which every component has.
     pub interfaces: Vec<&'static Interface>,
     /// The component.
     pub component: Box<dyn Component<Input = Input, Output = Output>>,
@@ -114,6 +120,8 @@ pub struct Host {
     served: Served,
     local: Local,
     ports: Ports,
+    interfaces: Interfaces,
+    monitor: Monitor,
     signatures: Signatures,
     /// What members are to be told.
     inputs: VecDeque<(usize, Input)>,
@@ -134,6 +142,8 @@ impl Host {
             served: Served::default(),
             local: Local::default(),
             ports: Ports::default(),
+            interfaces: Interfaces::default(),
+            monitor: Monitor::default(),
             signatures: Signatures::default(),
             members: Members::new(parts),
             channels: BTreeMap::new(),
@@ -181,21 +191,32 @@ impl Host {
             Event::Congested { channel } => self.congestion(channel, true, now),
             Event::Drained { channel } => self.congestion(channel, false, now),
             Event::Closed { channel } => self.closed(channel, now),
+            Event::Interface { change } => self.interfaces.changed(&change, &mut self.inputs),
             mut event => match members::token_of(&mut event).map(members::take_owner) {
                 Some((None, token)) => self.own(token, event, now),
                 Some((Some(member), _)) => self.of_member(member, event),
-                None => self.members.tell_owner(event, &mut self.inputs),
+                None => {
+                    if let Event::PortLost { port, .. } = &event {
+                        self.monitor.port_gone(*port);
+                    }
+                    self.members.tell_owner(event, &mut self.inputs);
+                }
             },
         }
     }
 
     /// Something that a member asked for happened.
     fn of_member(&mut self, member: usize, event: Event) {
-        if let Event::Accepted { channel, .. } | Event::Connected { channel, .. } = &event {
-            self.channels.insert(*channel, Owner::Member(member));
-        }
-        if let Event::PortOpened { port, .. } = &event {
-            self.members.owns_port(member, *port);
+        match &event {
+            Event::Accepted { channel, .. } | Event::Connected { channel, .. } => {
+                self.channels.insert(*channel, Owner::Member(member));
+            }
+            Event::PortOpened { port, token, .. } => {
+                self.members.owns_port(member, *port);
+                self.monitor.port_opened(member, *token, Some(*port));
+            }
+            Event::PortFailed { token, .. } => self.monitor.port_opened(member, *token, None),
+            _ => {}
         }
         self.inputs.push_back((member, Input::World(event)));
     }
@@ -228,6 +249,7 @@ impl Host {
                 let over = self.targets.failed(token, &error);
                 self.settle(over, now);
             }
+            Event::Counted { counts, .. } => self.counted(&counts, now),
             _ => {}
         }
     }
@@ -303,6 +325,7 @@ impl Host {
         if ports::is_own(caller) {
             return self.port_answered(caller.token, result, now);
         }
+        self.monitor.calls.add(CallCount::Failed, result.is_err().into());
         self.inputs.push_back((caller.member, Input::Replied { token: caller.token, result }));
     }
 
@@ -310,6 +333,17 @@ impl Host {
     fn run(&mut self, now: &mut Now<'_>) {
         for _ in 0..STEPS_PER_EVENT {
             let Some((index, input)) = self.inputs.pop_front() else { break };
+            let input = match input {
+                Input::Called(called) => {
+                    self.monitor.calls.add(CallCount::Received, 1);
+                    if std::ptr::eq(called.interface, &raw const crate::monitor::INTERFACE) {
+                        self.watched(index, called, now);
+                        continue;
+                    }
+                    Input::Called(called)
+                }
+                input => input,
+            };
             let mut outputs = std::mem::take(&mut self.outputs);
             self.members.handle(index, now.time, input, &mut outputs);
             for output in outputs.drain(..) {
@@ -325,10 +359,21 @@ impl Host {
                 self.open_port(member, token, spec, now);
             }
             Output::World(mut action) => {
+                self.monitor.port_asked(member, &action);
                 members::tag_token(member, &mut action);
-                now.out.push(action);
+                if let Action::ClosePort { port } = &action {
+                    self.monitor.port_gone(*port);
+                }
+                let again = matches!(action, Action::WatchInterfaces)
+                    && !self.interfaces.watch(member, &mut self.inputs);
+                if !again {
+                    now.out.push(action);
+                }
             }
-            Output::Call(call) => self.call(member, call, now),
+            Output::Call(call) => {
+                self.monitor.calls.add(CallCount::Made, 1);
+                self.call(member, call, now);
+            }
             Output::Answer { id, result } => self.answer(id, result, now),
             Output::Watch { class } => self.watch(member, class, now),
             Output::Join { secret } => {

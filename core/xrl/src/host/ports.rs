@@ -99,6 +99,7 @@ impl Host {
         match result.and_then(|reply| reply.read::<fea::OpenPort>()).and_then(port) {
             Ok((handle, info)) => {
                 let mut action = Action::AdoptPort { token, spec, handle, info };
+                self.monitor.port_asked(member, &action);
                 members::tag_token(member, &mut action);
                 now.out.push(action);
             }

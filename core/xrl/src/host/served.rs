@@ -10,6 +10,7 @@ use std::rc::Rc;
 use weft_base::{ChannelId, Message, Token};
 use weft_runtime::{Action, Level, Peer};
 
+use super::monitor::CallCount;
 use super::targets::WINDOW;
 use super::{Host, Now};
 use crate::component::{CallId, Called, Encoded, Input, Reply};
@@ -290,7 +291,10 @@ impl Host {
                         Ok((member, called)) => {
                             self.inputs.push_back((member, Input::Called(called)));
                         }
-                        Err(error) => now.send(channel, Frame::Failed { id, error }.emit()),
+                        Err(error) => {
+                            self.monitor.calls.add(CallCount::Refused, 1);
+                            now.send(channel, Frame::Failed { id, error }.emit());
+                        }
                     }
                     Ok(())
                 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use foldhash::SharedSeed;
 use foldhash::fast::SeedableRandomState;
 use serde_json::Value;
-use weft_base::{Counters, Instant, LinkAddress, PortId, Random, Token};
+use weft_base::{CounterGroup, Counters, Instant, LinkAddress, PortId, Random, Token};
 use weft_port::PortInfo;
 use weft_runtime::Level;
 use weft_xip::kept_port::PortState;
@@ -333,6 +333,11 @@ impl Principal for Hid {
 
     fn show(&self) -> Value {
         crate::show::show(self)
+    }
+
+    fn counters(&self) -> Option<CounterGroup> {
+        let help = "what was done with messages of neighbour discovery";
+        Some(CounterGroup::new("neighbour-discovery", help, &self.counters))
     }
 
     fn locals(&self) -> Vec<Xid> {

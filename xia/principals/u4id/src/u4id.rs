@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{SocketAddr, SocketAddrV4};
 
 use serde_json::{Value, json};
-use weft_base::{Counters, Instant, LinkAddress, Packet, PortId, Token};
+use weft_base::{CounterGroup, Counters, Instant, LinkAddress, Packet, PortId, Token};
 use weft_port::PortSpec;
 use weft_runtime::Level;
 use weft_xip::forward::DropReason;
@@ -240,6 +240,11 @@ impl Principal for U4id {
             self.counters.iter().map(|(name, count)| (name.to_owned(), count.into())).collect();
         let locals: Value = self.endpoints.iter().map(line).collect();
         json!({ "locals": locals, "counters": counters })
+    }
+
+    fn counters(&self) -> Option<CounterGroup> {
+        let help = "datagrams of tunnels";
+        Some(CounterGroup::new("tunnels", help, &self.counters))
     }
 
     fn locals(&self) -> Vec<Xid> {

@@ -24,7 +24,9 @@ mod sockets;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 
-use weft_base::{ChannelId, Counters, Instant, Packet, PortId, Random, Reason, Token};
+use weft_base::{
+    ChannelId, CounterGroup, Counters, Instant, Packet, PortId, Random, Reason, Token,
+};
 use weft_port::{PortInfo, PortSpec};
 use weft_runtime::{Action, ChannelAddress, Component, Event, Level, Peer};
 use weft_wire::ETHERNET_HEADER_LEN;
@@ -493,6 +495,10 @@ impl Component for Node {
     fn deadline(&self) -> Option<Instant> {
         let interfaces = self.interfaces.iter().filter_map(Interface::deadline);
         interfaces.chain(self.principals_deadline()).min()
+    }
+
+    fn counters(&self) -> Vec<CounterGroup> {
+        self.counter_groups()
     }
 
     fn has_background_work(&self) -> bool {

@@ -1,7 +1,7 @@
 //! What a node shows of itself, as JSON whose lists are sorted.
 
 use serde_json::{Map, Value, json};
-use weft_base::{Counters, LinkAddress, PortId, Reason};
+use weft_base::{CounterGroup, Counters, LinkAddress, PortId, Reason};
 use weft_port::PortStatistics;
 use weft_runtime::DriverCounts;
 use weft_wire::MacAddr;
@@ -68,6 +68,19 @@ impl Node {
             "drops": counts(self.forwarder.drops()),
             "refusals": counts(&self.refusals),
         })
+    }
+
+    /// What the node and its principals have counted.
+    pub(super) fn counter_groups(&self) -> Vec<CounterGroup> {
+        let forwarder = &self.forwarder;
+        let own = [
+            CounterGroup::new("activity", "what became of packets", forwarder.activity()),
+            CounterGroup::new("drops", "packets that were dropped while routed", forwarder.drops()),
+            CounterGroup::new("refusals", "what applications asked in vain", &self.refusals),
+        ];
+        let principals =
+            self.names.keys().filter_map(|kind| forwarder.principal(*kind)?.counters());
+        own.into_iter().chain(principals).collect()
     }
 
     /// What passed the ports and what was lost there, as the driver has counted it.
