@@ -34,6 +34,26 @@ fn an_instance_is_started_listed_and_its_end_is_told() {
 }
 
 #[test]
+fn what_every_process_uses_is_told() {
+    if !privileged() {
+        return;
+    }
+    let mut node = Node::start();
+    let pid = node.start_instance(node.agent("one"));
+    let Outcome::Usage(all) = node.ask(Order::Usage {}) else { panic!() };
+    let names: Vec<_> = all.iter().map(|one| one.instance.as_str()).collect();
+    assert_eq!(names, ["launcher", "manager", "one"]);
+    assert_eq!(all[2].pid, pid);
+    assert!(all.iter().all(|one| one.memory > 0 && one.since > 0 && one.restarts == 0), "{all:?}");
+    let end = watch(node.manager_pid());
+    signal(node.manager_pid(), Signal::KILL);
+    wait(end.as_fd());
+    node.connect();
+    let Outcome::Usage(all) = node.ask(Order::Usage {}) else { panic!() };
+    assert_eq!(all[1].restarts, 1);
+}
+
+#[test]
 fn what_is_stopped_is_forgotten_and_what_ignores_it_is_killed() {
     if !privileged() {
         return;
