@@ -9,6 +9,7 @@
 //! on when the FEA dies. It watches the network interfaces and tells which there are.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use weft_base::{CounterGroup, Counters, Instant, Token};
 use weft_port::{PortInfo, PortSpec};
@@ -80,6 +81,12 @@ impl Fea {
         let spec: PortSpec = spec
             .parse()
             .map_err(|error| XrlError::bad_args(format!("`{spec}` is no packet port: {error}")))?;
+        if let PortSpec::Udp { local: SocketAddr::V6(local) } = &spec {
+            return Err(XrlError::bad_args(format!(
+                "a UDP port of IPv6 ({local}) is of no use to a process with a system call filter: it may \
+                 send to addresses of the length of IPv4's alone; give an address of IPv4"
+            )));
+        }
         self.last_token = self.last_token.wrapping_add(1) & 0xff_ffff;
         let token = Token(self.last_token);
         out.push(Output::World(Action::OpenHandle { token, spec }));

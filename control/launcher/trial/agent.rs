@@ -98,7 +98,8 @@ impl Agent {
                 "started".to_owned()
             }
             ["call", number, arguments @ ..] => raw::call(number, arguments, &self.held),
-            ["sendmsg", name, address] => raw::send_message(&self.held[*name], address),
+            ["sendmsg", name, address] => raw::send_message(&self.held[*name], address, false),
+            ["sendmmsg", name, address] => raw::send_message(&self.held[*name], address, true),
             ["load", kind] => raw::load_program(kind),
             ["map", kind, flags] => raw::make_map(kind, flags.parse().unwrap()),
             ["update", name] => raw::update_map(&self.held[*name]),

@@ -26,18 +26,24 @@ pub(crate) fn call(number: &str, arguments: &[&str], held: &BTreeMap<String, Own
     said(result)
 }
 
-/// Sends one byte over a socket, to an address given in bytes.
-pub(crate) fn send_message(socket: &OwnedFd, address: &str) -> String {
+/// Sends one byte over a socket, to an address given in bytes, by sendmsg(2) or, as one of `many`, by
+/// sendmmsg(2).
+pub(crate) fn send_message(socket: &OwnedFd, address: &str, many: bool) -> String {
     let (mut address, mut byte) = (bytes(address), 0_u8);
     let mut slice = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
-    // SAFETY: all bytes zero are a msghdr.
-    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-    message.msg_name = address.as_mut_ptr().cast();
-    message.msg_namelen = address.len() as u32;
-    message.msg_iov = &raw mut slice;
-    message.msg_iovlen = 1;
+    // SAFETY: all bytes zero are an mmsghdr.
+    let mut message: libc::mmsghdr = unsafe { std::mem::zeroed() };
+    message.msg_hdr.msg_name = address.as_mut_ptr().cast();
+    message.msg_hdr.msg_namelen = address.len() as u32;
+    message.msg_hdr.msg_iov = &raw mut slice;
+    message.msg_hdr.msg_iovlen = 1;
     // SAFETY: the message and what it points to live on.
-    said(unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, 0) } as i64)
+    said(unsafe {
+        match many {
+            true => libc::sendmmsg(socket.as_raw_fd(), &raw mut message, 1, 0) as i64,
+            false => libc::sendmsg(socket.as_raw_fd(), &raw const message.msg_hdr, 0) as i64,
+        }
+    })
 }
 
 /// Loads a program of two instructions (return 0) of a type of `enum bpf_prog_type`.

@@ -26,7 +26,7 @@ pub(crate) fn receive(socket: BorrowedFd<'_>) -> Option<(Vec<u8>, Vec<OwnedFd>)>
     (!bytes.is_empty()).then_some((bytes, descriptors))
 }
 
-/// Sends a message; whether somebody was there to get it.
+/// Sends a message; whether somebody was there to get it. Without descriptors, as every process may.
 pub(crate) fn send(socket: BorrowedFd<'_>, bytes: &[u8], descriptors: &[OwnedFd]) -> bool {
     let borrowed: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
@@ -35,7 +35,11 @@ pub(crate) fn send(socket: BorrowedFd<'_>, bytes: &[u8], descriptors: &[OwnedFd]
         assert!(control.push(SendAncillaryMessage::ScmRights(&borrowed)));
     }
     loop {
-        match sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL) {
+        let sent = match borrowed.is_empty() {
+            true => rustix::net::send(socket, bytes, SendFlags::NOSIGNAL),
+            false => sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL),
+        };
+        match sent {
             Ok(_) => return true,
             Err(rustix::io::Errno::AGAIN) => {
                 let mut fds = [rustix::event::PollFd::from_borrowed_fd(

@@ -1,8 +1,10 @@
 //! Batched I/O on sockets that keep message borders: the part that Ethernet ports, UDP ports and the
 //! runtime's channels share.
 //!
-//! One system call moves up to [`BATCH`] datagrams, straight into and out of packets. Descriptors
-//! travel with messages of Unix sockets (`SCM_RIGHTS`, see unix(7)).
+//! One system call receives up to [`BATCH`] datagrams, straight into packets. Each is sent with a call of
+//! its own: a batch would spare nothing that can be measured (see the handbook, "Performance"), and
+//! sendmmsg(2) takes addresses from memory, where no system call filter sees them. Descriptors travel with
+//! messages of Unix sockets (`SCM_RIGHTS`, see unix(7)).
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
@@ -11,12 +13,12 @@ use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
 use rustix::io::Errno;
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg, sockopt};
+use rustix::net::{self, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg, sockopt};
 use weft_base::{Handle, Message, Packet};
 
 use crate::sys;
 
-/// The most datagrams that one call moves.
+/// The most datagrams that one call receives.
 pub const BATCH: usize = sys::mmsg::BATCH;
 
 /// The longest datagram that [`receive`] takes whole, in bytes.
@@ -67,7 +69,8 @@ pub enum Sent {
     Blocked,
 }
 
-/// Sends from the front of `queue` until it is empty or the socket is full. Calls `sent` with each
+/// Sends from the front of `queue` until it is empty or the socket is full, each packet to where
+/// `destination` says (`None`: where the socket is bound or connected to). Calls `sent` with each
 /// datagram that the kernel took, and `refused` with each that it did not and why; if `refused`
 /// returns an error, sending ends with it and the queue still holds that datagram.
 ///
@@ -80,24 +83,19 @@ pub fn send<E>(
     mut sent: impl FnMut(&Packet),
     mut refused: impl FnMut(Errno) -> Result<(), E>,
 ) -> Result<Sent, E> {
-    while !queue.is_empty() {
-        match sys::mmsg::send(socket, queue.iter(), &destination) {
-            Ok(count) => queue.drain(..count).for_each(|packet| sent(&packet)),
-            Err(error) => match Errno::from_io_error(&error).unwrap_or(Errno::IO) {
-                Errno::AGAIN => return Ok(Sent::Blocked),
-                Errno::INTR => {}
-                errno => {
-                    refused(errno)?;
-                    queue.pop_front();
-                }
-            },
+    while let Some(packet) = queue.front() {
+        match send_one(socket, packet.bytes(), destination(packet)) {
+            Ok(()) => sent(packet),
+            Err(Errno::AGAIN) => return Ok(Sent::Blocked),
+            Err(Errno::INTR) => continue,
+            Err(errno) => refused(errno)?,
         }
+        queue.pop_front();
     }
     Ok(Sent::All)
 }
 
-/// The same for messages on a connected Unix socket: those without handles in batches, the others one
-/// at a time.
+/// The same for messages on a connected Unix socket.
 ///
 /// # Errors
 /// Those of `refused`.
@@ -107,24 +105,32 @@ pub fn send_messages<E>(
     mut refused: impl FnMut(Errno) -> Result<(), E>,
 ) -> Result<Sent, E> {
     while let Some(first) = queue.front() {
-        let result = if first.handles.is_empty() {
-            let plain = queue.iter().take_while(|message| message.handles.is_empty());
-            sys::mmsg::send(socket, plain.map(|message| &message.packet), |_| None)
-                .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
-        } else {
-            send_with_handles(socket, first.bytes(), &first.handles).map(|_| 1)
+        let result = match first.handles.is_empty() {
+            true => send_one(socket, first.bytes(), None),
+            false => send_with_handles(socket, first.bytes(), &first.handles).map(|_| ()),
         };
         match result {
-            Ok(count) => drop(queue.drain(..count)),
+            Ok(()) => {}
             Err(Errno::AGAIN) => return Ok(Sent::Blocked),
-            Err(Errno::INTR) => {}
-            Err(errno) => {
-                refused(errno)?;
-                queue.pop_front();
-            }
+            Err(Errno::INTR) => continue,
+            Err(errno) => refused(errno)?,
         }
+        queue.pop_front();
     }
     Ok(Sent::All)
+}
+
+fn send_one(
+    socket: BorrowedFd<'_>,
+    bytes: &[u8],
+    destination: Option<SocketAddr>,
+) -> rustix::io::Result<()> {
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    match destination {
+        Some(address) => net::sendto(socket, bytes, flags, &address)?,
+        None => net::send(socket, bytes, flags)?,
+    };
+    Ok(())
 }
 
 /// Sends bytes on a connected Unix socket, and with their first byte at most [`MOST_HANDLES`] handles.

@@ -4,13 +4,13 @@
 //! that share a NIC do not see one another's. `recvmmsg` of 64 frames is as fast as the memory-mapped
 //! ring and needs far less code.
 //!
-//! Frames leave by `sendto` without an address, one at a time. `sendmmsg` would spare some 40 of 560 ns
-//! of processor time for a short frame, and nothing that can be measured for one of 1,514 bytes. But it
-//! takes addresses from memory, where a system call filter does not see them, and with an address the
-//! holder of the socket can send on every interface. Where a filter forbids `sendmsg`, `sendmmsg` and
-//! `sendto` with an address, a process can use no other interface than the one that its socket is bound
-//! to. The memory-mapped ring for sending (`PACKET_TX_RING`) is no faster than either: it copies once
-//! more.
+//! Frames leave by `write`, one at a time. `sendmmsg` would spare some 40 of 560 ns of processor time for a
+//! short frame, and nothing that can be measured for one of 1,514 bytes. But it takes addresses from
+//! memory, where a system call filter does not see them, and with an address the holder of the socket can
+//! send on every interface. Where a filter forbids `sendmsg`, `sendmmsg` and `sendto` with such an address, a
+//! process can use no other interface than the one that its socket is bound to. `write` has no address at
+//! all, so a filter lets it pass without a look at its arguments, which spares some 200 ns a frame there.
+//! The memory-mapped ring for sending (`PACKET_TX_RING`) is no faster than either: it copies once more.
 //!
 //! Frames leave through the interface's queueing discipline unless
 //! [`Options::qdisc_bypass`] is set. A frame with a VLAN tag other than the priority tag counts as
@@ -22,8 +22,8 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::io::Errno;
-use rustix::net::{AddressFamily, SendFlags, SocketType, send, sockopt};
+use rustix::io::{Errno, write};
+use rustix::net::{AddressFamily, SocketType, sockopt};
 use weft_base::{LinkAddress, Packet};
 
 use crate::sys::address::Source;
@@ -212,7 +212,8 @@ impl Port for EthernetPort {
     fn transmit(&mut self, queue: &mut VecDeque<Packet>) -> Result<(), Lost> {
         let Self { socket, interface, statistics: PortStatistics { sent, drops, .. }, .. } = self;
         while let Some(packet) = queue.front() {
-            match send(&*socket, packet.bytes(), SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+            // The socket does not block.
+            match write(&*socket, packet.bytes()) {
                 Ok(_) => sent.add(packet.len()),
                 Err(Errno::AGAIN) => return Ok(()),
                 Err(Errno::INTR) => continue,

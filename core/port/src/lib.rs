@@ -31,7 +31,7 @@
 //!
 //! [`datagrams`] is the batched socket I/O below them; the runtime's channels use it, too.
 //!
-//! Reference: packet(7), udp(7), recvmmsg(2), sendmmsg(2), netdevice(7); Linux kernel,
+//! Reference: packet(7), udp(7), recvmmsg(2), netdevice(7); Linux kernel,
 //! Documentation/networking/tuntap.rst.
 
 // An edge crate: some system calls have no safe wrapper. They are confined to `sys`.

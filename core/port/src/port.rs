@@ -88,9 +88,8 @@ pub fn open_descriptor(
 /// what was said about it. It is checked that the descriptor is what `spec` says.
 ///
 /// Neither this nor the use of the port needs a capability, or any system call beyond getsockopt(2),
-/// getsockname(2), recvmmsg(2), sendto(2) without an address (Ethernet), sendmmsg(2) (UDP) and, for TUN
-/// and TAP, `TUNGETIFF` of ioctl(2), fcntl(2),
-/// read(2) and write(2), all on this descriptor. Of `options` only `promiscuous` matters.
+/// getsockname(2), recvmmsg(2), write(2) (Ethernet), sendto(2) (UDP) and, for TUN and TAP, `TUNGETIFF` of
+/// ioctl(2), fcntl(2), read(2) and write(2), all on this descriptor. Of `options` only `promiscuous` matters.
 ///
 /// # Errors
 /// [`OpenError::NotThat`], and those of the system calls.

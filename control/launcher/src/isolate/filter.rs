@@ -116,6 +116,9 @@ fn condition(when: &When) -> Result<SeccompCondition, seccompiler::BackendError>
         When::Null(argument) => {
             SeccompCondition::new(argument, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, 0)
         }
+        When::NotNull(argument) => {
+            SeccompCondition::new(argument, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)
+        }
         When::Bits(argument, mask, value) => {
             SeccompCondition::new(argument, int, SeccompCmpOp::MaskedEq(mask.into()), value.into())
         }

@@ -23,6 +23,8 @@ pub(super) enum When {
     IsNot(u8, u32),
     /// A pointer that points nowhere.
     Null(u8),
+    /// A pointer that points somewhere.
+    NotNull(u8),
     /// The bits of the mask have this value.
     Bits(u8, u32, u32),
 }
@@ -44,7 +46,14 @@ pub(super) fn of(profile: Profile) -> Rules {
             allowed.extend(all(FEA));
             Rules::Only { allowed, fatal: all(FATAL) }
         }
-        Profile::Manager | Profile::Finder | Profile::Component => {
+        Profile::Manager => {
+            let mut allowed = common();
+            allowed.extend(restricted());
+            // It hands the launcher what is to be kept.
+            allowed.push(any(libc::SYS_sendmsg));
+            Rules::Only { allowed, fatal: all(FATAL) }
+        }
+        Profile::Finder | Profile::Component => {
             let mut allowed = common();
             allowed.extend(restricted());
             Rules::Only { allowed, fatal: all(FATAL) }
@@ -182,12 +191,10 @@ const PLAIN: &[i64] = &[
     libc::SYS_inotify_add_watch,
     libc::SYS_inotify_rm_watch,
     libc::SYS_umask,
-    // Connections. Making sockets, sending to addresses and options are below.
+    // Connections. Making sockets, sending and options are below.
     libc::SYS_connect,
     libc::SYS_accept,
     libc::SYS_accept4,
-    libc::SYS_sendmsg,
-    libc::SYS_sendmmsg,
     libc::SYS_recvfrom,
     libc::SYS_recvmsg,
     libc::SYS_recvmmsg,
@@ -237,6 +244,8 @@ const FEA: &[i64] = &[
     libc::SYS_bind,
     libc::SYS_listen,
     libc::SYS_sendto,
+    // With the descriptors that it opens for others.
+    libc::SYS_sendmsg,
     libc::SYS_setsockopt,
     libc::SYS_ioctl,
     libc::SYS_bpf,
@@ -427,14 +436,31 @@ const BPF: &[i32] = &[
     27, // BPF_MAP_DELETE_BATCH
 ];
 
+// Sending to an address. A packet socket that is bound to one interface sends on any other that it is given
+// the address of, without a right to. No filter sees the address, but it sees how long it is: the kernel
+// refuses one for a packet socket (`sockaddr_ll`, 20 bytes) that has the length of one for IPv4, in
+// `packet_snd` and `tpacket_snd` of net/packet/af_packet.c. So that is the only length; and sendmsg(2) and
+// sendmmsg(2), whose lengths are in memory, are nobody's who can hold a packet socket. With them goes the
+// sending of descriptors.
+
+/// The arguments of sendto(2).
+const FLAGS: u8 = 3;
+const ADDRESS: u8 = 4;
+const LENGTH: u8 = 5;
+/// The length of a `sockaddr_in`.
+const OF_IPV4: u32 = size_of::<libc::sockaddr_in>() as u32;
+/// TCP: connects past Landlock.
+const CONNECTS: u32 = libc::MSG_FASTOPEN.cast_unsigned();
+
 /// What of sockets and maps, where the process works with those that it is given.
 fn restricted() -> Vec<Call> {
     let unix = &[libc::AF_UNIX];
     let mut calls = one_of(libc::SYS_socket, 0, unix);
     calls.extend(one_of(libc::SYS_bpf, 0, BPF));
     calls.extend(one_of(libc::SYS_socketpair, 0, unix));
-    // To whom the socket is connected or bound, and to nobody else.
-    calls.push(only(libc::SYS_sendto, &[When::Null(4)]));
+    calls.push(only(libc::SYS_sendto, &[When::Null(ADDRESS)]));
+    let short = [When::Is(LENGTH, OF_IPV4), When::Bits(FLAGS, CONNECTS, 0)];
+    calls.push(only(libc::SYS_sendto, &short));
     for (level, options) in OPTIONS {
         let level = When::Is(1, level.cast_unsigned());
         let option = |option: &i32| {
@@ -456,6 +482,10 @@ fn for_programs() -> Vec<Call> {
     calls.push(only(libc::SYS_socket, &[When::IsNot(0, libc::AF_UNIX.cast_unsigned())]));
     calls.push(only(libc::SYS_socketpair, &[When::IsNot(0, libc::AF_UNIX.cast_unsigned())]));
     calls.extend(all(&[libc::SYS_bind, libc::SYS_listen, libc::SYS_setsockopt, libc::SYS_bpf]));
+    calls.extend(all(&[libc::SYS_sendmsg, libc::SYS_sendmmsg]));
+    let somewhere = When::NotNull(ADDRESS);
+    calls.push(only(libc::SYS_sendto, &[somewhere, When::IsNot(LENGTH, OF_IPV4)]));
+    calls.push(only(libc::SYS_sendto, &[somewhere, When::Bits(FLAGS, CONNECTS, CONNECTS)]));
     // It ends with the launcher; and what changes users and the terminal is nothing for it.
     calls.extend(one_of(libc::SYS_prctl, 0, &[libc::PR_SET_PDEATHSIG]));
     for bit in 0..32 {
@@ -467,13 +497,17 @@ fn for_programs() -> Vec<Call> {
     with_x32(calls)
 }
 
-/// On x86-64 the same calls have second numbers, which a list of what is refused must name, too.
+/// On x86-64 the same calls have second numbers, which a list of what is refused must name, too. Those
+/// whose arguments lie otherwise in memory have numbers of their own (arch/x86/entry/syscalls/
+/// syscall_64.tbl); without these no program of that kind comes far, and nothing is lost with them.
 fn with_x32(mut calls: Vec<Call>) -> Vec<Call> {
     const X32: i64 = 0x4000_0000;
+    const OWN: std::ops::RangeInclusive<i64> = 512..=547;
     if cfg!(target_arch = "x86_64") {
         let twin = |call: &Call| Call { number: call.number | X32, when: call.when.clone() };
         let twins: Vec<_> = calls.iter().map(twin).collect();
         calls.extend(twins);
+        calls.extend(OWN.map(|number| any(number | X32)));
     }
     calls
 }

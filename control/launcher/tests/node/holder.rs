@@ -6,8 +6,10 @@ use std::os::unix::fs::PermissionsExt;
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::net::{AddressFamily, SocketType, socket};
-use weft_launcher::protocol::Command as Order;
-use weft_port::testing::{Namespace, privileged};
+use weft_base::Packet;
+use weft_launcher::protocol::{Command as Order, Spec};
+use weft_port::testing::{Namespace, privileged, receive_some, send_all};
+use weft_port::{Options, PortSpec};
 
 use crate::node::{Node, Talk, name};
 
@@ -89,27 +91,59 @@ fn a_packet_socket_is_bound_to_its_interface_and_protocol() {
 }
 
 #[test]
-fn open_a_packet_socket_sends_to_any_interface_of_its_namespace_by_sendmsg() {
+fn a_packet_socket_sends_on_no_interface_but_its_own() {
     if !privileged() {
         return;
     }
     let namespace = Namespace::new();
-    namespace.ip("link add name other type veth peer name end");
-    namespace.ip("link set dev other up");
-    namespace.ip("link set dev end up");
-    namespace.wait_for_carrier("other");
-    let (_node, talk) = agent();
-    let (socket, index) = namespace.run(|| {
-        let socket = socket(AddressFamily::PACKET, SocketType::DGRAM, None).unwrap();
-        let index = rustix::net::netdevice::name_to_index(&socket, "other").unwrap();
-        (socket, index)
+    for (name, peer) in [("own", "there"), ("other", "elsewhere")] {
+        namespace.ip(&format!("link add name {name} type veth peer name {peer}"));
+        namespace.ip(&format!("link set dev {name} up"));
+        namespace.ip(&format!("link set dev {peer} up"));
+        namespace.wait_for_carrier(name);
+    }
+    let spec =
+        |interface: &str| PortSpec::Ethernet { interface: interface.to_owned(), ethertype: 0xc0de };
+    let open = |interface: &str| weft_port::open(&spec(interface), &Options::default()).unwrap();
+    let ((socket, _), index, mut other, mut elsewhere) = namespace.run(|| {
+        let opened = weft_port::open_descriptor(&spec("own"), &Options::default()).unwrap();
+        let index = rustix::net::netdevice::name_to_index(&opened.0, "other").unwrap();
+        (opened, index, open("other"), open("elsewhere"))
     });
-    talk.give("held", socket.as_fd());
-    // The handbook says so, with the reason; when this fails, it can say better.
-    assert_eq!(talk.ask(&format!("sendmsg held {}", link_address(0xc0de, index))), "ok 1");
-    // Never into another namespace: there is no interface of this number there or here.
-    let said = talk.ask(&format!("sendmsg held {}", link_address(0xc0de, 4_000_000)));
-    assert_eq!(said, format!("error {}", libc::ENXIO));
+    // To everybody, from somebody.
+    let frame = format!("{}{}c0de{}", "ff".repeat(6), "02".repeat(6), "00".repeat(46));
+    for class in ["agent", "program", "finder"] {
+        let mut node = Node::start();
+        let spec = Spec { class: name(class), ..node.agent("one") };
+        node.start_instance(spec);
+        let talk = node.talk("one");
+        talk.give("held", socket.as_fd());
+        let there = link_address(0xc0de, index);
+        let longer = format!("{there}{}", "00".repeat(8));
+        let send =
+            |len: usize| format!("call {} $held @{frame} 60 0 @{longer} {len}", libc::SYS_sendto);
+        refused(
+            &talk,
+            &[
+                format!("sendmsg held {there}"),
+                format!("sendmmsg held {there}"),
+                send(20),
+                send(28),
+            ],
+        );
+        // The only length that is let through is too short for the kernel.
+        assert_eq!(talk.ask(&send(16)), format!("error {}", libc::EINVAL));
+        // On its own interface, as it is meant to.
+        assert_eq!(talk.ask(&format!("call {} $held @{frame} 60", libc::SYS_write)), "ok 60");
+        let connected = talk.ask(&format!("call {} $held @{there} 20", libc::SYS_connect));
+        assert_eq!(connected, format!("error {}", libc::EOPNOTSUPP));
+    }
+    // What comes first there is what was sent there: none of the others did.
+    let mut last = Packet::from_slice(&[0xff; 6]);
+    last.extend(&[2, 2, 2, 2, 2, 2, 0xc0, 0xde, 7]);
+    last.extend(&[0; 45]);
+    send_all([last.duplicate()], &mut *other);
+    assert_eq!(receive_some(&mut *elsewhere, 1)[0].bytes(), last.bytes());
 }
 
 #[test]
@@ -126,7 +160,8 @@ fn a_udp_socket_keeps_its_own_address() {
         &talk,
         &[
             format!("call {} $held @{} 16", libc::SYS_bind, ip_address(0)),
-            format!("call {} $held @00 1 0 @{there} 16", libc::SYS_sendto),
+            format!("sendmsg held {there}"),
+            format!("sendmmsg held {there}"),
             format!("call {} $held 5", libc::SYS_listen),
             option(libc::IPPROTO_IP, libc::IP_ADD_MEMBERSHIP),
             option(libc::IPPROTO_IP, libc::IP_TRANSPARENT),
@@ -136,7 +171,8 @@ fn a_udp_socket_keeps_its_own_address() {
         ],
     );
     // Open: to whom it sends is its own affair.
-    assert_eq!(talk.ask(&format!("sendmsg held {there}")), "ok 1");
+    let send = format!("call {} $held @00 1 0 @{there} 16", libc::SYS_sendto);
+    assert_eq!(talk.ask(&send), "ok 1");
     assert_eq!(talk.ask(&format!("call {} $held @{there} 16", libc::SYS_connect)), "ok 0");
 }
 
@@ -158,8 +194,30 @@ fn a_tcp_socket_cannot_be_connected_elsewhere() {
         &[
             format!("call {} $held @{} 16", libc::SYS_bind, ip_address(0)),
             format!("call {} $held 5", libc::SYS_listen),
+            // Of which Landlock knows nothing.
+            format!("call {} $held @00 1 {} @{there} 16", libc::SYS_sendto, libc::MSG_FASTOPEN),
+            option(libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT),
         ],
     );
+}
+
+#[test]
+fn descriptors_are_not_passed_on() {
+    if !privileged() {
+        return;
+    }
+    for (class, answer) in
+        [("agent", EPERM), ("finder", EPERM), ("program", EPERM), ("fea", "ok 1")]
+    {
+        let mut node = Node::start();
+        node.start_instance(Spec { class: name(class), ..node.agent("one") });
+        let talk = node.talk("one");
+        let (held, other) = std::os::unix::net::UnixStream::pair().unwrap();
+        talk.give("held", held.as_fd());
+        assert_eq!(talk.ask("sendmsg held "), answer, "{class}");
+        assert_eq!(talk.ask("sendmmsg held "), EPERM, "{class}");
+        drop(other);
+    }
 }
 
 #[test]

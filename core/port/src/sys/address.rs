@@ -1,4 +1,4 @@
-//! Socket addresses between Rust and the kernel.
+//! Socket addresses as the kernel writes them.
 
 use std::mem::size_of;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
@@ -56,8 +56,9 @@ pub(crate) fn decode(storage: &libc::sockaddr_storage, len: libc::socklen_t) -> 
     }
 }
 
-/// Writes `address` into `storage` for the kernel; returns how many bytes are valid.
-pub(crate) fn encode(address: SocketAddr, storage: &mut libc::sockaddr_storage) -> libc::socklen_t {
+/// Writes `address` into `storage` as the kernel does; returns how many bytes are valid.
+#[cfg(test)]
+fn encode(address: SocketAddr, storage: &mut libc::sockaddr_storage) -> libc::socklen_t {
     match address {
         SocketAddr::V4(v4) => {
             let raw = libc::sockaddr_in {
@@ -98,6 +99,7 @@ unsafe fn view<T>(storage: &libc::sockaddr_storage) -> &T {
 ///
 /// # Safety
 /// `T` must be a socket address type, no larger than the storage.
+#[cfg(test)]
 unsafe fn put<T>(raw: T, storage: &mut libc::sockaddr_storage) -> libc::socklen_t {
     const { assert!(size_of::<T>() <= size_of::<libc::sockaddr_storage>()) };
     // SAFETY: size checked above; the storage is exclusively borrowed and suitably aligned.
@@ -110,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ip_addresses_survive_the_way_to_the_kernel_and_back() {
+    fn ip_addresses_are_read_as_they_were_written() {
         for text in ["127.0.0.1:4000", "203.0.113.9:65535", "[::1]:1", "[fe80::1%3]:9"] {
             let address: SocketAddr = text.parse().unwrap();
             let mut storage = EMPTY;

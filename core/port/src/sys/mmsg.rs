@@ -1,4 +1,4 @@
-//! Batches of datagrams with one system call each: `recvmmsg(2)` and `sendmmsg(2)`.
+//! Batches of datagrams that are received with one system call: `recvmmsg(2)`.
 //!
 //! Received bytes go straight into the frames of the packets that are handed up. What does not fit a
 //! standard frame (jumbo frames, reassembled UDP datagrams) overflows into a second buffer and is
@@ -7,7 +7,6 @@
 
 use std::cell::RefCell;
 use std::io;
-use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use weft_base::Packet;
@@ -130,45 +129,6 @@ impl Scratch {
     }
 }
 
-/// Sends packets in their order, each to where `destination` says (`None`: where the socket is bound
-/// or connected to). Returns how many were taken; at least one, at most [`BATCH`], zero only if there
-/// are none.
-///
-/// # Errors
-/// Those of sendmmsg(2), and they concern the first packet; `WouldBlock` if the socket is full.
-pub(crate) fn send<'a>(
-    fd: BorrowedFd<'_>,
-    packets: impl Iterator<Item = &'a Packet>,
-    destination: impl Fn(&Packet) -> Option<SocketAddr>,
-) -> io::Result<usize> {
-    let mut addresses = [address::EMPTY; BATCH];
-    let mut vectors = [EMPTY_VECTOR; BATCH];
-    let mut headers = [EMPTY_HEADER; BATCH];
-    let slots = headers.iter_mut().zip(&mut vectors).zip(&mut addresses);
-    let mut count = 0;
-    for (packet, ((header, vector), address)) in packets.zip(slots) {
-        count += 1;
-        *vector = read_only_vector(packet.bytes());
-        header.msg_hdr.msg_iov = vector;
-        header.msg_hdr.msg_iovlen = 1;
-        if let Some(to) = destination(packet) {
-            header.msg_hdr.msg_namelen = address::encode(to, address);
-            header.msg_hdr.msg_name = std::ptr::from_mut(address).cast();
-        }
-    }
-    // SAFETY: each of the first `count` headers points to a vector over a packet's bytes, which the
-    // kernel only reads, and to an address or nothing; all of it outlives the call.
-    let sent = unsafe {
-        libc::sendmmsg(
-            fd.as_raw_fd(),
-            headers.as_mut_ptr(),
-            count as libc::c_uint,
-            (libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) as _,
-        )
-    };
-    Ok(super::check(sent)? as usize)
-}
-
 const EMPTY_VECTOR: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
 
 const EMPTY_HEADER: libc::mmsghdr =
@@ -177,9 +137,4 @@ const EMPTY_HEADER: libc::mmsghdr =
 
 fn vector(bytes: &mut [u8]) -> libc::iovec {
     libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() }
-}
-
-/// A vector for calls that only read.
-fn read_only_vector(bytes: &[u8]) -> libc::iovec {
-    libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() }
 }
