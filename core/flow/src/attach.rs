@@ -1,34 +1,35 @@
-//! How an application and a stack come to share a flow.
+//! How a stack attaches an application.
 //!
-//! The application connects to the stack's control socket and says what it wants; the stack makes the
-//! shared memory and answers with its descriptor (`wire`). The stack's side never waits: an [`Attaching`] is
-//! asked again when its descriptor is ready. It takes nothing but 16 bytes from an application, and no
-//! descriptor ever: without room for them the kernel drops those that are sent.
+//! The application connects to the stack's control socket and says hello with the memory that it has made
+//! (`ask`). The stack's side never waits: an [`Attaching`] is asked again when its descriptor is ready. It
+//! only receives descriptors and sends none, so that its process can be forbidden to call sendmsg(2).
 //!
-//! Reference: unix(7), `SCM_RIGHTS` and `SO_PEERCRED`; cmsg(3).
+//! Whatever an application sends is checked before it is used: two descriptors, of which the first is
+//! memory that can never fail (`segment`), and the second a connected socket of the right type whose other
+//! end belongs to the process that has connected. A socket of somebody else's would make this process
+//! speak, as itself, to whoever that is.
+//!
+//! Reference: unix(7), `SCM_RIGHTS` and `SO_PEERCRED`; cmsg(3); recvmsg(2), `MSG_CTRUNC`.
 
-use std::io::{self, IoSlice, IoSliceMut};
+use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
-use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::sockopt::{socket_domain, socket_type};
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv,
-    recvmsg, send, sendmsg, socket_with, socketpair,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendFlags,
+    SocketType, recvmsg, send,
 };
 use weft_port::datagrams::{Credentials, peer_credentials};
 
 use crate::bell::Bell;
+use crate::dispose::dispose;
 use crate::error::Error;
 use crate::flow::Flow;
-use crate::layout::{Kind, Limits, Sizes};
-use crate::segment::{self, Side};
-use crate::wire::{FIXED, Hello, LONGEST_WELCOME, Welcome};
+use crate::layout::Limits;
+use crate::segment::{self, Ends};
+use crate::wire::{FIXED, Hello, Welcome};
 
 /// A connection whose application has not said yet what it wants.
 #[derive(Debug)]
@@ -56,7 +57,7 @@ impl Attaching {
         Ok(Self { socket, peer })
     }
 
-    /// The descriptor to wait for (readable) before [`Attaching::advance`].
+    /// The descriptor to wait for (readable) before [`Attaching::advance`]. The flow's is the same.
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
@@ -68,29 +69,42 @@ impl Attaching {
         self.peer
     }
 
-    /// Reads what the application wants and gives it a flow within `limits`. Never waits.
+    /// Reads what the application says and makes a flow of it, if its rings are within `limits`. Never
+    /// waits.
     ///
     /// # Errors
-    /// Whoever connected does not attach, or there are no descriptors or no memory; it has been told
-    /// why where that is possible.
+    /// Whoever connected does not attach, or there is no memory to map; it has been told why where
+    /// that is possible.
     pub fn advance(self, limits: &Limits) -> Result<Attached, Error> {
         let mut bytes = [0; FIXED + 1];
-        let len = match recv(&self.socket, &mut bytes, RecvFlags::DONTWAIT) {
-            Ok((0, _)) => return Err(Error::Closed),
-            Ok((len, _)) => len,
-            Err(Errno::AGAIN | Errno::INTR) => return Ok(Attached::NotYet(self)),
-            Err(errno) => return Err(Error::system("recv(2)")(errno)),
-        };
-        match Hello::parse(&bytes[..len]) {
-            Ok(hello) => {
-                let sizes = limits.grant(hello.kind, hello.sizes);
-                self.grant(hello.kind, sizes).map(Attached::Flow)
+        let (len, came) = match receive(self.fd(), &mut bytes) {
+            Ok((0, came)) => {
+                dispose(came.descriptors);
+                return Err(Error::Closed);
             }
+            Ok(received) => received,
+            Err(Errno::AGAIN | Errno::INTR) => return Ok(Attached::NotYet(self)),
+            Err(errno) => return Err(Error::system("recvmsg(2)")(errno)),
+        };
+        let peer = self.peer;
+        let checked = Hello::parse(&bytes[..len]).and_then(|hello| {
+            limits.check(hello.kind, hello.sizes)?;
+            Ok((hello, came.check(hello, peer)?))
+        });
+        let (hello, ends) = match checked {
+            Ok(checked) => checked,
             Err(text) => {
                 self.refuse(text);
-                Err(Error::NotAFlow { what: "it was told why" })
+                dispose(came.descriptors);
+                return Err(Error::NotAFlow { what: "it was told why" });
             }
-        }
+        };
+        let [_memory, room] = came.pair().ok_or(Error::NotAFlow { what: "it has no socket" })?;
+        let welcome = Welcome::Attached(hello.sizes).emit();
+        send(&self.socket, &welcome, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)
+            .map_err(Error::system("send(2)"))?;
+        let bells = (Bell::new(self.socket), Bell::new(room));
+        Ok(Attached::Flow(Flow::new((hello.kind, hello.sizes, peer), ends, bells)))
     }
 
     /// Tells the application that it does not get a flow, and why; one sentence without an end.
@@ -99,149 +113,55 @@ impl Attaching {
         // An application that is gone need not know.
         let _ = send(&self.socket, &bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
     }
+}
 
-    fn grant(self, kind: Kind, sizes: Sizes) -> Result<Flow, Error> {
-        let made = (|| {
-            let file = segment::create(sizes).map_err(Error::system("memfd_create(2)"))?;
-            let rings =
-                segment::rings(&file, sizes, Side::Stack).map_err(Error::system("mmap(2)"))?;
-            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-            let pair = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
-                .map_err(Error::system("socketpair(2)"))?;
-            Ok((file, rings, pair))
-        })();
-        let (file, rings, (room, theirs)) = match made {
-            Ok(made) => made,
-            Err(error) => {
-                self.refuse("it has no descriptors or no memory left: try again later".to_owned());
-                return Err(error);
+/// The descriptors that came with a hello.
+struct Came {
+    descriptors: Vec<OwnedFd>,
+    /// There were more, or this process has no room for them.
+    truncated: bool,
+}
+
+impl Came {
+    /// Checks that these are memory and a socket, and maps the memory; an error is a sentence for the
+    /// application, without an end.
+    fn check(&self, hello: Hello, peer: Credentials) -> Result<Ends, String> {
+        let (memory, room) = match (&self.descriptors[..], self.truncated) {
+            ([memory, room], false) => (memory, room),
+            ([_, _], true) => return Err("a greeting has two descriptors, not more".to_owned()),
+            (_, true) => return Err("it has no descriptors left: try again later".to_owned()),
+            (few, false) => {
+                return Err(format!("a greeting has two descriptors and not {}", few.len()));
             }
         };
-        let Self { socket, peer } = self;
-        send_welcome(&socket, sizes, &[file.as_fd(), theirs.as_fd()])
-            .map_err(Error::system("sendmsg(2)"))?;
-        Ok(Flow::new((kind, sizes, peer), rings, (Bell::new(socket), Bell::new(room))))
-    }
-}
-
-fn send_welcome(socket: &OwnedFd, sizes: Sizes, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    if !control.push(SendAncillaryMessage::ScmRights(fds)) {
-        return Err(io::ErrorKind::OutOfMemory.into());
-    }
-    let bytes = Welcome::Attached(sizes).emit();
-    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-    sendmsg(socket, &[IoSlice::new(&bytes)], &mut control, flags)?;
-    Ok(())
-}
-
-/// Attaches to the stack whose control socket is at `path`; waits for it no longer than `patience`
-/// for each step.
-pub(crate) fn attach(
-    path: &Path,
-    kind: Kind,
-    wanted: Sizes,
-    patience: Duration,
-) -> Result<Flow, Error> {
-    let socket = connect_to(path, patience)?;
-    let hello = Hello { kind, sizes: wanted }.emit();
-    // A stack that refuses everybody may have hung up, and what it said can still be read.
-    let _ = send(&socket, &hello, SendFlags::NOSIGNAL);
-    let (welcome, fds) = receive_welcome(&socket, patience)?;
-    if welcome.is_empty() {
-        let shown = path.display();
-        let text = format!("the process that listens at `{shown}` closed the connection");
-        return Err(Error::NoStack { text });
-    }
-    let sizes = match Welcome::parse(&welcome, kind).map_err(not_a_flow)? {
-        Welcome::Attached(sizes) => sizes,
-        Welcome::Refused(text) => {
-            return Err(Error::Refused { path: path.display().to_string(), text });
+        let is_socket = socket_domain(room) == Ok(AddressFamily::UNIX)
+            && socket_type(room) == Ok(SocketType::SEQPACKET);
+        if !is_socket {
+            return Err("the second descriptor is no Unix socket of type SOCK_SEQPACKET".to_owned());
         }
-    };
-    let Ok([file, room]) = <[OwnedFd; 2]>::try_from(fds) else {
-        return Err(not_a_flow("its answer has not the two descriptors that it should"));
-    };
-    if !segment::is_sound(file.as_fd(), sizes) {
-        return Err(not_a_flow("the shared memory is not sealed, or has another size"));
+        if !peer_credentials(room.as_fd()).is_ok_and(|other| other == peer) {
+            return Err("the second descriptor is connected to somebody else, or nobody".to_owned());
+        }
+        segment::take_over(memory.as_fd(), hello.sizes).map_err(|unfit| unfit.to_string())
     }
-    let rings =
-        segment::rings(&file, sizes, Side::Application).map_err(Error::system("mmap(2)"))?;
-    let peer = peer_credentials(socket.as_fd()).map_err(Error::system("getsockopt(2)"))?;
-    Ok(Flow::new((kind, sizes, peer), rings, (Bell::new(socket), Bell::new(room))))
+
+    fn pair(self) -> Option<[OwnedFd; 2]> {
+        self.descriptors.try_into().ok()
+    }
 }
 
-fn not_a_flow(what: &'static str) -> Error {
-    Error::NotAFlow { what }
-}
-
-/// Waits for the answer; returns its bytes, none if the stack hung up, and its descriptors.
-fn receive_welcome(socket: &OwnedFd, patience: Duration) -> Result<(Vec<u8>, Vec<OwnedFd>), Error> {
-    let mut bytes = [0; LONGEST_WELCOME + 1];
+/// Receives one message, and up to two descriptors with it. What exceeds that the kernel closes.
+fn receive(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> Result<(usize, Came), Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
-    let mut slices = [IoSliceMut::new(&mut bytes)];
     let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
-    let len = loop {
-        match recvmsg(socket, &mut slices, &mut control, flags) {
-            Ok(message) => break message.bytes,
-            // The stack hung up and had not read all, which is said once; its answer comes next.
-            Err(Errno::CONNRESET | Errno::INTR) => {}
-            Err(Errno::AGAIN) => wait_readable(socket.as_fd(), Some(patience))?,
-            Err(errno) => return Err(Error::system("recvmsg(2)")(errno)),
-        }
-    };
-    let mut fds = Vec::new();
+    let received = recvmsg(socket, &mut [IoSliceMut::new(bytes)], &mut control, flags)?;
+    let mut descriptors = Vec::new();
     for message in control.drain() {
         if let RecvAncillaryMessage::ScmRights(rights) = message {
-            fds.extend(rights);
+            descriptors.extend(rights);
         }
     }
-    Ok((bytes[..len].to_vec(), fds))
-}
-
-/// Waits until `fd` can be read or its other end is closed; `None`: for ever.
-pub(crate) fn wait_readable(fd: BorrowedFd<'_>, timeout: Option<Duration>) -> Result<(), Error> {
-    let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
-    // A time too long for the kernel is as good as none.
-    let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
-    match poll(&mut fds, timeout.as_ref()) {
-        Ok(0) => Err(Error::TimedOut),
-        // Whoever was interrupted looks, and waits again for what is left of the time.
-        Ok(_) | Err(Errno::INTR) => Ok(()),
-        Err(errno) => Err(Error::system("poll(2)")(errno)),
-    }
-}
-
-fn connect_to(path: &Path, patience: Duration) -> Result<OwnedFd, Error> {
-    let shown = path.display();
-    let no_stack = |text: String| Error::NoStack { text };
-    let address = SocketAddrUnix::new(path)
-        .map_err(|_| no_stack(format!("`{shown}` is too long for a socket: 107 bytes at most")))?;
-    // It may sleep in connect(2), as long as there is patience; later calls say that they must not.
-    let socket =
-        socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
-            .map_err(Error::system("socket(2)"))?;
-    set_socket_timeout(&socket, Timeout::Send, Some(patience.max(Duration::from_millis(1))))
-        .map_err(Error::system("setsockopt(2)"))?;
-    connect(&socket, &address).map_err(|errno| {
-        no_stack(match errno {
-            Errno::NOENT => format!("nobody listens at `{shown}`: is the node running?"),
-            Errno::CONNREFUSED => {
-                format!("the process that listened at `{shown}` is gone: start the node again")
-            }
-            Errno::ACCESS | Errno::PERM => {
-                format!(
-                    "this user may not connect to `{shown}`: join the socket's group, or be root"
-                )
-            }
-            Errno::AGAIN => {
-                format!("the process at `{shown}` does not accept connections now: try again later")
-            }
-            Errno::PROTOTYPE => format!("`{shown}` is a socket of another kind"),
-            errno => format!("cannot connect to `{shown}`: {errno}"),
-        })
-    })?;
-    Ok(socket)
+    let truncated = received.flags.contains(ReturnFlags::CTRUNC);
+    Ok((received.bytes, Came { descriptors, truncated }))
 }

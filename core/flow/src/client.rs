@@ -8,10 +8,14 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::attach::{attach, wait_readable};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use crate::ask::{Asked, Asking};
 use crate::error::Error;
 use crate::flow::Flow;
 use crate::layout::{Kind, Sizes};
+use crate::returning::Watch;
 
 /// How long to look again before sleeping: about what sleeping and waking take.
 const SPIN: Duration = Duration::from_micros(20);
@@ -19,16 +23,14 @@ const SPIN: Duration = Duration::from_micros(20);
 const LOOKS: usize = 64;
 /// After looking again was in vain so many times on end, it is done once in two to the power of this.
 const MOST_VAIN: u32 = 8;
-/// How long to wait at first, and at most, before trying again to attach to a stack that is away.
-const FIRST_PAUSE: Duration = Duration::from_millis(1);
-const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// What an application wants of a flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// What it carries.
     pub kind: Kind,
-    /// The sizes of the rings, in bytes; zero means what the stack thinks usual.
+    /// The sizes of the rings, in bytes, rounded up to a power of two; zero means what is usual, 256 KiB.
+    /// A stack refuses rings that are larger than it takes.
     pub sizes: Sizes,
     /// How long to wait for a stack that does not answer.
     pub patience: Duration,
@@ -93,17 +95,14 @@ impl Client {
     pub fn reattach(&mut self, timeout: Duration) -> Result<(), Error> {
         let (path, options) = self.origin.clone().ok_or(Error::Closed)?;
         let end = Instant::now() + timeout;
-        let mut pause = FIRST_PAUSE;
+        let mut watch = Watch::new(&path);
         self.flow = loop {
             let left = end.saturating_duration_since(Instant::now());
-            let patience = options.patience.min(left);
-            match attach(&path, options.kind, options.sizes, patience) {
+            // Whoever accepts connections for a stack that starts does so before the stack answers.
+            match attach(&path, options.kind, options.sizes, left) {
                 Ok(flow) => break flow,
                 // The stack is away, or went while it attached.
-                Err(Error::NoStack { .. } | Error::Closed) if !left.is_zero() => {
-                    std::thread::sleep(pause.min(left));
-                    pause = (pause * 2).min(LONGEST_PAUSE);
-                }
+                Err(Error::NoStack { .. } | Error::Closed) if !left.is_zero() => watch.wait(left),
                 Err(error) => return Err(error),
             }
         };
@@ -264,6 +263,33 @@ impl Client {
     /// otherwise zero.
     pub fn set_spin(&mut self, spin: Duration) {
         self.spins = [Spin::new(spin); 2];
+    }
+}
+
+/// Attaches to the stack whose control socket is at `path`; waits for it no longer than `patience` for
+/// each step.
+fn attach(path: &Path, kind: Kind, wanted: Sizes, patience: Duration) -> Result<Flow, Error> {
+    let mut asking = Asking::connect(path, kind, wanted, patience)?;
+    let end = deadline(Some(patience));
+    loop {
+        match asking.advance()? {
+            Asked::Flow(flow) => return Ok(flow),
+            Asked::NotYet(again) => asking = again,
+        }
+        wait_readable(asking.fd(), left(end))?;
+    }
+}
+
+/// Waits until `fd` can be read or its other end is closed; `None`: for ever.
+pub(crate) fn wait_readable(fd: BorrowedFd<'_>, timeout: Option<Duration>) -> Result<(), Error> {
+    let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+    // A time too long for the kernel is as good as none.
+    let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+    match poll(&mut fds, timeout.as_ref()) {
+        Ok(0) => Err(Error::TimedOut),
+        // Whoever was interrupted looks, and waits again for what is left of the time.
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(errno) => Err(Error::system("poll(2)")(errno)),
     }
 }
 

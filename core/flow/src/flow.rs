@@ -8,7 +8,7 @@
 //!   waiting (after the others had their turn: poll with a time of zero).
 //! * When [`Flow::send`] says [`Sent::Blocked`], wait for [`Flow::room_fd`] to become ready to read and
 //!   call it again; it says [`Sent::All`] once everything fitted. While nothing is blocked that
-//!   descriptor is of no interest.
+//!   descriptor is of no interest; whoever waits for it nevertheless calls [`Flow::hear_room`].
 //! * [`Error::Closed`] comes after the last message, [`Error::Hostile`] as soon as it is seen. Either
 //!   way the flow is to be dropped.
 
@@ -319,9 +319,15 @@ impl Flow {
     #[inline]
     fn hear_of_room(&mut self) -> Result<(), Error> {
         self.usable()?;
-        if !self.congested {
-            return Ok(());
-        }
+        if self.congested { self.hear_room() } else { Ok(()) }
+    }
+
+    /// Takes what [`Flow::room_fd`] is ready for. To be called for a loop that waits for that descriptor
+    /// even while nothing is blocked, so that it is quiet again.
+    ///
+    /// # Errors
+    /// [`Error::Closed`]; what was sent before can still be received. [`Error::Hostile`].
+    pub fn hear_room(&mut self) -> Result<(), Error> {
         match self.room.hush() {
             Heard::Wakes => Ok(()),
             Heard::End => {

@@ -42,6 +42,8 @@ pub(crate) const ALIGN: usize = 8;
 const SMALLEST_STREAM: u32 = 4096;
 /// The smallest ring for datagrams: the longest and a second one that is being written.
 const SMALLEST_DATAGRAM: u32 = 128 * 1024;
+/// The size of a ring, in bytes, for which none is asked.
+const USUAL: u32 = 256 * 1024;
 /// The largest ring that can be asked for.
 pub(crate) const LARGEST: u32 = 64 * 1024 * 1024;
 
@@ -74,6 +76,16 @@ pub struct Sizes {
 }
 
 impl Sizes {
+    /// The sizes that rings get for which these are wanted, zero meaning what is usual: the next power of
+    /// two.
+    pub(crate) fn choose(self, kind: Kind) -> Self {
+        let size = |wanted: u32| {
+            let wanted = if wanted == 0 { USUAL } else { wanted };
+            wanted.min(LARGEST).next_power_of_two().max(kind.smallest())
+        };
+        Self { up: size(self.up), down: size(self.down) }
+    }
+
     /// Bytes of the whole shared memory.
     pub(crate) fn total(self) -> usize {
         DATA + self.up as usize + self.down as usize
@@ -90,34 +102,30 @@ impl Sizes {
 /// What a stack allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The size of a ring, in bytes, for applications that ask for none.
-    pub usual: u32,
-    /// The largest ring that an application gets, in bytes.
+    /// The largest ring that an application may bring, in bytes; those of the smallest size are always
+    /// taken.
     pub largest: u32,
 }
 
 impl Default for Limits {
-    /// 256 KiB and 4 MiB.
+    /// 4 MiB.
     fn default() -> Self {
-        Self { usual: 256 * 1024, largest: 4 * 1024 * 1024 }
+        Self { largest: 4 * 1024 * 1024 }
     }
 }
 
 impl Limits {
-    /// What an application gets that asks for `wanted`, zero meaning what is usual: the next power of
-    /// two within the limits.
-    pub(crate) fn grant(self, kind: Kind, wanted: Sizes) -> Sizes {
-        let size = |wanted: u32| {
-            let wanted = if wanted == 0 { self.usual } else { wanted };
-            let largest = previous_power_of_two(self.largest.min(LARGEST));
-            wanted.min(largest).next_power_of_two().max(kind.smallest())
-        };
-        Sizes { up: size(wanted.up), down: size(wanted.down) }
+    /// Says in a sentence without an end why rings of these sizes are not taken, if they are not.
+    pub(crate) fn check(self, kind: Kind, sizes: Sizes) -> Result<(), String> {
+        let largest = self.largest.max(kind.smallest());
+        let size = sizes.up.max(sizes.down);
+        if size > largest {
+            return Err(format!(
+                "a ring of {size} bytes is too large, it takes {largest} at most: ask for a smaller one"
+            ));
+        }
+        Ok(())
     }
-}
-
-fn previous_power_of_two(size: u32) -> u32 {
-    size.checked_ilog2().map_or(1, |bits| 1 << bits)
 }
 
 /// Bytes that a datagram of `len` bytes takes in a ring.
@@ -139,22 +147,29 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_granted_is_valid(
-            up: u32, down: u32, usual: u32, largest: u32, datagram: bool,
-        ) {
+        fn what_is_chosen_is_valid_and_no_smaller_than_wanted(up: u32, down: u32, datagram: bool) {
             let kind = if datagram { Kind::Datagram } else { Kind::Stream };
-            let granted = Limits { usual, largest }.grant(kind, Sizes { up, down });
-            prop_assert!(granted.are_valid(kind), "{granted:?}");
-            prop_assert!(granted.up <= largest.max(kind.smallest()));
+            let chosen = Sizes { up, down }.choose(kind);
+            prop_assert!(chosen.are_valid(kind), "{chosen:?}");
+            prop_assert!(chosen.up >= up.min(LARGEST) && chosen.down >= down.min(LARGEST));
         }
     }
 
     #[test]
-    fn sizes_are_rounded_up_within_the_limits() {
-        let limits = Limits { usual: 300_000, largest: 5_000_000 };
-        let granted = limits.grant(Kind::Stream, Sizes { up: 0, down: 5000 });
-        assert_eq!(granted, Sizes { up: 512 * 1024, down: 8192 });
-        let granted = limits.grant(Kind::Datagram, Sizes { up: 1, down: u32::MAX });
-        assert_eq!(granted, Sizes { up: 128 * 1024, down: 4 * 1024 * 1024 });
+    fn sizes_are_rounded_up_to_powers_of_two() {
+        let chosen = Sizes { up: 0, down: 5000 }.choose(Kind::Stream);
+        assert_eq!(chosen, Sizes { up: 256 * 1024, down: 8192 });
+        let chosen = Sizes { up: 1, down: u32::MAX }.choose(Kind::Datagram);
+        assert_eq!(chosen, Sizes { up: 128 * 1024, down: 64 * 1024 * 1024 });
+    }
+
+    #[test]
+    fn a_stack_takes_rings_up_to_its_limit_and_always_the_smallest() {
+        let limits = Limits { largest: 8192 };
+        assert_eq!(limits.check(Kind::Stream, Sizes { up: 8192, down: 4096 }), Ok(()));
+        let error = limits.check(Kind::Stream, Sizes { up: 4096, down: 16_384 }).unwrap_err();
+        assert!(error.contains("16384") && error.contains("8192"), "{error}");
+        let smallest = Sizes { up: 1, down: 1 }.choose(Kind::Datagram);
+        assert_eq!(limits.check(Kind::Datagram, smallest), Ok(()));
     }
 }

@@ -2,11 +2,13 @@
 //!
 //! A flow carries messages ([`Kind::Datagram`]) or bytes ([`Kind::Stream`]) in both directions through
 //! memory that both sides share; two that are busy make no system call. A Unix socket attaches them, wakes
-//! who sleeps, and tells when one is gone. The stack makes the shared memory, and neither side trusts
+//! who sleeps, and tells when one is gone. The application makes the shared memory, and neither side trusts
 //! the other: indices are loaded once and checked, bytes are copied before they are looked at.
 //!
-//! * A stack has a [`Listener`], makes a [`Flow`] of each [`Attaching`], and drives it from its poll loop.
-//! * An application has a [`Client`], whose calls wait.
+//! * A stack makes an [`Attaching`] of each connection that it accepts (a [`Listener`] does both), a [`Flow`]
+//!   of that, and drives it from its poll loop.
+//! * An application has a [`Client`], whose calls wait; or an [`Asking`], which becomes a [`Flow`] for a loop
+//!   of its own.
 //!
 //! ```
 //! use weft_flow::{Attached, Client, Kind, Limits, Listener, Options};
@@ -47,13 +49,16 @@
 // An edge crate: shared pages can only be reached through raw pointers. That is confined to `shared`.
 #![deny(unsafe_code)]
 
+mod ask;
 mod attach;
 mod bell;
 mod client;
+mod dispose;
 mod error;
 mod flow;
 mod layout;
 mod listener;
+mod returning;
 #[cfg(not(feature = "testing"))]
 #[allow(unreachable_pub, reason = "public for tests elsewhere: feature `testing`")]
 mod ring;
@@ -69,6 +74,7 @@ pub mod testing;
 mod tests;
 mod wire;
 
+pub use ask::{Asked, Asking};
 pub use attach::{Attached, Attaching};
 pub use client::{Client, Options};
 pub use error::Error;

@@ -11,6 +11,8 @@ use weft_base::Packet;
 
 use super::*;
 
+mod hostile;
+
 /// A listener in a directory of its own.
 struct Stack {
     listener: Listener,
@@ -26,7 +28,7 @@ impl Stack {
     }
 
     fn accept(&self) -> Attaching {
-        attach::wait_readable(self.listener.fd(), None).unwrap();
+        client::wait_readable(self.listener.fd(), None).unwrap();
         self.listener.accept().unwrap().unwrap()
     }
 
@@ -34,7 +36,7 @@ impl Stack {
     fn attach(&self) -> Result<Flow, Error> {
         let mut attaching = self.accept();
         loop {
-            attach::wait_readable(attaching.fd(), None)?;
+            client::wait_readable(attaching.fd(), None)?;
             match attaching.advance(&Limits::default())? {
                 Attached::NotYet(again) => attaching = again,
                 Attached::Flow(flow) => return Ok(flow),
@@ -195,7 +197,7 @@ fn who_waits_for_room_hears_that_the_other_side_is_gone() {
             }
         }
     });
-    attach::wait_readable(flow.fd(), None).unwrap();
+    client::wait_readable(flow.fd(), None).unwrap();
     drop(flow);
     assert!(matches!(writer.join().unwrap(), Error::Closed));
 }
@@ -251,69 +253,25 @@ fn sleepers_are_woken_through_a_long_transfer() {
 }
 
 #[test]
-fn applications_that_do_not_attach_are_told_why_and_leave_the_stack_in_peace() {
-    let stack = Stack::new();
-    for words in [&b"GET / HTTP/1.0\r\n\r\n"[..], b"x", &[0; 16]] {
-        let socket = connection_to(&stack);
-        send(&socket, words, SendFlags::empty()).unwrap();
-        let error = stack.attach().unwrap_err();
-        assert!(matches!(error, Error::NotAFlow { .. }), "{error}");
-        let mut answer = [0; 300];
-        let (_, len) = recv(&socket, &mut answer, RecvFlags::empty()).unwrap();
-        let answer = wire::Welcome::parse(&answer[..len], Kind::Stream);
-        assert!(matches!(answer, Ok(wire::Welcome::Refused(_))), "{answer:?}");
-    }
-    // Says nothing.
-    let socket = connection_to(&stack);
-    let attaching = stack.accept();
-    let Ok(Attached::NotYet(attaching)) = attaching.advance(&Limits::default()) else {
-        panic!("it was attached without a word");
-    };
-    drop(socket);
-    assert!(matches!(attaching.advance(&Limits::default()), Err(Error::Closed)));
-    // The next one is served.
-    stack.pair(&Options::new(Kind::Datagram));
-}
-
-/// A bare connection to a stack's control socket.
-fn connection_to(stack: &Stack) -> std::os::fd::OwnedFd {
-    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect, socket};
-    let socket = socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
-    connect(&socket, &SocketAddrUnix::new(&stack.path).unwrap()).unwrap();
-    socket
-}
-
-#[test]
-fn a_side_that_says_nonsense_or_wakes_for_nothing_is_cut_off_alone() {
-    let stack = Stack::new();
-    let (mut good, mut served) = stack.pair(&Options::new(Kind::Datagram));
-    for words in [&b"x"[..], b"wake up"] {
-        let (client, mut flow) = stack.pair(&Options::new(Kind::Datagram));
-        send(client.fd(), words, SendFlags::empty()).unwrap();
-        let error = flow.receive(64, |_| ()).unwrap_err();
-        assert!(matches!(error, Error::Hostile { .. }), "{error}");
-        assert!(matches!(flow.try_send(b"x"), Err(Error::Hostile { .. })));
-    }
-    let (client, mut flow) = stack.pair(&Options::new(Kind::Datagram));
-    let mut rounds = 0;
-    while flow.receive(64, |_| ()).is_ok() {
-        send(client.fd(), b"w", SendFlags::empty()).unwrap();
-        rounds += 1;
-        assert!(rounds < 10, "wakings for nothing are borne for ever");
-    }
-    good.send(b"still here", None).unwrap();
-    assert_eq!(receive_all(&mut served), [b"still here"]);
-}
-
-#[test]
-fn sizes_are_granted_within_the_limits_and_said() {
-    let (mut client, flow) = Stack::new().pair(&Options {
-        sizes: Sizes { up: 3_000_000, down: u32::MAX },
-        ..Options::new(Kind::Stream)
-    });
-    assert_eq!(flow.sizes(), Sizes { up: 4 << 20, down: 4 << 20 });
+fn sizes_are_chosen_by_the_application_and_known_to_both() {
+    let (mut client, flow) = Stack::new()
+        .pair(&Options { sizes: Sizes { up: 3_000_000, down: 0 }, ..Options::new(Kind::Stream) });
+    assert_eq!(flow.sizes(), Sizes { up: 4 << 20, down: 256 << 10 });
     assert_eq!(client.flow().sizes(), flow.sizes());
     assert_eq!(flow.peer().pid, std::process::id());
+}
+
+#[test]
+fn rings_that_are_too_large_for_a_stack_are_refused_in_words() {
+    let stack = Stack::new();
+    let options =
+        Options { sizes: Sizes { up: 0, down: u32::MAX }, ..Options::new(Kind::Datagram) };
+    thread::scope(|scope| {
+        let client = scope.spawn(|| Client::connect(&stack.path, &options).unwrap_err());
+        assert!(matches!(stack.attach(), Err(Error::NotAFlow { .. })));
+        let text = client.join().unwrap().to_string();
+        assert!(text.contains("67108864 bytes is too large, it takes 4194304"), "{text}");
+    });
 }
 
 #[test]
@@ -337,20 +295,6 @@ fn without_a_stack_the_error_says_what_to_do() {
     std::fs::write(&path, "content").unwrap();
     assert!(Listener::bind(&path).unwrap_err().to_string().contains("not a socket"));
     assert_eq!(std::fs::read(&path).unwrap(), b"content");
-}
-
-#[test]
-fn a_stale_socket_is_replaced_a_live_one_is_not_and_a_path_vanishes_with_its_listener() {
-    let stack = Stack::new();
-    let error = Listener::bind(&stack.path).unwrap_err().to_string();
-    assert!(error.contains("another process listens"), "{error}");
-    let path = stack.path.clone();
-    let Stack { listener, _directory, .. } = stack;
-    drop(listener);
-    assert!(!path.exists());
-    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
-    drop(Listener::bind(&path).unwrap());
-    assert!(!path.exists());
 }
 
 #[test]
@@ -411,7 +355,7 @@ fn an_application_that_waits_for_its_stack_goes_on_by_itself() {
 fn receive_all_until_closed(flow: &mut Flow) -> Vec<Vec<u8>> {
     let mut messages = Vec::new();
     while flow.receive(64, |packet| messages.push(packet.bytes().to_vec())).is_ok() {
-        attach::wait_readable(flow.fd(), None).unwrap();
+        client::wait_readable(flow.fd(), None).unwrap();
     }
     messages
 }

@@ -3,23 +3,26 @@
 //! ```text
 //! hello, application to stack, 16 bytes        welcome, stack to application, 16 bytes or more
 //!   0  "WFLO"                                    0  "WFLO"
-//!   4  version  u16  1                           4  version  u16  1
+//!   4  version  u16  2                           4  version  u16  2
 //!   6  kind     u8   1 datagrams, 2 a stream     6  status   u8   0 attached, 1 refused
 //!   7  zero     u8                               7  zero     u8
-//!   8  up       u32  bytes wanted, 0: usual      8  up       u32  bytes granted
-//!  12  down     u32  bytes wanted, 0: usual     12  down     u32  bytes granted
+//!   8  up       u32  bytes of the ring           8  up       u32  as in the hello, zero if refused
+//!  12  down     u32  bytes of the ring          12  down     u32  as in the hello, zero if refused
 //!                                               16  if refused: why, UTF-8, at most 240 bytes
 //! ```
 //!
-//! All numbers are little-endian. A welcome that attaches carries two descriptors (`SCM_RIGHTS`): the
-//! file with the rings (`layout`), and a socket. After it each message is one byte, [`WAKE`]: on the control
-//! socket it means "there is something to read for you", on the other one "there is room for you again".
-//! The end of either socket is the end of the flow.
+//! All numbers are little-endian. A hello carries two descriptors (`SCM_RIGHTS`): the file with the rings
+//! (`layout`), and a socket; nothing else that is said carries any. After the welcome each message is
+//! one byte, [`WAKE`]: on the control socket it means "there is something to read for you", on the other
+//! one "there is room for you again". The end of either socket is the end of the flow.
+//!
+//! In version 1 the stack made the memory, and the welcome carried the descriptors. Hello and welcome of
+//! all versions begin alike, so that each can refuse another in words.
 
 use crate::layout::{Kind, Sizes};
 
 /// The version of the protocol, of the rings' layout included.
-pub(crate) const VERSION: u16 = 1;
+pub(crate) const VERSION: u16 = 2;
 /// Wakes the other side.
 pub(crate) const WAKE: u8 = b'w';
 /// Bytes of a hello, and of a welcome without its text.
@@ -31,11 +34,11 @@ pub(crate) const LONGEST_WELCOME: usize = FIXED + LONGEST_TEXT;
 
 const MAGIC: [u8; 4] = *b"WFLO";
 
-/// What an application wants.
+/// What an application offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hello {
     pub(crate) kind: Kind,
-    /// Wanted; zero means what is usual.
+    /// Of the rings in the memory that comes along.
     pub(crate) sizes: Sizes,
 }
 
@@ -76,6 +79,10 @@ impl Hello {
         if bytes.len() != FIXED {
             return Err(format!("a greeting has {FIXED} bytes and not {}", bytes.len()));
         }
+        if !sizes.are_valid(kind) {
+            let Sizes { up, down } = sizes;
+            return Err(format!("rings cannot have {up} and {down} bytes"));
+        }
         Ok(Self { kind, sizes })
     }
 }
@@ -93,11 +100,11 @@ impl Welcome {
     }
 
     /// Reads a welcome; an error says what is wrong with it.
-    pub(crate) fn parse(bytes: &[u8], kind: Kind) -> Result<Self, &'static str> {
-        let (_, status, sizes) = split(bytes).ok_or("its answer is not that of a stack")?;
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, &'static str> {
+        let (version, status, sizes) = split(bytes).ok_or("its answer is not that of a stack")?;
         match status {
-            0 if sizes.are_valid(kind) && bytes.len() == FIXED => Ok(Self::Attached(sizes)),
-            0 => Err("it grants sizes that rings cannot have"),
+            0 if version == VERSION && bytes.len() == FIXED => Ok(Self::Attached(sizes)),
+            0 => Err("it attaches as another version of flows does"),
             // A stack of another version refuses in the same form.
             1 => Ok(Self::Refused(String::from_utf8_lossy(&bytes[FIXED..]).into_owned())),
             _ => Err("its answer is neither yes nor no"),
@@ -138,8 +145,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_hello_is_read_back(kind in kinds(), up: u32, down: u32) {
-            let hello = Hello { kind, sizes: Sizes { up, down } };
+        fn a_hello_is_read_back(kind in kinds(), bits in 17_u32..=26, more in 17_u32..=26) {
+            let hello = Hello { kind, sizes: Sizes { up: 1 << bits, down: 1 << more } };
             let bytes = hello.emit();
             prop_assert_eq!(Hello::parse(&bytes), Ok(hello));
             for len in 0..FIXED {
@@ -148,20 +155,20 @@ mod tests {
         }
 
         #[test]
-        fn a_welcome_is_read_back(kind in kinds(), bits in 17_u32..=26, more in 17_u32..=26) {
-            let welcome = Welcome::Attached(Sizes { up: 1 << bits, down: 1 << more });
+        fn a_welcome_is_read_back(up: u32, down: u32) {
+            let welcome = Welcome::Attached(Sizes { up, down });
             let bytes = welcome.emit();
-            prop_assert_eq!(Welcome::parse(&bytes, kind), Ok(welcome));
+            prop_assert_eq!(Welcome::parse(&bytes), Ok(welcome));
             for len in 0..FIXED {
-                prop_assert!(Welcome::parse(&bytes[..len], kind).is_err());
+                prop_assert!(Welcome::parse(&bytes[..len]).is_err());
             }
         }
 
         #[test]
-        fn a_refusal_is_read_back_up_to_its_longest_text(text in ".{0,300}", kind in kinds()) {
+        fn a_refusal_is_read_back_up_to_its_longest_text(text in ".{0,300}") {
             let bytes = Welcome::Refused(text.clone()).emit();
             prop_assert!(bytes.len() <= LONGEST_WELCOME);
-            match Welcome::parse(&bytes, kind) {
+            match Welcome::parse(&bytes) {
                 Ok(Welcome::Refused(read)) => prop_assert!(text.starts_with(&read)),
                 other => prop_assert!(false, "{:?}", other),
             }
@@ -172,10 +179,10 @@ mod tests {
             let _ = Hello::parse(&bytes);
             let mut begun = Hello { kind: Kind::Stream, sizes: Sizes { up: 1, down: 2 } }.emit().to_vec();
             begun.splice(4.min(bytes.len()).., bytes);
-            let _ = Hello::parse(&begun);
-            if let Ok(Welcome::Attached(sizes)) = Welcome::parse(&begun, Kind::Stream) {
-                prop_assert!(sizes.are_valid(Kind::Stream));
+            if let Ok(hello) = Hello::parse(&begun) {
+                prop_assert!(hello.sizes.are_valid(hello.kind));
             }
+            let _ = Welcome::parse(&begun);
         }
     }
 
@@ -184,16 +191,29 @@ mod tests {
         let mut bytes = Hello { kind: Kind::Datagram, sizes: Sizes { up: 0, down: 0 } }.emit();
         bytes[4] = 7;
         let error = Hello::parse(&bytes).unwrap_err();
-        assert!(error.contains("version 1") && error.contains("version 7"), "{error}");
+        assert!(error.contains("version 2") && error.contains("version 7"), "{error}");
+    }
+
+    #[test]
+    fn a_refusal_of_another_version_is_understood_and_its_flow_is_not() {
+        let mut refused = Welcome::Refused("other times".to_owned()).emit();
+        let mut attached = Welcome::Attached(Sizes { up: 4096, down: 4096 }).emit();
+        for bytes in [&mut refused, &mut attached] {
+            bytes[4] = 1;
+        }
+        assert_eq!(Welcome::parse(&refused), Ok(Welcome::Refused("other times".to_owned())));
+        assert!(Welcome::parse(&attached).unwrap_err().contains("another version"));
     }
 
     #[test]
     fn rings_of_a_size_that_a_kind_cannot_have_are_not_believed() {
+        let hello =
+            |kind, up, down| Hello::parse(&Hello { kind, sizes: Sizes { up, down } }.emit());
         for (up, down) in [(0, 4096), (4096, 4097), (2048, 4096), (1 << 27, 4096)] {
-            let bytes = Welcome::Attached(Sizes { up, down }).emit();
-            assert!(Welcome::parse(&bytes, Kind::Stream).is_err(), "{up} {down}");
+            let error = hello(Kind::Stream, up, down).unwrap_err();
+            assert!(error.contains(&up.to_string()), "{error}");
         }
-        let bytes = Welcome::Attached(Sizes { up: 4096, down: 4096 }).emit();
-        assert!(Welcome::parse(&bytes, Kind::Datagram).is_err());
+        assert!(hello(Kind::Stream, 4096, 4096).is_ok());
+        assert!(hello(Kind::Datagram, 4096, 4096).is_err());
     }
 }

@@ -29,7 +29,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`datagrams`] is the batched socket I/O below them; the runtime's channels use it, too.
+//! [`datagrams`] is the batched socket I/O below them; the runtime's channels use it, too. [`unix`] is where
+//! the sockets of channels and flows come from.
 //!
 //! Reference: packet(7), udp(7), recvmmsg(2), netdevice(7); Linux kernel,
 //! Documentation/networking/tuntap.rst.
@@ -51,6 +52,7 @@ mod sys;
 pub mod testing;
 mod tun;
 mod udp;
+pub mod unix;
 
 pub use error::{Lost, OpenError};
 pub use port::{Options, Port, adopt, open, open_descriptor};
