@@ -23,6 +23,7 @@ fn main() {
     for len in [16, 64, 1024, 65_536] {
         for (name, address) in [
             ("packets", ChannelAddress::Packets(directory.join("packets"))),
+            ("flow", ChannelAddress::Flow(directory.join("flow"))),
             ("stream", ChannelAddress::Stream(directory.join("stream"))),
             ("tcp", ChannelAddress::Tcp(([127, 0, 0, 1], 0).into())),
         ] {

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use weft_base::Message;
+use weft_port::unix::SocketType;
 
 use crate::{MOST_HANDLES, frames};
 
@@ -20,7 +21,12 @@ pub enum ChannelAddress {
     /// [`LONGEST_FRAME`](frames::LONGEST_FRAME) bytes and up to as many handles; what
     /// does not fit, or exceeds the queue, closes the channel.
     Stream(PathBuf),
-    /// The same frames over TCP, without handles. Nothing is encrypted, therefore only addresses of
+    /// A flow of messages (`weft_flow`): a Unix socket of type `SOCK_SEQPACKET` attaches both sides to
+    /// memory that they share, through which messages travel without the kernel. The side that
+    /// connects makes the memory. Messages have 1 to 65,536 bytes and no handles; what does not fit, or
+    /// exceeds the queue, is dropped and counted.
+    Flow(PathBuf),
+    /// The same frames as on a stream over TCP, without handles. Nothing is encrypted, therefore only addresses of
     /// the loopback interface are allowed. Port 0 lets the system choose.
     Tcp(SocketAddr),
 }
@@ -28,7 +34,9 @@ pub enum ChannelAddress {
 impl fmt::Display for ChannelAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Packets(path) | Self::Stream(path) => write!(f, "`{}`", path.display()),
+            Self::Packets(path) | Self::Stream(path) | Self::Flow(path) => {
+                write!(f, "`{}`", path.display())
+            }
             Self::Tcp(address) => write!(f, "TCP {address}"),
         }
     }
@@ -68,6 +76,8 @@ pub(crate) enum ChannelKind {
     Packets,
     /// A Unix socket of type `SOCK_STREAM`.
     Stream,
+    /// Shared memory, attached over a Unix socket of type `SOCK_SEQPACKET`.
+    Flow,
     Tcp,
 }
 
@@ -87,6 +97,7 @@ impl ChannelKind {
         match address {
             ChannelAddress::Packets(_) => Self::Packets,
             ChannelAddress::Stream(_) => Self::Stream,
+            ChannelAddress::Flow(_) => Self::Flow,
             ChannelAddress::Tcp(_) => Self::Tcp,
         }
     }
@@ -95,26 +106,38 @@ impl ChannelKind {
         match self {
             Self::Packets => "SOCK_SEQPACKET",
             Self::Stream => "SOCK_STREAM",
+            Self::Flow => "SOCK_SEQPACKET for flows",
             Self::Tcp => "TCP",
+        }
+    }
+
+    /// The type of its socket.
+    pub(crate) fn socket_type(self) -> SocketType {
+        match self {
+            Self::Packets | Self::Flow => SocketType::SEQPACKET,
+            Self::Stream | Self::Tcp => SocketType::STREAM,
         }
     }
 
     /// Whether single messages may be dropped. If not, the channel is closed instead.
     pub(crate) fn may_drop(self) -> bool {
-        self == Self::Packets
+        matches!(self, Self::Packets | Self::Flow)
     }
 
     /// Checks whether it carries `message`.
     pub(crate) fn check(self, message: &Message) -> Result<(), Unsuitable> {
         let longest = match self {
             Self::Packets => weft_port::datagrams::LONGEST,
+            Self::Flow => weft_flow::LONGEST,
             Self::Stream | Self::Tcp => frames::LONGEST_FRAME,
         };
         let handles = message.handles.len();
         match message.packet.len() {
             0 => Err(Unsuitable::Empty),
             len if len > longest => Err(Unsuitable::TooLong),
-            _ if handles > 0 && self == Self::Tcp => Err(Unsuitable::NoHandles),
+            _ if handles > 0 && matches!(self, Self::Tcp | Self::Flow) => {
+                Err(Unsuitable::NoHandles)
+            }
             _ if handles > MOST_HANDLES => Err(Unsuitable::TooManyHandles),
             _ => Ok(()),
         }

@@ -25,7 +25,7 @@ use rustix::net::{
 use weft_base::{Handle, Message, Packet};
 use weft_port::datagrams::{self, MOST_HANDLES, Sent};
 
-use super::channel::Pushed;
+use super::channel::{Next, Pushed};
 use super::{DriverDrop, Drops};
 use crate::frames::{self, Cutter, FrameError};
 
@@ -159,15 +159,15 @@ impl Stream {
         }
     }
 
-    /// Reads one piece, and appends the messages that it completes. Returns false at the end of the
-    /// stream, and when it is of no use any more, which is counted.
+    /// Reads one piece, and appends the messages that it completes. The end is that of the stream, or
+    /// that it is of no use any more, which is counted.
     pub(super) fn receive(
         &mut self,
         socket: BorrowedFd<'_>,
         piece: &mut [u8],
         messages: &mut Vec<Message>,
         drops: &mut Drops,
-    ) -> Result<bool, Errno> {
+    ) -> Result<Next, Errno> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_HANDLES))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
@@ -175,12 +175,12 @@ impl Stream {
         let handles = handles(&mut control);
         let outcome = match received.bytes {
             _ if received.flags.contains(ReturnFlags::CTRUNC) => Err(DriverDrop::HandlesMissing),
-            0 => self.cutter.end().map_err(reason).map(|()| false),
-            count => self.cut(&piece[..count], handles, messages).map(|()| true),
+            0 => self.cutter.end().map_err(reason).map(|()| Next::End),
+            count => self.cut(&piece[..count], handles, messages).map(|()| Next::Waits),
         };
         Ok(outcome.unwrap_or_else(|reason| {
             drops.add(reason, 1);
-            false
+            Next::End
         }))
     }
 

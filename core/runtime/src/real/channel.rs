@@ -1,4 +1,4 @@
-//! One channel: a connected socket, and how messages travel on it.
+//! One channel: a connected socket or a flow, and how messages travel on it.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -7,15 +7,15 @@ use weft_base::{ChannelId, Message};
 use weft_port::datagrams::{self, BATCH, Sent};
 
 use super::bytestream::Stream;
+use super::flows::FlowEnd;
 use super::outgoing::{self, Outgoing};
 use super::{DriverDrop, Drops};
 use crate::Event;
 use crate::address::{ChannelKind, Unsuitable};
 
-/// A connected socket. An empty message on a socket that keeps message borders cannot be told from
+/// One end of a channel. An empty message on a socket that keeps message borders cannot be told from
 /// the end, so it is not sent, and received it is the end.
 pub(super) struct Channel {
-    pub(super) socket: OwnedFd,
     pub(super) state: State,
     kind: ChannelKind,
     transport: Transport,
@@ -40,9 +40,22 @@ pub(super) enum State {
 /// How messages travel.
 pub(super) enum Transport {
     /// The kernel keeps their borders.
-    Packets(Outgoing<Message>),
+    Packets(OwnedFd, Outgoing<Message>),
     /// As frames on a stream of bytes.
-    Stream(Stream),
+    Stream(OwnedFd, Stream),
+    /// Through shared memory.
+    Flow(FlowEnd),
+}
+
+/// How it goes on after receiving.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// The descriptor becomes ready, or still is, when there is more.
+    Waits,
+    /// There may be more, for which no descriptor becomes ready.
+    Unfinished,
+    /// The channel is at its end.
+    End,
 }
 
 /// What became of a message that waits now.
@@ -66,45 +79,60 @@ pub(super) enum Refused {
 }
 
 impl Channel {
-    pub(super) fn new(
-        socket: OwnedFd,
-        kind: ChannelKind,
-        transport: Transport,
-        state: State,
-    ) -> Self {
-        Self { socket, state, kind, transport }
+    pub(super) fn new(kind: ChannelKind, transport: Transport, state: State) -> Self {
+        Self { state, kind, transport }
+    }
+
+    /// The descriptor that tells when there is something to receive.
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        match &self.transport {
+            Transport::Packets(socket, _) | Transport::Stream(socket, _) => socket.as_fd(),
+            Transport::Flow(flow) => flow.fd(),
+        }
+    }
+
+    /// The descriptor that tells when there is room again, where that is another one.
+    pub(super) fn room_fd(&self) -> Option<BorrowedFd<'_>> {
+        match &self.transport {
+            Transport::Packets(..) | Transport::Stream(..) => None,
+            Transport::Flow(flow) => Some(flow.room_fd()),
+        }
     }
 
     /// Queues a message.
     pub(super) fn push(&mut self, message: Message) -> Result<Pushed, Refused> {
         let refused = if self.kind.may_drop() { Refused::Dropped } else { Refused::Fatal };
         self.kind.check(&message).map_err(|why| refused(reason(why)))?;
-        match &mut self.transport {
-            Transport::Packets(outgoing) => match outgoing.push(message) {
-                outgoing::Pushed::First => Ok(Pushed::First),
-                outgoing::Pushed::Queued => Ok(Pushed::Queued),
-                outgoing::Pushed::FullBatch => Ok(Pushed::FullBatch),
-                outgoing::Pushed::Dropped => Err(refused(DriverDrop::ChannelQueueFull)),
-            },
-            Transport::Stream(stream) => {
-                stream.push(message).ok_or(refused(DriverDrop::StreamQueueFull))
+        let pushed = match &mut self.transport {
+            Transport::Packets(_, outgoing) => outgoing.push(message),
+            Transport::Flow(flow) => flow.outgoing.push(message.packet),
+            Transport::Stream(_, stream) => {
+                return stream.push(message).ok_or(refused(DriverDrop::StreamQueueFull));
             }
+        };
+        match pushed {
+            outgoing::Pushed::First => Ok(Pushed::First),
+            outgoing::Pushed::Queued => Ok(Pushed::Queued),
+            outgoing::Pushed::FullBatch => Ok(Pushed::FullBatch),
+            outgoing::Pushed::Dropped => Err(refused(DriverDrop::ChannelQueueFull)),
         }
     }
 
     /// The channel is being flushed because it was listed.
     pub(super) fn unlist(&mut self) {
         match &mut self.transport {
-            Transport::Packets(outgoing) => outgoing.unlist(),
-            Transport::Stream(stream) => stream.unlist(),
+            Transport::Packets(_, outgoing) => outgoing.unlist(),
+            Transport::Stream(_, stream) => stream.unlist(),
+            Transport::Flow(flow) => flow.outgoing.unlist(),
         }
     }
 
     /// Whether nothing waits to be sent.
     pub(super) fn is_flushed(&self) -> bool {
         match &self.transport {
-            Transport::Packets(outgoing) => outgoing.queue.is_empty(),
-            Transport::Stream(stream) => stream.is_empty(),
+            Transport::Packets(_, outgoing) => outgoing.queue.is_empty(),
+            Transport::Stream(_, stream) => stream.is_empty(),
+            Transport::Flow(flow) => flow.outgoing.queue.is_empty(),
         }
     }
 
@@ -114,10 +142,9 @@ impl Channel {
     /// # Errors
     /// The channel has to be closed; the reason is counted.
     pub(super) fn flush(&mut self, drops: &mut Drops) -> Result<Sent, ()> {
-        let socket = self.socket.as_fd();
         let result = match &mut self.transport {
-            Transport::Packets(outgoing) => {
-                let sent = datagrams::send_messages(socket, &mut outgoing.queue, |errno| {
+            Transport::Packets(socket, outgoing) => {
+                let sent = datagrams::send_messages(socket.as_fd(), &mut outgoing.queue, |errno| {
                     if is_gone(errno) {
                         return Err(errno);
                     }
@@ -131,13 +158,19 @@ impl Channel {
                 outgoing.blocked = sent == Ok(Sent::Blocked);
                 sent
             }
-            Transport::Stream(stream) => {
-                let sent = stream.flush(socket);
+            Transport::Stream(socket, stream) => {
+                let sent = stream.flush(socket.as_fd());
                 if sent.is_err() {
                     stream.clear();
                 }
                 sent
             }
+            Transport::Flow(flow) => match flow.flush(drops) {
+                Ok(sent) => Ok(sent),
+                // Already counted.
+                Err(Errno::PROTO) => return Err(()),
+                Err(errno) => Err(errno),
+            },
         };
         match result {
             Ok(sent) => Ok(sent),
@@ -154,28 +187,37 @@ impl Channel {
         }
     }
 
-    /// Receives one batch of messages as an event for the channel `id`. The second value says whether
-    /// the channel is at its end.
+    /// Receives one batch of messages as an event for the channel `id`, and says how it goes on.
     pub(super) fn receive(
         &mut self,
         id: ChannelId,
         piece: &mut [u8],
         drops: &mut Drops,
-    ) -> (Option<Event>, bool) {
-        let socket = self.socket.as_fd();
+    ) -> (Option<Event>, Next) {
         let mut messages = Vec::new();
         let result = match &mut self.transport {
-            Transport::Packets(_) => receive(socket, &mut messages, drops),
-            Transport::Stream(stream) => stream.receive(socket, piece, &mut messages, drops),
+            Transport::Packets(socket, _) => receive(socket.as_fd(), &mut messages, drops),
+            Transport::Stream(socket, stream) => {
+                stream.receive(socket.as_fd(), piece, &mut messages, drops)
+            }
+            Transport::Flow(flow) => Ok(flow.receive(&mut messages, drops)),
         };
-        let end = match result {
-            Ok(goes_on) => !goes_on,
-            // A reset is reported once, before what the other side had sent.
-            Err(Errno::AGAIN | Errno::INTR | Errno::CONNRESET) => false,
-            Err(_) => true,
-        };
+        // A reset is reported once, before what the other side had sent.
+        let for_now = |errno| matches!(errno, Errno::AGAIN | Errno::INTR | Errno::CONNRESET);
+        let next =
+            result.unwrap_or_else(|errno| if for_now(errno) { Next::Waits } else { Next::End });
         let some = !messages.is_empty();
-        (some.then_some(Event::Messages { channel: id, messages }), end)
+        (some.then_some(Event::Messages { channel: id, messages }), next)
+    }
+
+    /// Takes note of what the descriptor for room says; whether the other side is still there.
+    pub(super) fn hear_room(&mut self, drops: &mut Drops) -> bool {
+        let Transport::Flow(flow) = &mut self.transport else { return true };
+        let there = flow.hear_room(drops);
+        if !there && self.state != State::Closing {
+            self.state = State::Broken;
+        }
+        there
     }
 
     /// Whether the socket must stay until the other side has closed it.
@@ -194,12 +236,12 @@ fn reason(why: Unsuitable) -> DriverDrop {
     }
 }
 
-/// Receives one batch from a socket that keeps message borders; false at the end.
+/// Receives one batch from a socket that keeps message borders.
 fn receive(
     socket: BorrowedFd<'_>,
     messages: &mut Vec<Message>,
     drops: &mut Drops,
-) -> Result<bool, Errno> {
+) -> Result<Next, Errno> {
     let mut end = false;
     let result = datagrams::receive(socket, BATCH, |received| {
         if end || received.message.packet.is_empty() {
@@ -213,7 +255,7 @@ fn receive(
         }
     });
     match result {
-        Ok(_) => Ok(!end),
+        Ok(_) => Ok(if end { Next::End } else { Next::Waits }),
         Err(error) => Err(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
     }
 }

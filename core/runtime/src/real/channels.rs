@@ -1,25 +1,29 @@
 //! Message channels between this process and others.
 //!
-//! Congestion is the kernel's: when a socket takes no more, the process hears [`Event::Congested`], and
-//! [`Event::Drained`] once everything queued was taken.
+//! Congestion is the carrier's: when a socket or the memory of a flow takes no more, the process hears
+//! [`Event::Congested`], and [`Event::Drained`] once everything queued was taken.
 //!
 //! Reference: unix(7), tcp(7).
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown, sockopt};
 use weft_base::{ChannelId, Message, Token};
+use weft_flow::{Asking, Attaching, Flow, Kind};
 use weft_port::datagrams::{self, Sent};
+use weft_port::unix::Accepted;
 
 use super::bytestream::{PIECE, Stream};
-use super::channel::{Channel, Pushed, Refused, State, Transport};
+use super::channel::{Channel, Next, Pushed, Refused, State, Transport};
+use super::flows::{Became, FlowEnd, Pending, WANTED};
 use super::inherited::{self, Inheritance};
-use super::listeners::{Accepted, Listener, connect_to, peer};
+use super::listeners::{self, Listener, connect_to, peer};
 use super::outgoing::Outgoing;
 use super::poller::{Interest, Poller, Source};
 use super::{DriverDrop, Drops, Inherited, Options, tcp};
@@ -36,6 +40,10 @@ pub(super) struct Channels {
     open: BTreeMap<ChannelId, Channel>,
     /// Who asked for the channels that are [`State::Connecting`], and where they go.
     connecting: BTreeMap<ChannelId, (Token, SocketAddr)>,
+    /// Connections that are to become flows.
+    pending: BTreeMap<ChannelId, Pending>,
+    /// Channels that may have more for which no descriptor becomes ready.
+    unfinished: BTreeSet<ChannelId>,
     inheritance: Inheritance,
     last_listener: u32,
     last_channel: u32,
@@ -56,6 +64,8 @@ impl Channels {
             listeners: BTreeMap::new(),
             open: BTreeMap::new(),
             connecting: BTreeMap::new(),
+            pending: BTreeMap::new(),
+            unfinished: BTreeSet::new(),
             inheritance: Inheritance::default(),
             last_listener: 0,
             last_channel: 0,
@@ -139,6 +149,13 @@ impl Channels {
         let kind = ChannelKind::of(address);
         let path = match address {
             ChannelAddress::Packets(path) | ChannelAddress::Stream(path) => path,
+            ChannelAddress::Flow(path) => {
+                let asking = Asking::connect(path, Kind::Datagram, WANTED, Duration::ZERO)
+                    .map_err(|error| error.to_string())?;
+                self.wait_for(Pending::Asking(token, asking), poller)
+                    .map_err(|error| format!("cannot connect to {address}: {error}"))?;
+                return Ok(None);
+            }
             ChannelAddress::Tcp(address) => {
                 let (socket, connected) = tcp::connect_to(*address)?;
                 let state = if connected { State::Open } else { State::Connecting };
@@ -169,9 +186,9 @@ impl Channels {
             let Some(listener) = self.listeners.get(&number) else { return };
             let (token, kind) = (listener.token, listener.kind);
             match listener.accept() {
-                Accepted::Connection(socket) if self.open.len() < self.channel_limit => {
+                Accepted::Connection(socket) if self.has_room() => {
                     match self.adopt(socket, kind, token, poller) {
-                        Ok(event) => events.push_back(event),
+                        Ok(event) => events.extend(event),
                         Err(_) => drops.add(DriverDrop::ConnectionRefused, 1),
                     }
                 }
@@ -188,19 +205,80 @@ impl Channels {
         }
     }
 
-    /// Makes a channel of an accepted connection.
+    /// Whether there may be one channel more.
+    fn has_room(&self) -> bool {
+        self.open.len() + self.pending.len() < self.channel_limit
+    }
+
+    /// Makes a channel of an accepted connection, or begins to.
     fn adopt(
         &mut self,
         socket: OwnedFd,
         kind: ChannelKind,
         token: Token,
         poller: &Poller,
-    ) -> io::Result<Event> {
+    ) -> io::Result<Option<Event>> {
+        if kind == ChannelKind::Flow {
+            let attaching = Attaching::new(socket).map_err(io::Error::other)?;
+            self.wait_for(Pending::Attaching(token, attaching), poller)?;
+            return Ok(None);
+        }
         let peer = peer(socket.as_fd(), kind)?;
         let channel = self.insert(socket, kind, State::Open, poller)?;
-        Ok(Event::Accepted { token, channel, peer })
+        Ok(Some(Event::Accepted { token, channel, peer }))
     }
 
+    /// Waits for what makes a flow of a connection.
+    fn wait_for(&mut self, pending: Pending, poller: &Poller) -> io::Result<()> {
+        let id = ChannelId(self.last_channel + 1);
+        poller.add(pending.fd(), Source::Channel(id), Interest::Read)?;
+        self.last_channel = id.0;
+        self.pending.insert(id, pending);
+        Ok(())
+    }
+
+    /// A connection that is to become a flow is ready for its next step.
+    fn advance(
+        &mut self,
+        id: ChannelId,
+        pending: Pending,
+        poller: &Poller,
+        drops: &mut Drops,
+    ) -> Option<Event> {
+        // What fails has closed its socket, which nobody else has, so that it is not watched any more.
+        let (flow, event) = match pending.advance(drops) {
+            Became::Pending(again) => {
+                self.pending.insert(id, again);
+                return None;
+            }
+            Became::Accepted(token, flow) => {
+                let peer = listeners::process(flow.peer());
+                (flow, Event::Accepted { token, channel: id, peer })
+            }
+            Became::Connected(token, flow) => (flow, Event::Connected { token, channel: id }),
+            Became::Nothing => return None,
+            Became::Failed(token, error) => return Some(Event::ChannelFailed { token, error }),
+        };
+        match self.open_flow(id, flow, poller) {
+            Ok(()) => Some(event),
+            Err(error) => {
+                drops.add(DriverDrop::ConnectionRefused, 1);
+                let Event::Connected { token, .. } = event else { return None };
+                let error = format!("cannot wait for a flow: {error}");
+                Some(Event::ChannelFailed { token, error })
+            }
+        }
+    }
+
+    /// Opens the channel of a flow, of which one descriptor is watched already.
+    fn open_flow(&mut self, id: ChannelId, flow: Flow, poller: &Poller) -> io::Result<()> {
+        poller.add(flow.room_fd(), Source::Room(id), Interest::Read)?;
+        let transport = Transport::Flow(FlowEnd::new(flow, self.queue_limit));
+        self.open.insert(id, Channel::new(ChannelKind::Flow, transport, State::Open));
+        Ok(())
+    }
+
+    /// Opens a channel on a socket.
     fn insert(
         &mut self,
         socket: OwnedFd,
@@ -213,18 +291,17 @@ impl Channels {
         if kind == ChannelKind::Tcp {
             sockopt::set_tcp_nodelay(&socket, true)?;
         }
-        let transport = match kind {
-            ChannelKind::Packets => Transport::Packets(Outgoing::new(self.queue_limit)),
-            ChannelKind::Stream | ChannelKind::Tcp => {
-                self.piece.resize(PIECE, 0);
-                Transport::Stream(Stream::new(self.stream_limit))
-            }
-        };
         let id = ChannelId(self.last_channel + 1);
         let interest = if state == State::Connecting { Interest::Write } else { Interest::Read };
         poller.add(&socket, Source::Channel(id), interest)?;
+        let transport = if kind == ChannelKind::Packets {
+            Transport::Packets(socket, Outgoing::new(self.queue_limit))
+        } else {
+            self.piece.resize(PIECE, 0);
+            Transport::Stream(socket, Stream::new(self.stream_limit))
+        };
         self.last_channel = id.0;
-        self.open.insert(id, Channel::new(socket, kind, transport, state));
+        self.open.insert(id, Channel::new(kind, transport, state));
         Ok(id)
     }
 
@@ -264,6 +341,16 @@ impl Channels {
         self.flush_one(id, poller, drops);
     }
 
+    /// The channels that may have more for which no descriptor becomes ready. Who asks serves them.
+    pub(super) fn take_unfinished(&mut self) -> BTreeSet<ChannelId> {
+        std::mem::take(&mut self.unfinished)
+    }
+
+    /// Whether there are such channels.
+    pub(super) fn are_unfinished(&self) -> bool {
+        !self.unfinished.is_empty()
+    }
+
     /// Receives one batch of messages.
     pub(super) fn receive(
         &mut self,
@@ -272,17 +359,47 @@ impl Channels {
         events: &mut VecDeque<Event>,
         drops: &mut Drops,
     ) {
+        if let Some(pending) = self.pending.remove(&id) {
+            return events.extend(self.advance(id, pending, poller, drops));
+        }
         let Self { open, piece, .. } = self;
         let Some(channel) = open.get_mut(&id) else { return };
-        if matches!(channel.state, State::Connecting | State::Closing) {
+        // What comes on a flow that is being closed has to be taken, or its descriptor stays ready.
+        let is_flow = channel.room_fd().is_some();
+        if channel.state == State::Connecting || channel.state == State::Closing && !is_flow {
             return;
         }
-        let draining = channel.state == State::Draining;
-        let (event, end) = channel.receive(id, piece, drops);
-        events.extend(event.filter(|_| !draining));
-        if end {
+        let unheard = matches!(channel.state, State::Draining | State::Closing);
+        let (event, next) = channel.receive(id, piece, drops);
+        events.extend(event.filter(|_| !unheard));
+        match next {
+            Next::Waits => {}
+            Next::Unfinished => drop(self.unfinished.insert(id)),
+            Next::End => {
+                self.remove(id, poller);
+                events.extend((!unheard).then_some(Event::Closed { channel: id }));
+            }
+        }
+    }
+
+    /// The descriptor that tells when a channel has room again is ready.
+    pub(super) fn room(
+        &mut self,
+        id: ChannelId,
+        poller: &Poller,
+        events: &mut VecDeque<Event>,
+        drops: &mut Drops,
+    ) {
+        let Some(channel) = self.open.get_mut(&id) else { return };
+        if channel.hear_room(drops) {
+            events.extend(self.flush_one(id, poller, drops));
+        } else if channel.state == State::Closing {
             self.remove(id, poller);
-            events.extend((!draining).then_some(Event::Closed { channel: id }));
+        } else {
+            // It stays ready from now on. What the other side sent before can still be received, and
+            // then comes the end.
+            channel.room_fd().inspect(|fd| poller.remove(fd));
+            self.unfinished.insert(id);
         }
     }
 
@@ -340,8 +457,11 @@ impl Channels {
             State::Congested => Interest::Both,
             State::Closing | State::Connecting => Interest::Write,
         };
-        // The descriptor was added when the channel opened; changing it needs no memory.
-        let _ = poller.modify(&channel.socket, Source::Channel(id), interest);
+        // A flow has a descriptor of its own for that, which is always watched.
+        if channel.room_fd().is_none() {
+            // The descriptor was added when the channel opened; changing it needs no memory.
+            let _ = poller.modify(channel.fd(), Source::Channel(id), interest);
+        }
         event
     }
 
@@ -349,22 +469,22 @@ impl Channels {
     fn connected(&mut self, id: ChannelId, poller: &Poller) -> Option<Event> {
         let channel = self.open.get_mut(&id)?;
         let (token, address) = self.connecting.remove(&id)?;
-        let result = sockopt::socket_error(&channel.socket).unwrap_or(Err(Errno::IO));
+        let result = sockopt::socket_error(channel.fd()).unwrap_or(Err(Errno::IO));
         if let Err(errno) = result {
             self.remove(id, poller);
             return Some(Event::ChannelFailed { token, error: tcp::connect_error(address, errno) });
         }
         channel.state = State::Open;
-        let _ = poller.modify(&channel.socket, Source::Channel(id), Interest::Read);
+        let _ = poller.modify(channel.fd(), Source::Channel(id), Interest::Read);
         Some(Event::Connected { token, channel: id })
     }
 
     /// Closes a channel from which everything has left.
     fn finish(&mut self, id: ChannelId, poller: &Poller) {
         let Some(channel) = self.open.get_mut(&id) else { return };
-        if channel.has_to_drain() && shutdown(&channel.socket, Shutdown::Write).is_ok() {
+        if channel.has_to_drain() && shutdown(channel.fd(), Shutdown::Write).is_ok() {
             channel.state = State::Draining;
-            let _ = poller.modify(&channel.socket, Source::Channel(id), Interest::Read);
+            let _ = poller.modify(channel.fd(), Source::Channel(id), Interest::Read);
         } else {
             self.remove(id, poller);
         }
@@ -373,6 +493,7 @@ impl Channels {
     /// Accepts nobody any more, and removes the paths of the listeners.
     pub(super) fn stop_listening(&mut self) {
         self.listeners.clear();
+        self.pending.clear();
     }
 
     /// Whether no message waits anywhere.
@@ -387,8 +508,11 @@ impl Channels {
     }
 
     fn remove(&mut self, id: ChannelId, poller: &Poller) {
+        self.unfinished.remove(&id);
         if let Some(channel) = self.open.remove(&id) {
-            poller.remove(&channel.socket);
+            poller.remove(channel.fd());
+            // The other side of a flow may hold this one, too: closing it would not end the watch.
+            channel.room_fd().inspect(|fd| poller.remove(fd));
         }
     }
 }

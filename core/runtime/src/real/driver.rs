@@ -109,9 +109,18 @@ impl Driver {
 
     /// Serves what is ready, then the deadline, then background work.
     fn turn(&mut self, ready: &[Ready]) {
-        let mut idle = ready.is_empty() && self.events.is_empty();
+        let mut unfinished = self.channels.take_unfinished();
+        let mut idle = ready.is_empty() && self.events.is_empty() && unfinished.is_empty();
         for ready in ready {
+            if let (Source::Channel(channel), true) = (ready.source, ready.readable) {
+                unfinished.remove(&channel);
+            }
             self.serve(*ready);
+            self.deliver();
+        }
+        for channel in unfinished {
+            let source = Source::Channel(channel);
+            self.serve(Ready { source, readable: true, writable: false });
             self.deliver();
         }
         self.deliver();
@@ -149,6 +158,9 @@ impl Driver {
                 if ready.writable {
                     events.extend(channels.flush_one(channel, poller, drops));
                 }
+            }
+            Source::Room(channel) => {
+                self.channels.room(channel, &self.poller, &mut self.events, &mut self.drops);
             }
             Source::Interfaces => {
                 if let Err(error) = self.interfaces.changed(&self.poller, &mut self.events) {
@@ -260,7 +272,8 @@ impl Driver {
 
     /// How long to wait for sources.
     fn timeout(&self) -> Option<Duration> {
-        if !self.events.is_empty() || self.process.has_background_work() {
+        let more = !self.events.is_empty() || self.channels.are_unfinished();
+        if more || self.process.has_background_work() {
             return Some(Duration::ZERO);
         }
         let stop = self.stop.map(|stop| stop.deadline);

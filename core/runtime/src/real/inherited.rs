@@ -21,7 +21,7 @@ use crate::address::ChannelKind;
 #[derive(Debug)]
 pub enum Inherited {
     /// A Unix socket that listens at `path`. An [`Action::Listen`](crate::Action::Listen) there, with
-    /// an address of the socket's type, uses it. The path stays when the process ends.
+    /// an address whose channels have sockets of that type, uses it. The path stays when the process ends.
     Listener {
         /// The path to which the socket is bound.
         path: PathBuf,
@@ -67,20 +67,23 @@ impl Inheritance {
         token: Token,
         address: &ChannelAddress,
     ) -> Option<Result<Listener, String>> {
-        let (ChannelAddress::Packets(path) | ChannelAddress::Stream(path)) = address else {
-            return None;
+        let path = match address {
+            ChannelAddress::Packets(path)
+            | ChannelAddress::Stream(path)
+            | ChannelAddress::Flow(path) => path,
+            ChannelAddress::Tcp(_) => return None,
         };
         let wanted = ChannelKind::of(address);
         let (_, kind) = self.listeners.get(path)?;
-        if *kind != wanted {
+        if kind.socket_type() != wanted.socket_type() {
             return Some(Err(format!(
                 "cannot listen at {address}: the inherited socket is {}, and {} is asked for",
                 kind.name(),
                 wanted.name()
             )));
         }
-        let (socket, kind) = self.listeners.remove(path)?;
-        Some(Ok(Listener::inherited(token, kind, socket)))
+        let (socket, _) = self.listeners.remove(path)?;
+        Some(Ok(Listener::inherited(token, wanted, socket)))
     }
 }
 

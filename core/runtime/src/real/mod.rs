@@ -8,7 +8,8 @@
 //! * `clock`: the monotonic clock;
 //! * `ports`: packet ports of `weft_port`;
 //! * `channels`: message channels; `channel`: one of them, on a Unix socket of type `SOCK_SEQPACKET`
-//!   (unix(7)) or on a `bytestream`; `listeners`, `tcp` and `inherited`: where they come from;
+//!   (unix(7)), on a `bytestream`, or in shared memory (`flows`); `listeners`, `tcp` and `inherited`: where
+//!   they come from;
 //! * `outgoing`: the bounded queue in front of a port or channel;
 //! * `interfaces`: the machine's interfaces, by `weft_netlink`;
 //! * `disk`: files; `streams`: standard input and output, pipes and devices;
@@ -25,6 +26,7 @@ mod channels;
 mod clock;
 mod disk;
 mod driver;
+mod flows;
 mod inherited;
 mod interfaces;
 mod listeners;
@@ -39,6 +41,8 @@ mod terminal;
 mod tests;
 
 use std::time::Duration;
+
+use rustix::process::{Resource, getrlimit, setrlimit};
 
 pub use inherited::Inherited;
 
@@ -62,7 +66,11 @@ weft_base::reasons! {
         FrameCutOff = "frame-cut-off", "a stream channel ended within a frame";
         HandlesTooMany = "handles-too-many", "a message was sent with more than 16 handles";
         HandlesNotCarried = "handles-not-carried",
-            "a message with handles was sent on a channel over TCP, which was closed";
+            "a message with handles was sent on a channel that carries none";
+        FlowRefused = "flow-refused",
+            "a connection came in that does not attach as flows do, and was told why";
+        FlowBroken = "flow-broken",
+            "a flow was closed: the other side broke the rules of its memory or sockets";
         HandlesMissing = "handles-missing",
             "a message came in with more than 16 handles, or more than there were descriptors for";
         HandlesMisplaced = "handles-misplaced",
@@ -73,6 +81,9 @@ weft_base::reasons! {
             "a line could not be printed because the reader of the output is gone or too slow";
     }
 }
+
+/// How many descriptors there is room for besides those of channels: of ports, files and the driver itself.
+const OTHER_DESCRIPTORS: u64 = 256;
 
 type Drops = weft_base::Counters<DriverDrop>;
 
@@ -90,13 +101,15 @@ pub struct Options {
     /// How many packets wait for a port that takes no more; those beyond are dropped and counted.
     pub port_queue: usize,
     /// How many messages wait for a congested channel of
-    /// [`ChannelAddress::Packets`](crate::ChannelAddress::Packets); those beyond are dropped and
-    /// counted.
+    /// [`ChannelAddress::Packets`](crate::ChannelAddress::Packets) or
+    /// [`ChannelAddress::Flow`](crate::ChannelAddress::Flow); those beyond are dropped and counted.
     pub channel_queue: usize,
     /// How many bytes wait for any other congested channel, at least those of the longest frame;
     /// what is sent beyond closes it.
     pub stream_queue: usize,
-    /// How many channels may be open; further connections are closed at once.
+    /// How many channels may be open; further connections are closed at once. A flow takes two
+    /// descriptors, any other channel one: the limit of descriptors (`RLIMIT_NOFILE`) is raised to hold
+    /// them, as far as the process may.
     pub channels: usize,
     /// How to open ports.
     pub ports: weft_port::Options,
@@ -153,11 +166,26 @@ impl Default for Options {
 /// ```
 #[must_use]
 pub fn run(process: Box<dyn Process>, options: Options) -> u8 {
+    make_room(&options);
     match driver::Driver::new(process, options) {
         Ok(driver) => driver.run(),
         Err(error) => {
             eprintln!("error: the event loop cannot start: {error}");
             1
         }
+    }
+}
+
+/// Raises the limit of descriptors to what the channels can take, as far as that is allowed.
+///
+/// Reference: getrlimit(2), `RLIMIT_NOFILE`. The usual limit of 1,024 is for programs that use select(2).
+fn make_room(options: &Options) {
+    let mut limit = getrlimit(Resource::Nofile);
+    let wanted = 2 * options.channels as u64 + OTHER_DESCRIPTORS;
+    let allowed = limit.maximum.map_or(wanted, |maximum| maximum.min(wanted));
+    if limit.current.is_some_and(|current| current < allowed) {
+        limit.current = Some(allowed);
+        // Where that fails there is room for fewer channels.
+        let _ = setrlimit(Resource::Nofile, limit);
     }
 }

@@ -24,6 +24,8 @@ pub(super) enum Source {
     /// A listener, by the driver's own number.
     Listener(u32),
     Channel(ChannelId),
+    /// What tells that a channel has room again, where that is a descriptor of its own.
+    Room(ChannelId),
     Stream(FileId),
     /// What the kernel tells of interfaces.
     Interfaces,
@@ -111,6 +113,7 @@ fn data(source: Source) -> epoll::EventData {
         Source::Stream(file) => (4, file.0),
         Source::Interfaces => (5, 0),
         Source::Configuration => (6, 0),
+        Source::Room(channel) => (7, channel.0),
     };
     epoll::EventData::new_u64(kind << 32 | u64::from(id))
 }
@@ -126,6 +129,7 @@ fn decode(event: &epoll::Event) -> Option<Ready> {
         4 => Source::Stream(FileId(id)),
         5 => Source::Interfaces,
         6 => Source::Configuration,
+        7 => Source::Room(ChannelId(id)),
         _ => return None,
     };
     let trouble = epoll::EventFlags::ERR | epoll::EventFlags::HUP;

@@ -168,7 +168,7 @@ impl End {
     /// Whether a message of `len` bytes fits in.
     fn has_room(&self, len: usize, config: &ChannelConfig) -> bool {
         match self.kind {
-            ChannelKind::Packets => self.messages < config.limit,
+            kind if kind.may_drop() => self.messages < config.limit,
             _ => self.bytes + len <= config.stream_limit.max(LONGEST_FRAME),
         }
     }
@@ -176,7 +176,7 @@ impl End {
     /// How full it is, and when that is congestion.
     fn load(&self, config: &ChannelConfig) -> (usize, usize) {
         match self.kind {
-            ChannelKind::Packets => (self.messages, config.congested_at),
+            kind if kind.may_drop() => (self.messages, config.congested_at),
             _ => (self.bytes, config.stream_congested_at),
         }
     }
@@ -231,9 +231,9 @@ impl World {
     pub(super) fn place(&self, process: ProcessId, address: &ChannelAddress) -> (NodeId, Place) {
         let slot = &self.processes[process.index()];
         let place = match address {
-            ChannelAddress::Packets(path) | ChannelAddress::Stream(path) => {
-                Place::Path(slot.files.resolve(path))
-            }
+            ChannelAddress::Packets(path)
+            | ChannelAddress::Stream(path)
+            | ChannelAddress::Flow(path) => Place::Path(slot.files.resolve(path)),
             ChannelAddress::Tcp(address) => Place::Tcp(*address),
         };
         (slot.node, place)

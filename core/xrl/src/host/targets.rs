@@ -421,6 +421,6 @@ pub(super) fn address_text(address: &ChannelAddress) -> Option<String> {
     match address {
         ChannelAddress::Stream(path) => Some(format!("unix:{}", path.display())),
         ChannelAddress::Tcp(address) => Some(format!("tcp:{address}")),
-        ChannelAddress::Packets(_) => None,
+        ChannelAddress::Packets(_) | ChannelAddress::Flow(_) => None,
     }
 }

@@ -1,4 +1,4 @@
-//! Message channels between two processes.
+//! Message channels between two processes: what sockets that keep borders and flows have in common.
 
 use std::collections::VecDeque;
 use std::os::fd::AsFd;
@@ -16,20 +16,30 @@ use crate::real::Options;
 use crate::real::listeners::connect_to;
 use crate::{Action, ChannelAddress, Event, Peer};
 
+/// The kinds of channel that drop single messages rather than end.
+const KINDS: [Kind; 2] = [ChannelAddress::Packets, ChannelAddress::Flow];
+
+/// Makes the address of a channel of this kind.
+pub(super) type Kind = fn(PathBuf) -> ChannelAddress;
+
 /// A temporary directory with a listener in it, which runs on a thread of its own.
-struct Server {
-    path: PathBuf,
+pub(super) struct Server {
+    pub(super) path: PathBuf,
+    kind: Kind,
     thread: JoinHandle<u8>,
     _directory: tempfile::TempDir,
 }
 
 impl Server {
     /// Runs `script` behind a listener, and returns when that is ready.
-    fn start(mut script: impl FnMut(&mut Turn<'_>) + Send + 'static) -> Self {
+    pub(super) fn start(
+        kind: Kind,
+        mut script: impl FnMut(&mut Turn<'_>) + Send + 'static,
+    ) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("socket");
         let (ready, wait_until_ready) = mpsc::channel();
-        let address = ChannelAddress::Packets(path.clone());
+        let address = kind(path.clone());
         let listen = Action::Listen { token: Token(1), address };
         let thread = std::thread::spawn(move || {
             let mut listen = Some(listen);
@@ -43,15 +53,15 @@ impl Server {
             })
         });
         wait_until_ready.recv().unwrap();
-        Self { path, thread, _directory: directory }
+        Self { path, kind, thread, _directory: directory }
     }
 
     /// A server that reads nothing before `go`, and then sends what it got once its client is gone.
-    fn collecting(go: Receiver<()>) -> (Self, Receiver<Vec<u32>>) {
+    fn collecting(kind: Kind, go: Receiver<()>) -> (Self, Receiver<Vec<u32>>) {
         let (result, results): (Sender<Vec<u32>>, _) = mpsc::channel();
         let mut numbers: Vec<u32> = Vec::new();
         let mut closed = 0;
-        let server = Self::start(move |turn| match &turn.event {
+        let server = Self::start(kind, move |turn| match &turn.event {
             Event::Accepted { .. } => go.recv().unwrap(),
             Event::Messages { messages, .. } => numbers.extend(messages.iter().map(number)),
             Event::Closed { .. } => {
@@ -67,13 +77,18 @@ impl Server {
         (server, results)
     }
 
-    fn finish(self) -> u8 {
+    pub(super) fn finish(self) -> u8 {
         self.thread.join().unwrap()
+    }
+
+    /// Connects to it.
+    pub(super) fn connect(&self) -> Action {
+        connect(self.kind, &self.path)
     }
 }
 
-fn connect(path: &Path) -> Action {
-    Action::Connect { token: Token(2), address: ChannelAddress::Packets(path.to_owned()) }
+pub(super) fn connect(kind: Kind, path: &Path) -> Action {
+    Action::Connect { token: Token(2), address: kind(path.to_owned()) }
 }
 
 /// A message of 1,500 bytes that begins with a number.
@@ -94,7 +109,11 @@ fn number(message: &Message) -> u32 {
 
 #[test]
 fn messages_keep_their_borders_in_both_directions_and_peers_are_known() {
-    let server = Server::start(|turn| match &turn.event {
+    KINDS.into_iter().for_each(messages_keep_their_borders_on);
+}
+
+fn messages_keep_their_borders_on(kind: Kind) {
+    let server = Server::start(kind, |turn| match &turn.event {
         Event::Accepted { token, peer, .. } => {
             let Peer::Process { pid, uid, .. } = peer else { panic!("{peer:?}") };
             assert_eq!((*token, *pid), (Token(1), std::process::id()));
@@ -110,9 +129,9 @@ fn messages_keep_their_borders_in_both_directions_and_peers_are_known() {
         other => panic!("{other:?}"),
     });
     let sizes = [1, 1792, 1793, 9000, 65_536];
-    let (path, mut received) = (server.path.clone(), Vec::new());
+    let (mut connect, mut received) = (Some(server.connect()), Vec::new());
     let status = run_script(move |turn| match &turn.event {
-        Event::Start => turn.out.push(connect(&path)),
+        Event::Start => turn.out.extend(connect.take()),
         Event::Connected { token, channel } => {
             assert_eq!(*token, Token(2));
             // An empty message and one that is too long are not sent; the others are.
@@ -140,15 +159,19 @@ fn messages_keep_their_borders_in_both_directions_and_peers_are_known() {
 
 #[test]
 fn a_sender_that_heeds_congestion_loses_nothing() {
+    KINDS.into_iter().for_each(a_sender_loses_nothing_on);
+}
+
+fn a_sender_loses_nothing_on(kind: Kind) {
     const MESSAGES: u32 = 20_000;
     let (go, wait) = mpsc::channel();
-    let (server, results) = Server::collecting(wait);
-    let (path, mut next, mut congestions) = (server.path.clone(), 0, 0);
+    let (server, results) = Server::collecting(kind, wait);
+    let (mut connect, mut next, mut congestions) = (Some(server.connect()), 0, 0);
     let mut channel = ChannelId(0);
     let status = run_script(move |turn| {
         let mut may_send = false;
         match &turn.event {
-            Event::Start => turn.out.push(connect(&path)),
+            Event::Start => turn.out.extend(connect.take()),
             Event::Connected { channel: connected, .. } => {
                 channel = *connected;
                 may_send = true;
@@ -181,14 +204,18 @@ fn a_sender_that_heeds_congestion_loses_nothing() {
 
 #[test]
 fn messages_beyond_the_limit_are_dropped_and_the_others_arrive_though_the_sender_is_gone() {
+    KINDS.into_iter().for_each(messages_beyond_the_limit_are_dropped_on);
+}
+
+fn messages_beyond_the_limit_are_dropped_on(kind: Kind) {
     const MESSAGES: u32 = 5000;
     let (go, wait) = mpsc::channel();
-    let (server, results) = Server::collecting(wait);
-    let path = server.path.clone();
+    let (server, results) = Server::collecting(kind, wait);
+    let mut connect = Some(server.connect());
     let mut go = Some(go);
     let options = Options { channel_queue: 100, ..options() };
     let status = run_script_with(options, move |turn| match &turn.event {
-        Event::Start => turn.out.push(connect(&path)),
+        Event::Start => turn.out.extend(connect.take()),
         Event::Connected { channel, .. } => {
             turn.out.extend((0..MESSAGES).map(|number| numbered(*channel, number)));
         }
@@ -212,7 +239,7 @@ fn a_peer_that_dies_with_unread_messages_is_closed_after_its_last_message() {
     // the server has a part of the messages still to read.
     let (gone, wait_until_gone) = mpsc::channel();
     let mut received = 0;
-    let server = Server::start(move |turn| match &turn.event {
+    let server = Server::start(ChannelAddress::Packets, move |turn| match &turn.event {
         Event::Accepted { channel, .. } => turn.out.push(numbered(*channel, 0)),
         Event::Messages { messages, .. } => {
             if received == 0 {
@@ -239,14 +266,18 @@ fn connecting_to_nobody_and_listening_in_nowhere_are_sentences() {
     let mut errors = Vec::new();
     let status = run_script(move |turn| match &turn.event {
         Event::Start => {
-            turn.out.push(connect(Path::new("/nowhere/socket")));
-            let address = ChannelAddress::Packets("/nowhere/socket".into());
+            for kind in KINDS {
+                turn.out.push(connect(kind, Path::new("/nowhere/socket")));
+            }
+            let address = ChannelAddress::Flow("/nowhere/socket".into());
             turn.out.push(Action::Listen { token: Token(3), address });
         }
         Event::ChannelFailed { token, error } => {
             errors.push((*token, error.clone()));
-            if let [(Token(2), connecting), (Token(3), listening)] = &errors[..] {
+            if let [(Token(2), connecting), (Token(2), other), (Token(3), listening)] = &errors[..]
+            {
                 assert!(connecting.contains("nobody listens at `/nowhere/socket`"));
+                assert_eq!(connecting, other);
                 assert!(listening.contains("its directory does not exist"));
                 turn.exit(0);
             }
@@ -269,7 +300,10 @@ fn connections_beyond_the_limit_are_closed_at_once() {
                 let address = ChannelAddress::Packets(path.clone());
                 turn.out.push(Action::Listen { token: Token(1), address });
             }
-            Event::Listening { .. } => turn.out.extend([connect(&path), connect(&path)]),
+            Event::Listening { .. } => {
+                let connect = || connect(ChannelAddress::Packets, &path);
+                turn.out.extend([connect(), connect()]);
+            }
             Event::Connected { .. } => connected += 1,
             Event::Accepted { .. } => accepted += 1,
             Event::Closed { .. } => closed += 1,
