@@ -48,8 +48,8 @@ typedef struct weft_flow weft_flow;
  * Attaches to the stack whose control socket is at `path`.
  *
  * kind: WEFT_FLOW_DATAGRAM or WEFT_FLOW_STREAM.
- * up, down: the wanted sizes, in bytes, of the rings to the stack and from it; 0 for what is usual. The
- *     stack rounds up to a power of two and has a largest.
+ * up, down: the wanted sizes, in bytes, of the rings to the stack and from it; 0 for what is usual. They are
+ *     rounded up to a power of two. A stack refuses rings that are larger than it takes.
  * timeout_ms: how long to wait for a stack that does not answer, in milliseconds; negative: 5 seconds.
  *
  * Returns NULL if that fails, and puts the reason into *error unless `error` is NULL.

@@ -11,4 +11,5 @@ mod push;
 mod python;
 mod run;
 mod show;
+mod sockets;
 mod support;

@@ -1,47 +1,46 @@
-//! A socket for ordinary programs: blocking calls, one thread.
+//! A socket for ordinary programs: blocking calls over a flow, one thread at a time.
 
-use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
 use std::time::Duration;
 
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv,
-    send, socket_with, sockopt,
-};
 use weft_base::Packet;
+use weft_flow::{Client, Error, Kind, LONGEST, Options};
 use weft_xip::Address;
 use weft_xip::channel::{self, BindRequest, Response};
 use weft_xip::numbers::DEFAULT_HOP_LIMIT;
-
-/// The longest message that a node sends, in bytes.
-const MESSAGE_LEN: usize = 66_000;
 
 /// Why a call on an [`XdpSocket`] failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
     /// There is no node at this path, or this user may not talk to it.
-    #[error(
-        "cannot reach a node at {path}: {error}; start one with `weft run` or name it with --node"
-    )]
-    NoNode {
-        /// The path of the node's socket.
-        path: PathBuf,
-        /// What the system said.
-        error: io::Error,
-    },
+    #[error("{0}; start a node with `weft run` or name it with --node")]
+    NoNode(Error),
     /// The node went away.
-    #[error("the node closed the connection")]
+    #[error("the node closed the connection: attach again when it is back")]
     Closed,
-    /// Nothing came within the time that [`XdpSocket::set_timeout`] set.
-    #[error("nothing was received in time")]
+    /// Nothing came, or nothing could leave, within the time that [`XdpSocket::set_timeout`] set.
+    #[error("the node was not ready in time")]
     TimedOut,
     /// The node refused, for this reason.
     #[error("{0}")]
     Refused(String),
-    /// The system refused.
-    #[error("the connection to the node failed: {0}")]
-    Io(#[from] io::Error),
+    /// Anything else that happened to the flow.
+    #[error("the flow to the node failed: {0}")]
+    Flow(Error),
+}
+
+impl From<Error> for SocketError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Closed => Self::Closed,
+            Error::TimedOut => Self::TimedOut,
+            error @ (Error::NoStack { .. } | Error::Refused { .. } | Error::NotAFlow { .. }) => {
+                Self::NoNode(error)
+            }
+            error => Self::Flow(error),
+        }
+    }
 }
 
 /// A datagram socket, bound to an address of the node on this machine.
@@ -53,7 +52,7 @@ pub enum SocketError {
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let node = Path::new("/run/weft/host/xia.sock");
-/// let socket = XdpSocket::bind(node, BindRequest::Any(XidType::XDP))?;
+/// let mut socket = XdpSocket::bind(node, BindRequest::Any(XidType::XDP))?;
 /// let server: Address = "hid-0123456789012345678901234567890123456789-1:\
 ///                        xdp-9876543210987654321098765432109876543210-0".parse()?;
 /// socket.send_to(b"hello", &server)?;
@@ -63,31 +62,25 @@ pub enum SocketError {
 /// ```
 #[derive(Debug)]
 pub struct XdpSocket {
-    fd: OwnedFd,
+    client: Client,
     address: Address,
     hop_limit: u8,
+    timeout: Option<Duration>,
+    buffer: Vec<u8>,
 }
 
 impl XdpSocket {
-    /// Connects to the node whose socket is at `node` and binds as `request` says.
+    /// Attaches to the node whose socket is at `node` and binds as `request` says.
     ///
     /// # Errors
     /// There is no node, or it refuses the bind.
     pub fn bind(node: &Path, request: BindRequest) -> Result<Self, SocketError> {
-        let no_node = |error: rustix::io::Errno| SocketError::NoNode {
-            path: node.to_owned(),
-            error: error.into(),
-        };
-        let fd =
-            socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
-                .map_err(io::Error::from)?;
-        connect(&fd, &SocketAddrUnix::new(node).map_err(no_node)?).map_err(no_node)?;
-        send_message(&fd, &request.emit())?;
-        match receive(&fd)? {
-            Response::Bound(address) => Ok(Self { fd, address, hop_limit: DEFAULT_HOP_LIMIT }),
-            Response::Failed(reason) => Err(SocketError::Refused(reason)),
-            other => Err(SocketError::Refused(format!("unexpected answer to a bind: {other:?}"))),
-        }
+        let options = Options::new(Kind::Datagram);
+        let patience = options.patience;
+        let mut client = Client::connect(node, &options)?;
+        let mut buffer = vec![0; LONGEST];
+        let address = bind(&mut client, &mut buffer, request, patience)?;
+        Ok(Self { client, address, hop_limit: DEFAULT_HOP_LIMIT, timeout: None, buffer })
     }
 
     /// The address that others reach this socket by.
@@ -101,23 +94,21 @@ impl XdpSocket {
         self.hop_limit = hop_limit;
     }
 
-    /// Sets how long [`XdpSocket::recv_from`] waits; `None`: for ever.
-    ///
-    /// # Errors
-    /// The system refused, for instance a time of zero.
-    pub fn set_timeout(&self, timeout: Option<Duration>) -> Result<(), SocketError> {
-        sockopt::set_socket_timeout(&self.fd, sockopt::Timeout::Recv, timeout)
-            .map_err(|error| SocketError::Io(error.into()))
+    /// Sets how long [`XdpSocket::recv_from`] waits for a datagram, and [`XdpSocket::send_to`] for room;
+    /// `None`: for ever; zero: not at all.
+    pub fn set_timeout(&mut self, timeout: Option<Duration>) {
+        self.timeout = timeout;
     }
 
     /// Sends a datagram. That it left says nothing about its arrival.
     ///
     /// # Errors
-    /// The node went away.
-    pub fn send_to(&self, payload: &[u8], destination: &Address) -> Result<(), SocketError> {
+    /// There was no room in time; the node went away.
+    pub fn send_to(&mut self, payload: &[u8], destination: &Address) -> Result<(), SocketError> {
         let mut message = Packet::from_slice(payload);
         channel::emit_send(self.hop_limit, destination, &mut message);
-        send_message(&self.fd, &message)
+        self.client.send(message.bytes(), self.timeout)?;
+        Ok(())
     }
 
     /// Waits for a datagram; returns its payload and its source, if the sender gave one.
@@ -125,9 +116,9 @@ impl XdpSocket {
     /// # Errors
     /// Nothing came in time; the node went away; [`SocketError::Refused`] says that an earlier
     /// datagram could not leave the node.
-    pub fn recv_from(&self) -> Result<(Vec<u8>, Option<Address>), SocketError> {
+    pub fn recv_from(&mut self) -> Result<(Vec<u8>, Option<Address>), SocketError> {
         loop {
-            match receive(&self.fd)? {
+            match receive(&mut self.client, &mut self.buffer, self.timeout)? {
                 Response::Datagram { source, payload } => {
                     return Ok((payload.bytes().to_vec(), source));
                 }
@@ -138,30 +129,49 @@ impl XdpSocket {
             }
         }
     }
+
+    /// After [`SocketError::Closed`]: waits for the node to return, for as long as `timeout` for each of
+    /// attaching and binding, and binds to the same address. The descriptor is another one afterwards.
+    ///
+    /// # Errors
+    /// The node is still away, or refuses the bind.
+    pub fn reattach(&mut self, timeout: Duration) -> Result<(), SocketError> {
+        self.client.reattach(timeout)?;
+        let request = BindRequest::Address(self.address);
+        self.address = bind(&mut self.client, &mut self.buffer, request, timeout)?;
+        Ok(())
+    }
 }
 
+/// The descriptor to wait for (readable) in a loop of one's own. When it is ready, call
+/// [`XdpSocket::recv_from`] with a timeout of zero until it says [`SocketError::TimedOut`], and only then
+/// wait again.
 impl AsFd for XdpSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+        self.client.fd()
     }
 }
 
-fn send_message(fd: &OwnedFd, message: &Packet) -> Result<(), SocketError> {
-    match send(fd, message.bytes(), SendFlags::NOSIGNAL) {
-        Ok(_) => Ok(()),
-        Err(rustix::io::Errno::PIPE | rustix::io::Errno::CONNRESET) => Err(SocketError::Closed),
-        Err(error) => Err(SocketError::Io(error.into())),
+fn bind(
+    client: &mut Client,
+    buffer: &mut [u8],
+    request: BindRequest,
+    patience: Duration,
+) -> Result<Address, SocketError> {
+    client.send(request.emit().bytes(), Some(patience))?;
+    match receive(client, buffer, Some(patience))? {
+        Response::Bound(address) => Ok(address),
+        Response::Failed(reason) => Err(SocketError::Refused(reason)),
+        other => Err(SocketError::Refused(format!("unexpected answer to a bind: {other:?}"))),
     }
 }
 
-fn receive(fd: &OwnedFd) -> Result<Response, SocketError> {
-    let mut message = Packet::with_capacity(MESSAGE_LEN);
-    let len = match recv(fd, message.spare_mut(), RecvFlags::empty()) {
-        Ok((0, _)) | Err(rustix::io::Errno::CONNRESET) => return Err(SocketError::Closed),
-        Ok((len, _)) => len,
-        Err(rustix::io::Errno::AGAIN) => return Err(SocketError::TimedOut),
-        Err(error) => return Err(SocketError::Io(error.into())),
-    };
-    message.fill(len);
+fn receive(
+    client: &mut Client,
+    buffer: &mut [u8],
+    timeout: Option<Duration>,
+) -> Result<Response, SocketError> {
+    let len = client.receive(buffer, timeout)?;
+    let message = Packet::from_slice(&buffer[..len]);
     Response::parse(message).map_err(|error| SocketError::Refused(error.to_string()))
 }

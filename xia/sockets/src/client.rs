@@ -87,7 +87,7 @@ impl Client {
     /// Asks for the connection; to be called once, at the start.
     pub fn start(&mut self, out: &mut Vec<Action>) {
         self.state = State::Connecting;
-        let address = ChannelAddress::Packets(self.path.clone());
+        let address = ChannelAddress::Flow(self.path.clone());
         out.push(Action::Connect { token: self.token, address });
     }
 

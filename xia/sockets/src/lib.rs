@@ -6,7 +6,7 @@
 //!
 //! Two forms of the same thing:
 //! * [`Client`] for components: events in, actions out, re-attaches by itself when the node returns.
-//! * [`XdpSocket`] for ordinary programs: blocking calls over the node's Unix socket.
+//! * [`XdpSocket`] for ordinary programs: blocking calls over a flow to the node.
 //!
 //! The messages underneath are those of [`weft_xip::channel`].
 

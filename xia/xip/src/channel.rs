@@ -1,6 +1,6 @@
 //! The messages between an application and the XIA node on its machine.
 //!
-//! One channel (a Unix SOCK_SEQPACKET connection) is one datagram socket: bind once, then send and
+//! One channel (a flow of messages, `weft_flow`) is one datagram socket: bind once, then send and
 //! receive. The same channel carries operators' commands as text. Message borders are kept by the
 //! channel, so that a message is one byte of kind and its fields, numbers in big-endian:
 //!
@@ -19,8 +19,7 @@
 //!   85 rejected  text…                 a datagram could not leave this node
 //! ```
 //!
-//! Rows are the 28-byte rows of XIP. This first channel copies datagrams through the kernel; it is
-//! to be replaced by a shared-memory one, behind the same calls.
+//! Rows are the 28-byte rows of XIP.
 
 use weft_base::Packet;
 

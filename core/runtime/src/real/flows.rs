@@ -21,8 +21,9 @@ use super::channel::Next;
 use super::outgoing::Outgoing;
 use super::{DriverDrop, Drops};
 
-/// What an application may bring. Its memory is not charged to this process, yet takes of its addresses.
-pub(super) const LIMITS: Limits = Limits { largest: 4 << 20 };
+/// What an application may bring: some seven hundred messages of 1,500 bytes each way. Its memory is not
+/// charged to this process, yet takes of its addresses.
+pub(super) const LIMITS: Limits = Limits { largest: 1 << 20 };
 /// What this process brings where it is the application: what is usual.
 pub(super) const WANTED: Sizes = Sizes { up: 0, down: 0 };
 

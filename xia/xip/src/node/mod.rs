@@ -196,7 +196,7 @@ impl Node {
 
     fn start(&mut self, now: Instant, out: &mut Vec<Action>) {
         self.started = true;
-        let address = ChannelAddress::Packets(self.settings.socket.clone());
+        let address = ChannelAddress::Flow(self.settings.socket.clone());
         out.push(Action::Listen { token: LISTENER, address });
         for (kind, outputs) in std::mem::take(&mut self.early) {
             self.carry_out(now, kind, outputs, out);
