@@ -128,10 +128,12 @@ impl Came {
     fn check(&self, hello: Hello, peer: Credentials) -> Result<Ends, String> {
         let (memory, room) = match (&self.descriptors[..], self.truncated) {
             ([memory, room], false) => (memory, room),
-            ([_, _], true) => return Err("a greeting has two descriptors, not more".to_owned()),
-            (_, true) => return Err("it has no descriptors left: try again later".to_owned()),
-            (few, false) => {
-                return Err(format!("a greeting has two descriptors and not {}", few.len()));
+            ([] | [_], true) => {
+                return Err("it has no descriptors left: try again later".to_owned());
+            }
+            (_, true) => return Err("a greeting has two descriptors, not more".to_owned()),
+            (others, false) => {
+                return Err(format!("a greeting has two descriptors and not {}", others.len()));
             }
         };
         let is_socket = socket_domain(room) == Ok(AddressFamily::UNIX)

@@ -260,6 +260,19 @@ fn a_stream_is_closed_where_packets_would_be_dropped() {
 }
 
 #[test]
+fn a_flow_drops_what_it_does_not_carry_and_goes_on() {
+    let flow = ChannelAddress::Flow(PathBuf::from(PATH));
+    let (world, served, asked) = stream_world(&flow, || {
+        let long = Packet::from_slice(&vec![0; 65_537]);
+        let good = |text: &[u8]| Packet::from_slice(text).into();
+        vec![good(b"good"), with_handles([1]), Packet::new().into(), long.into(), good(b"more")]
+    });
+    assert!(served.borrow()[3].contains("[\"good\", \"more\"]"), "{:?}", served.borrow());
+    assert_eq!(asked.borrow().len(), 2, "it is not closed: {:?}", asked.borrow());
+    assert_eq!(world.channel_counters().get(ChannelCount::Unsuitable), 3);
+}
+
+#[test]
 fn more_than_a_stream_holds_closes_it() {
     let stream = ChannelAddress::Stream(PathBuf::from(PATH));
     let (world, _, asked) = stream_world(&stream, || {
