@@ -134,7 +134,7 @@ impl Checker {
                     let what = format!("the {}", key.name);
                     self.word(kind, node, 1 + index, &key.value, &what);
                 }
-                self.no_more(node, 1 + list.keys.len());
+                self.no_more(node, list.head());
             }
             Shape::Words { .. } => {}
         }

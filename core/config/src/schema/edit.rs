@@ -92,6 +92,7 @@ impl Schema {
         for place in places.into_iter().rev() {
             level.nodes.remove(place);
         }
+        path.tidy(&self.top, root);
         Ok(())
     }
 

@@ -140,8 +140,8 @@ fn block_into(
         None => {}
     }
     // An entry that says nothing has one form.
-    if is_list && node.block.as_ref().is_some_and(|block| **block == Level::default()) {
-        node.block = None;
+    if is_list {
+        node.drop_empty_block();
     }
     Ok(())
 }

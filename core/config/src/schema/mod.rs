@@ -106,6 +106,13 @@ struct List {
     at_most: Option<usize>,
 }
 
+impl List {
+    /// The number of words in front of an entry's block.
+    fn head(&self) -> usize {
+        1 + self.keys.len()
+    }
+}
+
 /// What entries with a certain first key may hold.
 #[derive(Debug, Clone)]
 struct Case {
@@ -177,7 +184,7 @@ impl Members {
         let words = node.words();
         let count = match self.find(node.keyword()).map(|kind| &kind.shape) {
             Some(Shape::Flag | Shape::Leaf { .. } | Shape::Container(_)) => 1,
-            Some(Shape::List(list)) => 1 + list.keys.len(),
+            Some(Shape::List(list)) => list.head(),
             Some(Shape::LeafList { .. } | Shape::Words { .. }) | None => words.len(),
         };
         &words[..count.min(words.len())]

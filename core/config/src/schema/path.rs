@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Kind, List, Members, Schema, Shape};
+use super::{Kind, Members, Schema, Shape};
 use crate::error::{Error, ErrorKind, Errors};
 use crate::parser;
 use crate::source::{Location, Source, shown};
@@ -61,7 +61,7 @@ impl<'c> Path<'c> {
         let kind = members.find(self.words[0].text());
         let head = match kind.map(|kind| &kind.shape) {
             Some(Shape::Container(_)) => 1,
-            Some(Shape::List(list)) => 1 + list.keys.len(),
+            Some(Shape::List(list)) => list.head(),
             Some(Shape::LeafList { .. }) => return self.values(members, level),
             Some(_) => self.words.len(),
             None if members.any => longest_block(level, self.words),
@@ -75,6 +75,30 @@ impl<'c> Path<'c> {
         let inside = kind.and_then(|kind| kind.inside(self.words)).map_or(members, |inside| inside);
         let node = Arc::make_mut(&mut level.nodes[place]);
         self.rest(head).find(inside, node.block_mut())
+    }
+
+    /// After something that these words name was removed: gives the list entries around it that say nothing
+    /// any more their one form, without a block.
+    pub(super) fn tidy(self, members: &Members, level: &mut Level) {
+        let Some(kind) = self.words.first().and_then(|word| members.find(word.text())) else {
+            return;
+        };
+        let (head, is_list) = match &kind.shape {
+            Shape::Container(_) => (1, false),
+            Shape::List(list) => (list.head(), true),
+            _ => return,
+        };
+        if self.words.len() <= head {
+            return;
+        }
+        let place = level.nodes.iter().position(|node| node.words() == &self.words[..head]);
+        let Some(node) = place.map(|place| Arc::make_mut(&mut level.nodes[place])) else { return };
+        if let Some(inside) = kind.inside(self.words) {
+            self.rest(head).tidy(inside, node.block_mut());
+        }
+        if is_list {
+            node.drop_empty_block();
+        }
     }
 
     /// The statement with exactly these words, or all that begin with them.
@@ -187,7 +211,7 @@ pub(super) fn nest(
     let kind: Option<&Kind> = members.find(words[0].text());
     let head = match kind.map(|kind| &kind.shape) {
         Some(Shape::Container(_)) => 1,
-        Some(Shape::List(List { keys, .. })) => 1 + keys.len(),
+        Some(Shape::List(list)) => list.head(),
         _ => words.len(),
     };
     let head = head.min(words.len());

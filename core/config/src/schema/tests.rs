@@ -206,7 +206,7 @@ fn delete_takes_a_statement_with_all_that_is_in_it() {
             ]
         ),
         "version 1;\nxia {\n    interface eth1;\n    principal hid {\n        local b;\n    }\n    \
-         principal zf {}\n}\n"
+         principal zf;\n}\n"
     );
     assert_eq!(
         edited(

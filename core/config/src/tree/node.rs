@@ -92,6 +92,13 @@ impl Node {
     pub(crate) fn block_mut(&mut self) -> &mut Level {
         Arc::make_mut(self.block.get_or_insert_default())
     }
+
+    /// Leaves out a block in which nothing stands.
+    pub(crate) fn drop_empty_block(&mut self) {
+        if self.block.as_ref().is_some_and(|block| **block == Level::default()) {
+            self.block = None;
+        }
+    }
 }
 
 impl PartialEq for Node {
