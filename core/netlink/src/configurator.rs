@@ -191,6 +191,21 @@ mod tests {
                 },
                 "inet6 2001:db8::1/64",
             ),
+            // Again.
+            (
+                InterfaceRequest::AddAddress {
+                    interface: interface(),
+                    address: address("192.0.2.1", 24),
+                },
+                "inet 192.0.2.1/24",
+            ),
+            (
+                InterfaceRequest::AddAddress {
+                    interface: interface(),
+                    address: address("2001:db8::1", 64),
+                },
+                "inet6 2001:db8::1/64",
+            ),
         ] {
             ask(&mut configurator, &request).unwrap();
             let list = namespace.run(|| {

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL};
+use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
 use netlink_packet_route::link::{
     InfoData, InfoKind, InfoVeth, InfoVlan, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
@@ -41,7 +41,7 @@ pub enum InterfaceRequest {
         /// Of what.
         master: Option<String>,
     },
-    /// Give it an address. That it has the address already is an error.
+    /// Give it an address. If it has the address already, nothing changes.
     AddAddress {
         /// Which.
         interface: String,
@@ -147,7 +147,7 @@ impl InterfaceRequest {
                 RouteNetlinkMessage::SetLink(link)
             }
             Self::AddAddress { interface, address } => {
-                flags |= NLM_F_CREATE | NLM_F_EXCL;
+                flags |= NLM_F_CREATE | NLM_F_REPLACE;
                 RouteNetlinkMessage::NewAddress(emit_address(index(interface)?, address)?)
             }
             Self::DeleteAddress { interface, address } => {

@@ -110,6 +110,9 @@ impl World {
             InterfaceRequest::AddAddress { interface, address } => {
                 let id = self.named(node, interface).map_err(failed)?;
                 let (ip, length) = ipv4(address).map_err(failed)?;
+                if self.network.interfaces[id.index()].addresses.contains(&(ip, length)) {
+                    return Ok(());
+                }
                 if self.network.nodes[node.index()].addresses.contains_key(&ip) {
                     return Err(failed("the node has this address already".to_owned()));
                 }

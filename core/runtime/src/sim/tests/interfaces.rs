@@ -75,10 +75,12 @@ fn processes_change_interfaces_and_hear_why_not() {
     let log = Log::default();
     let interface = || "eth0".to_owned();
     let own = address("10.0.0.1");
+    let longer = InterfaceAddress { prefix_length: 25, ..own };
     let requests = vec![
         InterfaceRequest::SetMtu { interface: interface(), mtu: 1400 },
         InterfaceRequest::AddAddress { interface: interface(), address: own },
         InterfaceRequest::AddAddress { interface: interface(), address: own },
+        InterfaceRequest::AddAddress { interface: interface(), address: longer },
         InterfaceRequest::AddAddress { interface: interface(), address: address("::1") },
         InterfaceRequest::DeleteAddress { interface: interface(), address: own },
         InterfaceRequest::DeleteAddress { interface: interface(), address: own },
@@ -96,7 +98,8 @@ fn processes_change_interfaces_and_hear_why_not() {
         "done",
         "= eth0 (true, true) 1400 [\"10.0.0.1/24\"]",
         "done",
-        "giving `eth0` the address 10.0.0.1/24 failed: the node has this address already",
+        "done",
+        "giving `eth0` the address 10.0.0.1/25 failed: the node has this address already",
         "giving `eth0` the address ::1/24 failed: the simulator models IPv4 only",
         "= eth0 (true, true) 1400 []",
         "done",
