@@ -46,8 +46,12 @@ pub(crate) type Made =
 pub(crate) fn components() -> Vec<Registered> {
     vec![
         Registered {
-            class: Class::new("fea"),
-            schema: "",
+            class: Class {
+                statement: Some(weft_fea::STATEMENT),
+                always: true,
+                ..Class::new("fea")
+            },
+            schema: weft_fea::SCHEMA,
             make: |_| Ok((weft_fea::interfaces(), Box::<Fea>::default())),
         },
         Registered {

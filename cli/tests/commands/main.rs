@@ -4,6 +4,7 @@
 mod configure;
 mod doctor;
 mod id;
+mod interfaces;
 mod operators;
 mod output;
 mod processes;

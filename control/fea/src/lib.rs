@@ -6,12 +6,18 @@
 //!
 //! It opens packet ports and hands their descriptors to those who ask: what a caller may ask for is a
 //! matter of its access list, which can name the interfaces and protocols. What was handed over works
-//! on when the FEA dies. It watches the network interfaces and tells which there are.
+//! on when the FEA dies. It watches the network interfaces, tells which there are, and makes them what
+//! the configuration says (`interfaces`).
+
+mod interfaces;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use interfaces::Interfaces;
+pub use interfaces::{SCHEMA, STATEMENT};
 use weft_base::{CounterGroup, Counters, Instant, Token};
+use weft_config::Errors;
 use weft_port::{PortInfo, PortSpec};
 use weft_runtime::{self as runtime, Action, Component, Event, InterfaceChange};
 use weft_xrl::{
@@ -39,10 +45,7 @@ pub struct Fea {
     /// Who waits for a port.
     waiting: BTreeMap<Token, Called>,
     last_token: u32,
-    /// The network interfaces by their numbers.
-    interfaces: BTreeMap<u32, runtime::Interface>,
-    /// Whether the kernel has told of all.
-    complete: bool,
+    interfaces: Interfaces,
     counters: Counters<Activity>,
 }
 
@@ -54,22 +57,17 @@ impl Fea {
     }
 
     fn called(&mut self, mut called: Called, out: &mut Vec<Output>) {
-        let done = match called.interface.name {
-            "fea" => called.read::<fea::Call>().and_then(|call| match call {
-                fea::Call::OpenPort(request) => self.open_port(&request.spec, out).map(Some),
-                fea::Call::Interfaces(_) => {
-                    let result = self.interfaces();
-                    out.push(called.answer(result));
-                    Ok(None)
-                }
-            }),
-            _ => called.read::<configurable::Call>().and_then(|call| {
-                configure(call).map(|encoded| {
-                    out.push(Output::Answer { id: called.id, result: Ok(encoded) });
-                    None
-                })
-            }),
-        };
+        if called.interface.name != fea::INTERFACE.name {
+            return self.manage(called, out);
+        }
+        let done = called.read::<fea::Call>().and_then(|call| match call {
+            fea::Call::OpenPort(request) => self.open_port(&request.spec, out).map(Some),
+            fea::Call::Interfaces(_) => {
+                let result = self.interfaces();
+                out.push(called.answer(result));
+                Ok(None)
+            }
+        });
         match done {
             Ok(Some(token)) => drop(self.waiting.insert(token, called)),
             Ok(None) => {}
@@ -106,28 +104,44 @@ impl Fea {
     }
 
     fn interfaces(&self) -> Result<fea::InterfacesReply, XrlError> {
-        if !self.complete {
+        let all = self.interfaces.all().ok_or_else(|| {
             let note = "the kernel has not told of the interfaces; why, the log of the FEA says";
-            return Err(XrlError::failed(note));
-        }
-        let all = || self.interfaces.values();
+            XrlError::failed(note)
+        })?;
+        let all: Vec<_> = all.collect();
         Ok(fea::InterfacesReply {
-            interfaces: all().map(interface).collect(),
-            addresses: all().flat_map(addresses).collect(),
+            interfaces: all.iter().map(|one| interface(one)).collect(),
+            addresses: all.iter().flat_map(|one| addresses(one)).collect(),
         })
     }
 
-    fn interface_changed(&mut self, change: InterfaceChange) {
-        match change {
-            InterfaceChange::Added(now) | InterfaceChange::Changed(now) => {
-                self.counters.add(Activity::InterfaceChanges, 1);
-                self.interfaces.insert(now.index, now);
+    /// What the manager asks.
+    fn manage(&mut self, mut called: Called, out: &mut Vec<Output>) {
+        let wrong = |errors: Errors| XrlError::failed(errors.to_string());
+        let result = called.read::<configurable::Call>().and_then(|call| match call {
+            configurable::Call::Check(configurable::Check { source, text, .. }) => {
+                Interfaces::check(&source, &text).map_err(wrong)?;
+                Ok(Some(Encoded::default()))
             }
-            InterfaceChange::Removed { index, .. } => {
-                self.counters.add(Activity::InterfaceChanges, 1);
-                self.interfaces.remove(&index);
+            configurable::Call::Configure(configurable::Configure { source, text, .. }) => {
+                self.interfaces.configure(&source, &text, called.id, out).map_err(wrong)?;
+                Ok(None)
             }
-            InterfaceChange::Complete => self.complete = true,
+            configurable::Call::Schema(_) => {
+                let text = SCHEMA.to_owned();
+                Ok(Some(Encoded::new(configurable::SchemaReply { text })))
+            }
+            configurable::Call::Status(_) => {
+                let missing: Vec<_> = self.interfaces.missing().collect();
+                let detail = match missing.is_empty() {
+                    true => String::new(),
+                    false => format!("waits for the interfaces {}", missing.join(", ")),
+                };
+                Ok(Some(Encoded::new(configurable::StatusReply { ready: true, detail })))
+            }
+        });
+        if let Some(result) = result.transpose() {
+            out.push(Output::Answer { id: called.id, result });
         }
     }
 }
@@ -153,25 +167,6 @@ fn addresses(one: &runtime::Interface) -> impl Iterator<Item = fea::Address> {
     })
 }
 
-/// The FEA has no statements of its own yet.
-fn configure(call: configurable::Call) -> Result<Encoded, XrlError> {
-    match call {
-        configurable::Call::Check(configurable::Check { text, .. })
-        | configurable::Call::Configure(configurable::Configure { text, .. })
-            if !text.trim().is_empty() =>
-        {
-            Err(XrlError::failed("the FEA has no statements in the configuration"))
-        }
-        configurable::Call::Check(_) | configurable::Call::Configure(_) => Ok(Encoded::default()),
-        configurable::Call::Schema(_) => {
-            Ok(Encoded::new(configurable::SchemaReply { text: String::new() }))
-        }
-        configurable::Call::Status(_) => {
-            Ok(Encoded::new(configurable::StatusReply { ready: true, detail: String::new() }))
-        }
-    }
-}
-
 impl Component for Fea {
     type Input = Input;
     type Output = Output;
@@ -183,7 +178,15 @@ impl Component for Fea {
                 self.opened(token, handle, info, out);
             }
             Input::World(Event::Start) => out.push(Output::World(Action::WatchInterfaces)),
-            Input::World(Event::Interface { change }) => self.interface_changed(change),
+            Input::World(Event::Interface { change }) => {
+                if change != InterfaceChange::Complete {
+                    self.counters.add(Activity::InterfaceChanges, 1);
+                }
+                self.interfaces.changed(change, out);
+            }
+            Input::World(Event::InterfaceConfigured { token, result }) => {
+                self.interfaces.answered(token, result, out);
+            }
             Input::World(Event::PortFailed { token, error }) => {
                 self.counters.add(Activity::PortsFailed, 1);
                 if let Some(called) = self.waiting.remove(&token) {

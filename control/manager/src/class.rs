@@ -11,6 +11,8 @@ pub struct Class {
     pub name: Cow<'static, str>,
     /// The statement of the configuration that is for it; without one it always runs.
     pub statement: Option<&'static str>,
+    /// Whether it runs even if its statement is not there.
+    pub always: bool,
     /// What it may call, as the Finder reads it.
     pub access: Cow<'static, str>,
     /// Sockets for applications, by file name in the run directory.
@@ -45,6 +47,7 @@ impl Class {
         Self {
             name: name.into(),
             statement: None,
+            always: false,
             access: "".into(),
             sockets: &[],
             limits: Limits::default(),

@@ -351,12 +351,15 @@ impl Manager {
             return done;
         }
         let text = text_of(&change.new);
-        if text.is_empty() {
-            self.commits.parts.remove(&name);
+        let empty = text.is_empty();
+        let old = match empty {
+            true => self.commits.parts.remove(&name),
+            false => self.commits.parts.insert(name.clone(), text),
+        };
+        if empty && !self.always_runs(&name) {
             self.end(&name, out);
             return done;
         }
-        let old = self.commits.parts.insert(name.clone(), text);
         match self.instances.get(&name).map(|one| one.registered) {
             Some(true) => {
                 self.commits.changing.insert(name.clone(), Changing { step, old });
@@ -390,7 +393,9 @@ impl Manager {
                 Some(old) => drop(self.commits.parts.insert(name.to_owned(), old)),
                 None => {
                     self.commits.parts.remove(name);
-                    self.end(name, out);
+                    if !self.always_runs(name) {
+                        self.end(name, out);
+                    }
                 }
             }
         }
@@ -406,6 +411,11 @@ impl Manager {
             self.ask(Command::Stop { instance, grace_ms: GRACE }, out);
         }
         self.say_who_there_is(out);
+    }
+
+    /// Whether a component runs without a statement of its own.
+    fn always_runs(&self, name: &str) -> bool {
+        self.settings.classes.iter().any(|class| class.always && class.name == name)
     }
 
     /// The class whose statement begins with a word.
@@ -448,7 +458,8 @@ impl Manager {
 
     /// The call that gives a component its statement.
     pub(crate) fn configure_call(&self, token: u64, name: &str) -> Option<Call> {
-        let text = self.commits.part(name)?.clone();
+        let nothing = || self.always_runs(name).then(String::new);
+        let text = self.commits.part(name).cloned().or_else(nothing)?;
         let request = configurable::Configure { source: SOURCE.to_owned(), line: 1, text };
         Some(Call::new(token, name, request))
     }

@@ -170,8 +170,9 @@ impl Manager {
 
     /// The classes of which there is to be an instance, in the order in which they are started.
     pub(crate) fn wanted(&self) -> Vec<Class> {
-        let wanted =
-            |class: &&Class| class.statement.is_none() || self.commits.part(&class.name).is_some();
+        let wanted = |class: &&Class| {
+            class.always || class.statement.is_none() || self.commits.part(&class.name).is_some()
+        };
         let own = self.settings.classes.iter().filter(wanted);
         own.chain(self.commits.programs()).cloned().collect()
     }

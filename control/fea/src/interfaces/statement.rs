@@ -1,0 +1,216 @@
+//! What the configuration says of network interfaces.
+//!
+//! ```text
+//! interfaces {
+//!     interface eth0 {
+//!         address 192.0.2.1/24;
+//!         address 2001:db8::1/64;
+//!         mtu 9000;
+//!     }
+//!     interface br0 { kind bridge; }
+//!     interface v0 { kind veth v1; master br0; }
+//!     interface v1 { up off; }
+//! }
+//! ```
+//!
+//! What is not said is left as it is, but that an interface which is named is set up.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+
+use weft_config::{Document, Entry, Error, Errors, Form, InterfaceName, gather};
+use weft_runtime::{InterfaceAddress, NewInterface};
+
+/// The statement.
+pub const STATEMENT: &str = "interfaces";
+
+/// What may be configured.
+pub const SCHEMA: &str = r#"
+container interfaces {
+    help "network interfaces: what is not said is left as it is";
+    list interface {
+        help "an interface, which may appear later";
+        key name interface { help "an interface"; }
+        leaf up switch { default on; help "whether it is set up"; }
+        leaf mtu number { range 68 65535; help "the largest packet, in bytes"; }
+        leaf-list address interface-address { help "an address with the length of its prefix"; }
+        leaf master interface { help "the bridge that it belongs to"; }
+        words kind { usage "bridge|dummy|veth PEER|vlan INTERFACE ID"; help "made if it is not there, and deleted with the statement"; }
+    }
+}
+"#;
+
+/// The smallest and the largest MTU that Linux lets an interface with IPv4 have.
+const MTU: RangeInclusive<u32> = 68..=65_535;
+/// The numbers of VLANs (IEEE 802.1Q).
+const VLANS: RangeInclusive<u16> = 1..=4094;
+const ADDRESS: Form = Form { what: "the address of an interface", example: "192.0.2.1/24" };
+
+/// Everything that is said, by the interfaces' names.
+pub(crate) type Statement = BTreeMap<String, Wanted>;
+
+/// What is said of one interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    pub(crate) up: bool,
+    pub(crate) mtu: Option<u32>,
+    pub(crate) addresses: BTreeSet<InterfaceAddress>,
+    pub(crate) master: Option<String>,
+    pub(crate) kind: Option<NewInterface>,
+}
+
+/// Reads the statement; an empty text says nothing.
+///
+/// # Errors
+/// Every mistake with its place.
+pub(crate) fn read(source: &str, text: &str) -> Result<Statement, Errors> {
+    let document = Document::parse(source, text)?;
+    let mut block = document.block();
+    let entry = block.one(STATEMENT)?;
+    block.finish()?;
+    let Some(entry) = entry else { return Ok(Statement::new()) };
+    entry.read_block(|block| {
+        let mut statement = Statement::new();
+        let entries = block.many("interface").into_iter().map(|mut entry| {
+            let name: InterfaceName = entry.argument("the interface")?;
+            let name = name.as_str().to_owned();
+            let wanted = interface(&entry)?;
+            match statement.insert(name.clone(), wanted) {
+                None => Ok(()),
+                Some(_) => {
+                    let sentence = format!("`{name}` was described before: put both together");
+                    Err(entry.error_at(1, sentence).into())
+                }
+            }
+        });
+        gather(entries.collect::<Vec<Result<(), Errors>>>())?;
+        Ok(statement)
+    })
+}
+
+fn interface(entry: &Entry<'_>) -> Result<Wanted, Errors> {
+    entry.read_block(|block| {
+        let up = block.leaf::<bool>("up")?.unwrap_or(true);
+        let mtu = block.leaf_in("mtu", MTU)?;
+        let addresses = gather(block.many("address").into_iter().map(addresses))?;
+        let master = block.leaf::<InterfaceName>("master")?;
+        let kind = block.one("kind")?.map(kind).transpose()?;
+        Ok(Wanted {
+            up,
+            mtu,
+            addresses: addresses.into_iter().flatten().collect(),
+            master: master.map(|name| name.as_str().to_owned()),
+            kind,
+        })
+    })
+}
+
+fn addresses(mut entry: Entry<'_>) -> Result<Vec<InterfaceAddress>, Errors> {
+    let mut addresses = Vec::new();
+    while entry.peek().is_some() || addresses.is_empty() {
+        addresses.push(entry.argument_with(ADDRESS, address)?);
+    }
+    entry.end()?;
+    Ok(addresses)
+}
+
+fn address(text: &str) -> Result<InterfaceAddress, &'static str> {
+    const FORM: &str = "an address, `/` and the length of its network's prefix";
+    let (ip, prefix_length) = text.split_once('/').ok_or(FORM)?;
+    let ip: IpAddr = ip.parse().map_err(|_| FORM)?;
+    let longest = if ip.is_ipv4() { 32 } else { 128 };
+    let prefix_length = prefix_length.parse().map_err(|_| FORM)?;
+    match prefix_length <= longest {
+        true => Ok(InterfaceAddress { ip, prefix_length }),
+        false => Err("the prefix is longer than the address"),
+    }
+}
+
+fn kind(mut entry: Entry<'_>) -> Result<NewInterface, Error> {
+    let name = |entry: &mut Entry<'_>, what| {
+        entry.argument::<InterfaceName>(what).map(|name| name.as_str().to_owned())
+    };
+    let kind = match entry.peek() {
+        _ if entry.take("bridge") => NewInterface::Bridge,
+        _ if entry.take("dummy") => NewInterface::Dummy,
+        _ if entry.take("veth") => {
+            NewInterface::Veth { peer: name(&mut entry, "the name of the other end")? }
+        }
+        _ if entry.take("vlan") => {
+            let lower = name(&mut entry, "the interface that carries the VLAN")?;
+            let id = entry.argument::<u16>("the number of the VLAN")?;
+            if !VLANS.contains(&id) {
+                return Err(entry.error_at(3, format!("{id} is no VLAN: 1 to 4094 are")));
+            }
+            NewInterface::Vlan { lower, id }
+        }
+        _ => {
+            let sentence = "a kind is `bridge`, `dummy`, `veth PEER` or `vlan INTERFACE ID`";
+            return Err(entry.error_at(1, sentence));
+        }
+    };
+    entry.end()?;
+    Ok(kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_config::{LoadMode, Schema, Tree};
+
+    use super::*;
+
+    const TEXT: &str = "\
+interfaces {
+    interface eth0 { address 192.0.2.1/24; address 2001:db8::1/64; mtu 9000; }
+    interface br0 { kind bridge; }
+    interface v0 { kind veth v1; master br0; }
+    interface eth0.7 { kind vlan eth0 7; up off; }
+}
+";
+
+    #[test]
+    fn what_is_said_is_read() {
+        let statement = read("t", TEXT).unwrap();
+        let texts =
+            |one: &Wanted| one.addresses.iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(texts(&statement["eth0"]), ["192.0.2.1/24", "2001:db8::1/64"]);
+        assert_eq!((statement["eth0"].up, statement["eth0"].mtu), (true, Some(9000)));
+        assert_eq!(statement["v0"].master.as_deref(), Some("br0"));
+        assert_eq!(statement["v0"].kind, Some(NewInterface::Veth { peer: "v1".to_owned() }));
+        let vlan = NewInterface::Vlan { lower: "eth0".to_owned(), id: 7 };
+        assert_eq!((statement["eth0.7"].up, &statement["eth0.7"].kind), (false, &Some(vlan)));
+        assert!(read("t", "").unwrap().is_empty());
+    }
+
+    #[test]
+    fn the_schema_accepts_what_is_read_and_its_canonical_form_means_the_same() {
+        let schema = Schema::parse("s", &format!("version 1; {SCHEMA}")).unwrap();
+        let tree = Tree::parse("t", &format!("version 1; {TEXT}")).unwrap();
+        let loaded = schema.load(&Tree::empty(), &tree, LoadMode::Override).unwrap();
+        let text: String = loaded.part(STATEMENT).statements().map(ToString::to_string).collect();
+        assert_eq!(read("t", &text).unwrap(), read("t", TEXT).unwrap());
+    }
+
+    #[test]
+    fn mistakes_have_places() {
+        for (text, part) in [
+            ("interfaces { interface; }", "the interface"),
+            ("interfaces { interface a/b; }", "a/b"),
+            ("interfaces { interface a; interface a; }", "described before"),
+            ("interfaces { interface a { mtu 67; } }", "67"),
+            ("interfaces { interface a { address 192.0.2.1; } }", "192.0.2.1"),
+            ("interfaces { interface a { address 192.0.2.1/33; } }", "longer than the address"),
+            ("interfaces { interface a { address; } }", "address"),
+            ("interfaces { interface a { up maybe; } }", "maybe"),
+            ("interfaces { interface a { kind bond; } }", "`vlan INTERFACE ID`"),
+            ("interfaces { interface a { kind vlan b 4095; } }", "1 to 4094"),
+            ("interfaces { interface a { kind veth; } }", "the other end"),
+            ("interfaces { interface a { mut 1500; } }", "did you mean `mtu`?"),
+            ("interfaces { } fea { }", "fea"),
+        ] {
+            let error = read("t", text).unwrap_err().to_string();
+            assert!(error.contains(part) && error.contains("t:1:"), "{text}: {error}");
+        }
+    }
+}
