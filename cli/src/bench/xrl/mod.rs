@@ -249,3 +249,27 @@ impl Session for Calls {
         ]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn every_case_is_measured_from_end_to_end() {
+        let directory = tempfile::tempdir().unwrap();
+        for case in cases() {
+            let amount = Amount { warm: 3, calls: 20, in_flight: 5 };
+            let rate = measure(case, amount, directory.path()).unwrap();
+            assert!(rate.is_finite() && rate > 0.0, "{}: {rate}", case_name(case));
+        }
+    }
+
+    #[test]
+    fn a_reply_counts_what_was_taken() {
+        assert_eq!(taken(&probe::TakeReply { count: 5000 }), 5000);
+        assert_eq!(ends::routes().routes.len(), ROUTES_PER_CALL);
+        assert_eq!(ROUTES % ROUTES_PER_CALL, 0, "a million routes are a whole number of calls");
+    }
+}
