@@ -3,6 +3,7 @@
 
 mod configure;
 mod doctor;
+mod flood;
 mod id;
 mod interfaces;
 mod operators;

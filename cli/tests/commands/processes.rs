@@ -16,8 +16,13 @@ pub(crate) struct Node {
 
 impl Node {
     pub(crate) fn start() -> Self {
+        Self::with("principal hid; principal xdp;")
+    }
+
+    /// One with these statements.
+    pub(crate) fn with(statements: &str) -> Self {
         let directory = directory();
-        let file = node_file(directory.path(), "r1", "principal hid; principal xdp;");
+        let file = node_file(directory.path(), "r1", statements);
         let run = directory.path().join("run");
         let arguments = [Path::new("run"), &file, Path::new("--run-dir"), &run];
         let launcher = Running::start(weft(arguments));

@@ -28,12 +28,14 @@ use super::outgoing::Outgoing;
 use super::poller::{Interest, Poller, Source};
 use super::{DriverDrop, Drops, Inherited, Options, tcp};
 use crate::address::ChannelKind;
-use crate::{ChannelAddress, Event};
+use crate::{ChannelAddress, Event, Peer};
 
 /// The kernel's send buffer per channel, in bytes: some four hundred messages of 1,500 bytes.
 const SEND_BUFFER: usize = 1 << 20;
 /// How many connections one listener accepts per turn.
 const ACCEPTS_PER_TURN: usize = 16;
+/// One user may have this part of all channels.
+const SHARES: usize = 4;
 
 pub(super) struct Channels {
     listeners: BTreeMap<u32, Listener>,
@@ -42,6 +44,8 @@ pub(super) struct Channels {
     connecting: BTreeMap<ChannelId, (Token, SocketAddr)>,
     /// Connections that are to become flows.
     pending: BTreeMap<ChannelId, Pending>,
+    /// The users who made the connections of these channels; some may be gone.
+    users: BTreeMap<ChannelId, u32>,
     /// Channels that may have more for which no descriptor becomes ready.
     unfinished: BTreeSet<ChannelId>,
     inheritance: Inheritance,
@@ -65,6 +69,7 @@ impl Channels {
             open: BTreeMap::new(),
             connecting: BTreeMap::new(),
             pending: BTreeMap::new(),
+            users: BTreeMap::new(),
             unfinished: BTreeSet::new(),
             inheritance: Inheritance::default(),
             last_listener: 0,
@@ -218,14 +223,36 @@ impl Channels {
         token: Token,
         poller: &Poller,
     ) -> io::Result<Option<Event>> {
-        if kind == ChannelKind::Flow {
+        let peer = peer(socket.as_fd(), kind)?;
+        let user = match peer {
+            Peer::Process { uid, .. } => Some(uid),
+            Peer::Address(_) => None,
+        };
+        if user.is_some_and(|user| self.has_its_share(user)) {
+            return Err(io::ErrorKind::QuotaExceeded.into());
+        }
+        let event = if kind == ChannelKind::Flow {
             let attaching = Attaching::new(socket).map_err(io::Error::other)?;
             self.wait_for(Pending::Attaching(token, attaching), poller)?;
-            return Ok(None);
+            None
+        } else {
+            let channel = self.insert(socket, kind, State::Open, poller)?;
+            Some(Event::Accepted { token, channel, peer })
+        };
+        if let Some(user) = user {
+            self.users.insert(ChannelId(self.last_channel), user);
         }
-        let peer = peer(socket.as_fd(), kind)?;
-        let channel = self.insert(socket, kind, State::Open, poller)?;
-        Ok(Some(Event::Accepted { token, channel, peer }))
+        Ok(event)
+    }
+
+    /// Whether a user has as many connections as are for one: with more, somebody who may only
+    /// connect could keep everybody else out. Root, and the user of this process, could end it anyway.
+    fn has_its_share(&mut self, user: u32) -> bool {
+        let Self { users, open, pending, .. } = self;
+        users.retain(|id, _| open.contains_key(id) || pending.contains_key(id));
+        let trusted = user == 0 || user == rustix::process::geteuid().as_raw();
+        let theirs = users.values().filter(|one| **one == user).count();
+        !trusted && theirs >= self.channel_limit / SHARES
     }
 
     /// Waits for what makes a flow of a connection.

@@ -107,7 +107,8 @@ pub struct Options {
     /// How many bytes wait for any other congested channel, at least those of the longest frame;
     /// what is sent beyond closes it.
     pub stream_queue: usize,
-    /// How many channels may be open; further connections are closed at once. A flow takes two
+    /// How many channels may be open; further connections are closed at once. A quarter of them is the most
+    /// for connections of one user who is neither root nor this process's. A flow takes two
     /// descriptors, any other channel one: the limit of descriptors (`RLIMIT_NOFILE`) is raised to hold
     /// them, as far as the process may.
     pub channels: usize,
