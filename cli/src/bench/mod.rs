@@ -7,11 +7,13 @@
 //! (`--json`) and as a drawing (`--plot`).
 
 mod config;
+mod directory;
 mod flow;
 mod machine;
 mod measure;
 mod plot;
 mod report;
+mod restart;
 mod samples;
 #[cfg(test)]
 mod tests;
@@ -32,6 +34,7 @@ pub(crate) use flow::{SourceArgs, run_source};
 const BENCHES: &[&dyn Bench] = &[
     &config::Config,
     &flow::FlowBench,
+    &restart::Restart,
     &xia_push::XiaPush,
     &xip_engine::XipEngine,
     &xrl::XrlBench,

@@ -91,7 +91,10 @@ fn compare(ways: &[Way], calls: &[Call], filter: &str) -> rustix::io::Result<()>
                     Call::Write => "write",
                 };
                 if let Some(median) = times.get(times.len() / 2) {
-                    println!("{filter:>9}  {:<4}  {len:>4} bytes  {name:<8}  {median:>5}", way.name);
+                    println!(
+                        "{filter:>9}  {:<4}  {len:>4} bytes  {name:<8}  {median:>5}",
+                        way.name
+                    );
                 }
             }
         }

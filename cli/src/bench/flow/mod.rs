@@ -10,9 +10,9 @@
 mod ends;
 mod source;
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use super::directory::Directory;
 use super::measure::{Bench, Experiment, Figure, Plan, Session};
 use super::report::{Bound, Goal, Row};
 use ends::{Carrier, End};
@@ -117,16 +117,6 @@ struct Transfers {
     buffer: Vec<u8>,
 }
 
-/// A directory for sockets that goes with the benchmark.
-struct Directory(PathBuf);
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        // Whoever finds it later sees by its name what it was.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 impl Session for Transfers {
     fn experiments(&self) -> Vec<Experiment> {
         cases().into_iter().map(Case::experiment).collect()
@@ -157,10 +147,7 @@ impl Session for Transfers {
 
 impl Transfers {
     fn new(place: Place, span: Duration) -> Result<Self, String> {
-        let name = format!("weft-bench-flow-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir(&path).map_err(|error| super::cannot_write(&path, &error))?;
-        let directory = Directory(path);
+        let directory = Directory::new("flow")?;
         Ok(Self { directory, place, span, buffer: vec![0; weft_flow::LONGEST] })
     }
 

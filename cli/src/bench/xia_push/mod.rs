@@ -23,6 +23,7 @@ use std::time::Duration;
 use weft_lab::{EngineKind, Observer, Options, Outcome, Progress, Variables};
 
 use self::processors::Processors;
+use super::directory::Directory;
 use super::measure::{Bench, Experiment, Figure, Plan, Program, Session};
 use super::report::{Bound, Goal, Row};
 use crate::lab::{WeftHost, become_root, parse, push};
@@ -60,31 +61,13 @@ impl Bench for XiaPush {
 
     fn prepare(&self, plan: &Plan) -> Result<Box<dyn Session>, String> {
         become_root(EngineKind::Netns)?;
-        let directory = Directory::new()?;
+        let directory = Directory::new("xia-push")?;
         let (size, seconds) = if plan.quick { (32 << 20, "2") } else { (128 << 20, "5") };
         let file = directory.0.join("file.bin");
         let mut bytes = vec![0; size];
         weft_base::Random::from_seed(1).fill(&mut bytes);
         std::fs::write(&file, bytes).map_err(|error| super::cannot_write(&file, &error))?;
         Ok(Box::new(Push { host: WeftHost::new()?, directory, file, seconds }))
-    }
-}
-
-/// A directory that goes with the benchmark.
-struct Directory(PathBuf);
-
-impl Directory {
-    fn new() -> Result<Self, String> {
-        let path = std::env::temp_dir().join(format!("weft-bench-{}", std::process::id()));
-        std::fs::create_dir(&path).map_err(|error| super::cannot_write(&path, &error))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        // Whoever finds it later sees by its name what it was.
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 

@@ -1,0 +1,290 @@
+//! The network of the benchmark: a lab with a host on either side of a router, and a ping across.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use weft_manager::interface::Processes;
+use weft_xrl::fea::OpenPort;
+use weft_xrl::{Request, XrlError};
+
+use super::super::directory::Directory;
+use crate::call::Client;
+
+const LAB: &str = include_str!("line.lab");
+/// Seconds between pings.
+const INTERVAL: &str = "0.01";
+/// How often one looks whether something has happened.
+const GLANCE: Duration = Duration::from_millis(1);
+/// Whatever has not happened by then will not.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The lab, which ends with this.
+pub(super) struct Line {
+    // In the order in which they end.
+    _ping: Ping,
+    _lab: RunningLab,
+    _directory: Directory,
+    answers: Arc<Answers>,
+    /// The router's run directory, and its launcher.
+    router: PathBuf,
+    launcher: u32,
+}
+
+/// `weft lab run`, ended as its user does it, so that nothing of it is left.
+struct RunningLab(Child);
+
+impl Drop for RunningLab {
+    fn drop(&mut self) {
+        if let (Ok(None), Some(pid)) = (self.0.try_wait(), Pid::from_raw(self.0.id().cast_signed()))
+        {
+            let _ = kill_process(pid, Signal::TERM);
+        }
+        let _ = self.0.wait();
+    }
+}
+
+/// `weft xia ping`.
+struct Ping(Child);
+
+impl Drop for Ping {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A process of the router.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Process(Pid);
+
+impl Process {
+    pub(super) fn kill(self) -> Result<(), String> {
+        kill_process(self.0, Signal::KILL)
+            .map_err(|errno| format!("a process of the router cannot be killed: {errno}"))
+    }
+}
+
+/// When pings were answered, in order.
+#[derive(Default)]
+struct Answers {
+    times: Mutex<Vec<Instant>>,
+    came: Condvar,
+}
+
+impl Line {
+    /// Builds the lab and waits until pings get across.
+    pub(super) fn start() -> Result<Self, String> {
+        let directory = Directory::new("restart")?;
+        let file = directory.0.join("line.lab");
+        fs::write(&file, LAB).map_err(|error| super::super::cannot_write(&file, &error))?;
+        let output = directory.0.join("output");
+        let program = std::env::current_exe().map_err(|error| error.to_string())?;
+        let mut command = Command::new(&program);
+        command.args(["lab", "run"]).arg(&file).arg("--output").arg(&output);
+        let log = directory.0.join("log");
+        let errors =
+            fs::File::create(&log).map_err(|error| super::super::cannot_write(&log, &error))?;
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
+        let mut lab = RunningLab(start(&mut command)?);
+        wait_until("the lab", || output.join("ready").exists() || has_ended(&mut lab.0))?;
+        let text = |name| fs::read_to_string(output.join(name));
+        let (Ok(router), Ok(host)) = (text("router"), text("ready")) else {
+            let said = fs::read_to_string(&log).unwrap_or_default();
+            return Err(format!("the lab does not start:\n{}", said.trim_end()));
+        };
+        let (run_directory, to) = host.trim().split_once(' ').ok_or("the lab names no address")?;
+        let mut command = Command::new(&program);
+        command.args(["xia", "ping", to, "--interval", INTERVAL, "--run-dir", run_directory]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut ping = Ping(start(&mut command)?);
+        let answers = Arc::new(Answers::default());
+        let lines = ping.0.stdout.take().ok_or("a ping has no output")?;
+        let noted = Arc::clone(&answers);
+        thread::spawn(move || noted.note(BufReader::new(lines)));
+        answers.wait_for(Instant::now())?;
+        Ok(Self {
+            launcher: launcher(&output)?,
+            router: PathBuf::from(router.trim()),
+            answers,
+            _ping: ping,
+            _lab: lab,
+            _directory: directory,
+        })
+    }
+
+    /// A process of the router.
+    pub(super) fn process(&self, class: &str) -> Result<Process, String> {
+        self.find(class).ok_or_else(|| format!("the router has no process of the class {class}"))
+    }
+
+    fn find(&self, class: &str) -> Option<Process> {
+        let path = format!("/proc/{0}/task/{0}/children", self.launcher);
+        let pids = fs::read_to_string(path).ok()?;
+        let is_it = |pid: &i32| {
+            // That of a process that has ended is empty.
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let mut words = line.split(|byte| *byte == 0).skip_while(|word| *word != b"component");
+            words.nth(1) == Some(class.as_bytes())
+        };
+        let mut pids = pids.split_whitespace().filter_map(|pid| pid.parse().ok());
+        pids.find(is_it).and_then(Pid::from_raw).map(Process)
+    }
+
+    /// Waits until another process of the class executes than `before`; when that was seen.
+    pub(super) fn wait_until_runs(&self, class: &str, before: Process) -> Result<Instant, String> {
+        wait_until(class, || self.find(class).is_some_and(|now| now != before))
+    }
+
+    /// Waits until the manager says which processes there are.
+    pub(super) fn wait_until_lists(&self) -> Result<Instant, String> {
+        let client = Client::new(&self.router)?;
+        wait_until("the manager", || call(&client, "manager", Processes).is_ok())
+    }
+
+    /// Waits until somebody who is new finds and calls another component.
+    pub(super) fn wait_until_resolves(&self) -> Result<Instant, String> {
+        let status = || {
+            let client = Client::new(&self.router)?;
+            call(&client, "fea", weft_xrl::configurable::Status).map_err(|error| error.to_string())
+        };
+        wait_until("the Finder", || status().is_ok())
+    }
+
+    /// Waits until the FEA opens a port.
+    pub(super) fn wait_until_opens(&self) -> Result<Instant, String> {
+        let client = Client::new(&self.router)?;
+        let port = || OpenPort { spec: "udp:127.0.0.1:0".to_owned() };
+        wait_until("the FEA", || call(&client, "fea", port()).is_ok())
+    }
+
+    /// Waits for the first answer to a ping after `time`; when it came.
+    pub(super) fn wait_until_answered(&self, time: Instant) -> Result<Instant, String> {
+        self.answers.wait_for(time)
+    }
+
+    /// Waits until `end`, and says how long no ping was answered between `begin` and the first answer after
+    /// `end`.
+    pub(super) fn longest_pause(&self, begin: Instant, end: Instant) -> Result<Duration, String> {
+        self.answers.wait_for(end)?;
+        Ok(longest_pause(&self.answers.times(), begin, end))
+    }
+}
+
+impl Answers {
+    /// Notes each answer of a ping when it comes; a line for each.
+    fn note(&self, lines: impl BufRead) {
+        for line in lines.lines().map_while(Result::ok) {
+            if line.contains(" time=") || line.contains(" ms") {
+                self.times.lock().unwrap_or_else(PoisonError::into_inner).push(Instant::now());
+                self.came.notify_all();
+            }
+        }
+    }
+
+    /// Waits for the first answer after `time`; when it came.
+    fn wait_for(&self, time: Instant) -> Result<Instant, String> {
+        let until = Instant::now() + PATIENCE;
+        let mut times = self.times();
+        loop {
+            let first = times.partition_point(|answer| *answer <= time);
+            if let Some(answer) = times.get(first) {
+                return Ok(*answer);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err("pings through the router were not answered for a minute".to_owned());
+            }
+            let waited = self.came.wait_timeout(times, left);
+            times = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn times(&self) -> MutexGuard<'_, Vec<Instant>> {
+        // A list of times is whole whatever happens.
+        self.times.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The longest time between two answers, of those that came from the last one before `begin` to the first
+/// one after `end`.
+fn longest_pause(times: &[Instant], begin: Instant, end: Instant) -> Duration {
+    let first = times.partition_point(|time| *time <= begin).saturating_sub(1);
+    let last = times.partition_point(|time| *time <= end).min(times.len().saturating_sub(1));
+    let pairs = times.get(first..=last).unwrap_or_default().windows(2);
+    pairs.map(|pair| pair[1] - pair[0]).max().unwrap_or_default()
+}
+
+fn start(command: &mut Command) -> Result<Child, String> {
+    command.spawn().map_err(|error| format!("this program cannot be started from itself: {error}"))
+}
+
+fn has_ended(process: &mut Child) -> bool {
+    process.try_wait().is_ok_and(|status| status.is_some())
+}
+
+/// The launcher of the router of the lab that works in a directory.
+fn launcher(output: &Path) -> Result<u32, String> {
+    let labs = weft_lab::labs().map_err(|error| error.to_string())?;
+    let output = output.canonicalize().map_err(|error| error.to_string())?;
+    let lab = labs.iter().find(|lab| lab.output == output);
+    let router = lab.and_then(|lab| lab.nodes.iter().find(|node| node.name == "r"));
+    let process = router.and_then(|router| router.processes.first());
+    process.map(|process| process.pid).ok_or_else(|| "the lab has no router".to_owned())
+}
+
+fn call<R: Request>(client: &Client, target: &str, request: R) -> Result<R::Reply, XrlError> {
+    client.call(target, request, Duration::from_secs(1))
+}
+
+/// Waits until something has happened; when that was seen.
+fn wait_until(what: &str, mut happened: impl FnMut() -> bool) -> Result<Instant, String> {
+    let until = Instant::now() + PATIENCE;
+    while !happened() {
+        if Instant::now() > until {
+            return Err(format!("{what} is not there after a minute"));
+        }
+        thread::sleep(GLANCE);
+    }
+    Ok(Instant::now())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_pause_is_that_around_the_kill() {
+        let base = Instant::now();
+        let at = |milliseconds| base + Duration::from_millis(milliseconds);
+        let times: Vec<_> = [0, 500, 510, 520, 560, 570, 900].map(at).into();
+        let pause = |begin, end| longest_pause(&times, at(begin), at(end)).as_millis();
+        assert_eq!(pause(525, 565), 40);
+        assert_eq!(pause(511, 512), 10);
+        assert_eq!(pause(525, 600), 330);
+        assert_eq!(longest_pause(&[], base, base), Duration::ZERO);
+    }
+
+    #[test]
+    fn answers_are_waited_for() {
+        let answers = Arc::new(Answers::default());
+        let begin = Instant::now();
+        let noting = Arc::clone(&answers);
+        let line = "56 bytes from c: sequence=1 time=0.1 ms\n";
+        let thread = thread::spawn(move || noting.note(line.as_bytes()));
+        assert!(answers.wait_for(begin).unwrap() > begin);
+        thread.join().unwrap();
+        assert_eq!(answers.times().len(), 1);
+    }
+
+    #[test]
+    fn the_lab_is_a_lab() {
+        let lab = weft_lab::Lab::parse("line.lab", LAB, &weft_lab::Variables::new()).unwrap();
+        weft_lab::check(&lab, &crate::lab::WeftHost::new().unwrap()).unwrap();
+    }
+}
