@@ -123,7 +123,7 @@ fn send_batch(way: &Way, call: Call, bytes: &[u8]) -> rustix::io::Result<()> {
     match (call, &way.address) {
         (Call::Sendmmsg, address) => {
             let slices = [IoSlice::new(bytes)];
-            let mut spaces = [const { [MaybeUninit::<u8>::uninit(); 0] }; BATCH];
+            let mut spaces: [[MaybeUninit<u8>; 0]; BATCH] = [[]; BATCH];
             let mut controls: Vec<_> =
                 spaces.iter_mut().map(|space| SendAncillaryBuffer::new(space)).collect();
             let mut messages: Vec<_> = controls
