@@ -203,6 +203,6 @@ impl Component for Fea {
     }
 
     fn counters(&self) -> Vec<CounterGroup> {
-        vec![CounterGroup::new("activity", "what the FEA has done", &self.counters)]
+        vec![CounterGroup::new("fea-activity", "what the FEA has done", &self.counters)]
     }
 }

@@ -182,7 +182,7 @@ impl Finder {
             let (interface, number) = call.method;
             if interface.name == monitor::INTERFACE.name {
                 let request = monitor::Call::decode(number, &mut from)?;
-                return self.watched(call, request).map(Some);
+                return self.watched(call, request, out);
             }
             let request = finder::Call::decode(number, &mut from)?;
             self.carry_out(now, call, request, out)
@@ -200,13 +200,43 @@ impl Finder {
     }
 
     /// What whoever watches the node asks: operators, the manager, and processes that may.
-    fn watched(&mut self, call: Call, request: monitor::Call) -> Result<Encoded, XrlError> {
+    fn watched(
+        &mut self,
+        call: Call,
+        request: monitor::Call,
+        out: &mut Vec<Action>,
+    ) -> Result<Option<Encoded>, XrlError> {
         let (interface, number) = call.method;
         let path = interface.path_of(number);
         self.limits(&self.identity(call.channel)?, [FINDER, FINDER], &path)?;
         Ok(match request {
-            monitor::Call::Counters(_) => Encoded::new(monitor::CountersReply::of(self.counters())),
+            monitor::Call::Counters(_) => {
+                Some(Encoded::new(monitor::CountersReply::of(self.counters())))
+            }
+            monitor::Call::Log(request) => {
+                let answer = self.log.ask(call, &request).map_err(|(_, error)| error)?;
+                self.answer_log(answer, out);
+                None
+            }
+            monitor::Call::SetLogLevel(monitor::SetLogLevel { level }) => {
+                out.push(self.log.set_level(level.parse().map_err(XrlError::bad_args)?));
+                Some(Encoded::default())
+            }
         })
+    }
+
+    /// Answers calls for records of the log.
+    pub(crate) fn answer_log(
+        &mut self,
+        answers: impl IntoIterator<Item = (Call, monitor::LogReply)>,
+        out: &mut Vec<Action>,
+    ) {
+        // Who has gone meanwhile is not answered.
+        let there = |channel| self.clients.get(channel).is_some();
+        let answers: Vec<_> = answers.into_iter().filter(|(call, _)| there(call.channel)).collect();
+        for (call, reply) in answers {
+            self.answer(call, Ok(Encoded::new(reply)), out);
+        }
     }
 
     /// In which ranges the arguments of a call must be, by class and instance of the target.

@@ -21,7 +21,7 @@ mod tables;
 use weft_base::{CounterGroup, Counters, Instant, Token};
 use weft_runtime::{Action, ChannelAddress, Component, Event, Level};
 use weft_xrl::frame::Secret;
-use weft_xrl::{Secrets, Signatures};
+use weft_xrl::{Log, Secrets, Signatures};
 
 use clients::Clients;
 use operators::Operators;
@@ -64,6 +64,7 @@ pub struct Finder {
     keys: Secrets,
     signatures: Signatures,
     counters: Counters<Activity>,
+    log: Log<calls::Call>,
 }
 
 impl Finder {
@@ -79,15 +80,20 @@ impl Finder {
             keys,
             signatures: Signatures::default(),
             counters: Counters::new(),
+            log: Log::new(Level::Info),
         }
     }
 }
 
-impl Component for Finder {
-    type Input = Event;
-    type Output = Action;
+impl Finder {
+    /// The Finder, whose log is of what is as serious as `level`.
+    #[must_use]
+    pub fn with_log(mut self, level: Level) -> Self {
+        self.log = Log::new(level);
+        self
+    }
 
-    fn handle(&mut self, now: Instant, event: Event, out: &mut Vec<Action>) {
+    fn event(&mut self, now: Instant, event: Event, out: &mut Vec<Action>) {
         match event {
             Event::Start => {
                 let address = self.settings.listen.clone();
@@ -112,12 +118,26 @@ impl Component for Finder {
             _ => {}
         }
     }
+}
+
+impl Component for Finder {
+    type Input = Event;
+    type Output = Action;
+
+    fn handle(&mut self, now: Instant, event: Event, out: &mut Vec<Action>) {
+        let before = out.len();
+        self.event(now, event, out);
+        if self.log.take(now, &out[before..]) {
+            let answers = self.log.answers();
+            self.answer_log(answers, out);
+        }
+    }
 
     fn deadline(&self) -> Option<Instant> {
         self.clients.deadline()
     }
 
     fn counters(&self) -> Vec<CounterGroup> {
-        vec![CounterGroup::new("activity", "what the Finder has done", &self.counters)]
+        vec![CounterGroup::new("finder-activity", "what the Finder has done", &self.counters)]
     }
 }

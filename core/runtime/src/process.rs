@@ -6,7 +6,9 @@
 //! Neither knows what the bytes mean.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use weft_base::{ChannelId, FileId, Handle, Message, Packet, PortId, Token};
 use weft_netlink::{InterfaceChange, InterfaceRequest};
@@ -284,6 +286,11 @@ pub enum Action {
         /// Without the line end.
         line: String,
     },
+    /// From now on write only reports that are as serious as this. In the simulator all are kept.
+    LogLevel {
+        /// The least serious level that is written.
+        level: Level,
+    },
     /// Show how far long work has come. Drivers show it on a terminal and drop it elsewhere.
     Progress {
         /// What is being done, such as a file name.
@@ -313,6 +320,40 @@ pub enum Level {
     Info,
     /// Detail for debugging.
     Debug,
+}
+
+impl Level {
+    /// All levels, the most serious first.
+    pub const ALL: [Self; 4] = [Self::Error, Self::Warning, Self::Info, Self::Debug];
+
+    /// Its word in logs and configurations.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Info => "info",
+            Self::Debug => "debug",
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Level {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|level| level.name() == text);
+        found.ok_or_else(|| {
+            let text = text.escape_debug();
+            format!("`{text}` is no level: say error, warning, info or debug")
+        })
+    }
 }
 
 /// How to open a file.

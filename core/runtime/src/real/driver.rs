@@ -247,6 +247,7 @@ impl Driver {
                 }
             }
             Action::Report { level, line } => terminal.report(level, &line),
+            Action::LogLevel { level } => terminal.set_level(level),
             Action::Progress { label, done, total, note } => {
                 terminal.progress(clock::now(), Progress { label, done, total, note });
             }

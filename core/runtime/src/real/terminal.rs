@@ -62,6 +62,11 @@ impl Terminal {
         }
     }
 
+    /// Shows reports down to `level` from now on.
+    pub(super) fn set_level(&mut self, level: Level) {
+        self.level = level;
+    }
+
     /// Whether reports of `level` are shown.
     pub(super) fn shows(&self, level: Level) -> bool {
         level <= self.level

@@ -206,7 +206,8 @@ impl World {
             }
             Action::Print { line } => self.note_line(id, None, line),
             Action::Report { level, line } => self.note_line(id, Some(level), line),
-            Action::Progress { .. } => {} // For terminals only.
+            // For terminals only; what is reported is kept whatever its level.
+            Action::Progress { .. } | Action::LogLevel { .. } => {}
             Action::Exit { status } => self.end(id, Status::Exited(status)),
         }
     }

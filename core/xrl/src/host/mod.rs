@@ -33,6 +33,7 @@ use weft_runtime::{Action, ChannelAddress, Component, Event, Level};
 use crate::component::{Call, CallId, Called, Encoded, Input, Method, Output, Reply};
 use crate::frame::Secret;
 use crate::interface::Interface;
+use crate::log::Log;
 use crate::signature::Signatures;
 use crate::{ErrorCode, FINDER, XrlError};
 use finder::Finder;
@@ -122,6 +123,7 @@ pub struct Host {
     ports: Ports,
     interfaces: Interfaces,
     monitor: Monitor,
+    log: Log<CallId>,
     signatures: Signatures,
     /// What members are to be told.
     inputs: VecDeque<(usize, Input)>,
@@ -144,6 +146,7 @@ impl Host {
             ports: Ports::default(),
             interfaces: Interfaces::default(),
             monitor: Monitor::default(),
+            log: Log::new(Level::Info),
             signatures: Signatures::default(),
             members: Members::new(parts),
             channels: BTreeMap::new(),
@@ -151,6 +154,14 @@ impl Host {
             outputs: Vec::new(),
             settings,
         }
+    }
+
+    /// The process, whose log is of what is as serious as `level`; without this, it is of what is worth
+    /// information.
+    #[must_use]
+    pub fn with_log(mut self, level: Level) -> Self {
+        self.log = Log::new(level);
+        self
     }
 
     fn start(&mut self, now: &mut Now<'_>) {
@@ -475,9 +486,13 @@ impl Component for Host {
     type Output = Action;
 
     fn handle(&mut self, time: Instant, event: Event, out: &mut Vec<Action>) {
+        let before = out.len();
         let mut now = Now { time, out };
         self.world(event, &mut now);
         self.run(&mut now);
+        if self.log.take(time, &now.out[before..]) {
+            self.answer_log(&mut now);
+        }
     }
 
     fn deadline(&self) -> Option<Instant> {

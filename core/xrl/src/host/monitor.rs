@@ -12,7 +12,7 @@ use weft_runtime::{Action, DriverCounts};
 use super::{Host, Now, members};
 use crate::XrlError;
 use crate::component::{CallId, Called, Encoded};
-use crate::monitor::{Call, CountersReply};
+use crate::monitor::{Call, CountersReply, LogReply, SetLogLevel};
 
 /// The token of the question to the driver.
 pub(super) const COUNT: Token = Token(3);
@@ -102,7 +102,32 @@ impl Host {
                 }
                 self.monitor.waiting.push((member, called.id));
             }
-            Err(error) => self.answer(called.id, Err::<Encoded, XrlError>(error), now),
+            Ok(Call::Log(request)) => match self.log.ask(called.id, &request) {
+                Ok(answer) => self.answer_all(answer, now),
+                Err((id, error)) => self.answer(id, Err(error), now),
+            },
+            Ok(Call::SetLogLevel(SetLogLevel { level })) => {
+                let level = level.parse().map_err(XrlError::bad_args);
+                let result = level.map(|level| now.out.push(self.log.set_level(level)));
+                self.answer(called.id, result.map(|()| Encoded::default()), now);
+            }
+            Err(error) => self.answer(called.id, Err(error), now),
+        }
+    }
+
+    /// Answers those who waited for a record of the log.
+    pub(super) fn answer_log(&mut self, now: &mut Now<'_>) {
+        let answers = self.log.answers();
+        self.answer_all(answers, now);
+    }
+
+    fn answer_all(
+        &mut self,
+        answers: impl IntoIterator<Item = (CallId, LogReply)>,
+        now: &mut Now<'_>,
+    ) {
+        for (id, reply) in answers {
+            self.answer(id, Ok(Encoded::new(reply)), now);
         }
     }
 

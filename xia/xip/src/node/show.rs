@@ -74,9 +74,13 @@ impl Node {
     pub(super) fn counter_groups(&self) -> Vec<CounterGroup> {
         let forwarder = &self.forwarder;
         let own = [
-            CounterGroup::new("activity", "what became of packets", forwarder.activity()),
-            CounterGroup::new("drops", "packets that were dropped while routed", forwarder.drops()),
-            CounterGroup::new("refusals", "what applications asked in vain", &self.refusals),
+            CounterGroup::new("xip-packets", "what became of packets", forwarder.activity()),
+            CounterGroup::new(
+                "xip-drops",
+                "packets that were dropped while routed",
+                forwarder.drops(),
+            ),
+            CounterGroup::new("xip-refusals", "what applications asked in vain", &self.refusals),
         ];
         let principals =
             self.names.keys().filter_map(|kind| forwarder.principal(*kind)?.counters());
