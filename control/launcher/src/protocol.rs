@@ -23,6 +23,8 @@ const LISTENERS: usize = 16;
 const SOCKET_PATH: usize = 107;
 /// The longest time between asking an instance to end and ending it, in milliseconds.
 const LONGEST_GRACE: u32 = 600_000;
+/// The longest status, in bytes.
+pub const STATUS: usize = 500;
 /// The highest signal number; signal(7).
 const SIGNALS: i32 = 64;
 
@@ -65,6 +67,13 @@ pub enum Command {
     },
     /// Tell what the processes use.
     Usage {},
+    /// Tell whoever supervises the node, such as systemd, how it is.
+    Status {
+        /// Whether every process of the start serves.
+        ready: bool,
+        /// What the node is doing: one line of at most 500 bytes.
+        text: String,
+    },
     /// Keep the one descriptor that comes with this message, in place of an earlier one of this name.
     Keep {
         /// What to call it.
@@ -426,6 +435,14 @@ impl Command {
             Self::Signal { number, .. } => within("the signal", *number, 1, SIGNALS),
             Self::Stop { grace_ms, .. } => {
                 within("the time to end, in ms,", *grace_ms, 0, LONGEST_GRACE)
+            }
+            Self::Status { text, .. } => {
+                within("the length of the status, in bytes,", text.len(), 0, STATUS)?;
+                // A line end would begin another assignment; sd_notify(3).
+                match text.chars().any(char::is_control) {
+                    true => Err("the status has a control character".to_owned()),
+                    false => Ok(()),
+                }
             }
             Self::List { .. }
             | Self::Usage {}

@@ -5,6 +5,7 @@
 //! Reference: poll(2), waitid(2), pidfd_open(2).
 
 mod manager;
+mod notify;
 mod order;
 mod places;
 mod signals;
@@ -37,6 +38,7 @@ use crate::sys::{self, Ended, How};
 use crate::uids::{BLOCK, BLOCKS, Uids, hash};
 
 use manager::Link;
+use notify::Notify;
 use order::Order;
 use signals::{Arrived, Signals};
 
@@ -77,6 +79,7 @@ struct Launcher {
     over: Option<Result<(), LauncherError>>,
     /// When it began.
     since: Instant,
+    notify: Notify,
 }
 
 /// What starting a process takes.
@@ -110,13 +113,15 @@ impl Launcher {
             .map_err(|errno| setup(format!("cannot give up capabilities: {errno}")))?;
         let supervisor = Supervisor::new(Settings::of(&base.config, missing));
         let running = BTreeMap::new();
-        Ok(Self { base, supervisor, running, link: None, signals, over: None, since: now() })
+        let (since, notify) = (now(), Notify::new(now()));
+        Ok(Self { base, supervisor, running, link: None, signals, over: None, since, notify })
     }
 
     fn run(mut self) -> Result<(), LauncherError> {
         loop {
             self.reap();
             self.tell(Input::Tick);
+            self.notify.tick(now());
             if let Some(over) = self.over {
                 return over;
             }
@@ -166,6 +171,7 @@ impl Launcher {
                 }
             }
             Output::Forget(name) => self.base.forget(&name),
+            Output::Notify(notice) => Notify::tell(&notice),
             Output::Report(level, line) => match level {
                 Level::Error => error!("{line}"),
                 Level::Warning => warn!("{line}"),
@@ -228,7 +234,8 @@ impl Launcher {
         if let Some(link) = &self.link {
             fds.push(PollFd::from_borrowed_fd(link.socket.as_fd(), link.interest()));
         }
-        let timeout = self.supervisor.deadline().map(|due| {
+        let due = [self.supervisor.deadline(), self.notify.deadline()];
+        let timeout = due.into_iter().flatten().min().map(|due| {
             // Rounded up, so that it is due when the time is over.
             let left = due.since(now()) + Duration::from_micros(1);
             Timespec {

@@ -59,6 +59,7 @@ fn request() -> impl Strategy<Value = Request> {
         (name(), name()).prop_map(|(name, instance)| Command::Give { name, instance }),
         name().prop_map(|name| Command::Drop { name }),
         Just(Command::Usage {}),
+        (any::<bool>(), "[a-z ,]{0,40}").prop_map(|(ready, text)| Command::Status { ready, text }),
     ];
     (any::<u64>(), command).prop_map(|(id, command)| Request { id, command })
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use weft_base::Instant;
 use weft_runtime::Level;
 
-use super::{Output, SIGKILL, SIGTERM, Supervisor, manager_name, report};
+use super::{Notice, Output, SIGKILL, SIGTERM, Supervisor, manager_name, report};
 use crate::listeners::check_path;
 use crate::name::Name;
 use crate::profile::Profile;
@@ -103,6 +103,13 @@ impl<D> Supervisor<D> {
             }
             Command::Signal { instance, number } => self.instances.signal(&instance, number, out),
             Command::Stop { instance, grace_ms } => self.stop(now, &instance, grace_ms, out),
+            Command::Status { ready, text } => {
+                if ready && !std::mem::replace(&mut self.ready, true) {
+                    out.push(Output::Notify(Notice::Ready));
+                }
+                out.push(Output::Notify(Notice::Status(text)));
+                Ok(())
+            }
             Command::Usage {} => return Ok(Outcome::Usage(self.processes())),
             Command::List { after } => return Ok(Outcome::Listing(self.list(after.as_ref()))),
             Command::Keep { name } => match descriptors.into_iter().next() {

@@ -110,10 +110,23 @@ pub enum Output {
     Tell(Message),
     /// Give up what an instance had: its sockets, its folder, its user.
     Forget(Name),
+    /// Tell whoever supervises the node, such as systemd.
+    Notify(Notice),
     /// Write a line to the log.
     Report(Level, String),
     /// Nothing runs any more, and nothing will; the last output.
     Over(Result<(), LauncherError>),
+}
+
+/// How the node is, for whoever supervises it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// Every process of the start serves; said once.
+    Ready,
+    /// What the node is doing, in a line.
+    Status(String),
+    /// It ends.
+    Stopping,
 }
 
 /// The processes of a node; see the module's text.
@@ -123,6 +136,8 @@ pub struct Supervisor<D> {
     manager: Manager,
     store: Store<D>,
     ending: Option<Ending>,
+    /// Whether the manager has said that every process of the start serves.
+    ready: bool,
 }
 
 /// The node is ending.
@@ -140,7 +155,8 @@ impl<D> Supervisor<D> {
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         let (instances, manager) = (Instances::default(), Manager::default());
-        Self { settings, instances, manager, store: Store::default(), ending: None }
+        let store = Store::default();
+        Self { settings, instances, manager, store, ending: None, ready: false }
     }
 
     /// The descriptors that an instance is to be started with, by name.
@@ -219,6 +235,7 @@ impl<D> Supervisor<D> {
             return;
         }
         report(out, Level::Info, "the node ends".to_owned());
+        out.push(Output::Notify(Notice::Stopping));
         out.push(Output::Tell(Message::Stopping {}));
         self.instances.stop_all(out);
         let deadline = now + self.settings.grace;
