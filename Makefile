@@ -64,11 +64,22 @@ docs: bootstrap-build ## Build the API documentation and, with mdbook, the book.
 $(weft) $(library) &:
 	@$(MAKE) --no-print-directory build
 
-install: $(weft) $(library) ## Install binary, C library, examples and licences (PREFIX=, DESTDIR=).
+install: $(weft) $(library) ## Install binary, C library, manual pages, units, examples (PREFIX=, DESTDIR=).
 	install -D -m 755 $(weft) '$(DESTDIR)$(PREFIX)/bin/weft'
 	install -D -m 755 '$(target)/release/libweftflow.so' '$(DESTDIR)$(PREFIX)/lib/libweftflow.so'
 	install -D -m 644 '$(target)/release/libweftflow.a' '$(DESTDIR)$(PREFIX)/lib/libweftflow.a'
 	install -D -m 644 bindings/c/weft_flow.h '$(DESTDIR)$(PREFIX)/include/weft_flow.h'
+	install -d '$(DESTDIR)$(PREFIX)/share/man/man1'
+	$(weft) man '$(DESTDIR)$(PREFIX)/share/man/man1'
+	install -d '$(DESTDIR)$(PREFIX)/share/bash-completion/completions' \
+		'$(DESTDIR)$(PREFIX)/share/zsh/site-functions' '$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d'
+	$(weft) completion bash > '$(DESTDIR)$(PREFIX)/share/bash-completion/completions/weft'
+	$(weft) completion zsh > '$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_weft'
+	$(weft) completion fish > '$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/weft.fish'
+	install -d '$(DESTDIR)$(PREFIX)/lib/systemd/system'
+	for unit in packaging/systemd/*.service; do \
+		sed 's|@BINDIR@|$(PREFIX)/bin|' "$$unit" > "$(DESTDIR)$(PREFIX)/lib/systemd/system/$${unit##*/}" || exit 1; \
+	done
 	install -d '$(DESTDIR)$(PREFIX)/share/weft/examples' '$(DESTDIR)$(PREFIX)/share/doc/weft'
 	install -m 644 examples/* '$(DESTDIR)$(PREFIX)/share/weft/examples/'
 	install -m 644 README.md CHANGELOG.md GLOSSARY.md LICENSE-APACHE LICENSE-MIT '$(DESTDIR)$(PREFIX)/share/doc/weft/'

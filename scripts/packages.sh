@@ -23,12 +23,17 @@ build  linux-libc-dev
 demo   iproute2        ip
 fuzz   g++             c++
 test   ethtool         ethtool
+test   fish            fish
+test   groff           groff
 test   iproute2        ip
 test   openssl         openssl
 test   procps          ps
 test   python3         python3
+test   python3-prometheus-client
+test   systemd         systemd-analyze
 test   tcpdump         tcpdump
 test   tshark          tshark
+test   zsh             zsh
 '
 
 # Services that packages of the list would start at once and at every boot, a line per package: only

@@ -9,7 +9,9 @@ use crate::call::CallArgs;
 use crate::configure::ConfigureArgs;
 use crate::demo::DemoArgs;
 use crate::doctor::DoctorArgs;
+use crate::generate::{CompletionArgs, ManArgs};
 use crate::lab::LabCommand;
+use crate::metrics::MetricsArgs;
 use crate::node::component::ComponentArgs;
 use crate::show::ShowCommand;
 use crate::xia::XiaCommand;
@@ -31,6 +33,10 @@ pub(crate) enum Command {
     /// The state of a running node: processes, components, interfaces, counters
     #[command(subcommand)]
     Show(ShowCommand),
+    /// Serve what a running node counts, for Prometheus
+    #[command(after_help = "Examples:\n  weft metrics\n  \
+        weft metrics --node r1 --listen 127.0.0.1:9465")]
+    Metrics(MetricsArgs),
     /// Call components of a running node: XRLs, as text in and text out
     #[command(after_help = "Examples:\n  weft call finder://manager/manager/1.0/processes\n  \
         weft call 'finder://xia/xia/1.0/show?what:txt=counters'\n  \
@@ -59,6 +65,13 @@ pub(crate) enum Command {
         after_help = "Examples:\n  weft demo\n  weft demo --file film.mp4\n  weft demo --sim"
     )]
     Demo(DemoArgs),
+    /// Write the completion script of a shell to standard output
+    #[command(after_help = "Examples:\n  weft completion bash > /etc/bash_completion.d/weft\n  \
+        weft completion fish > ~/.config/fish/completions/weft.fish")]
+    Completion(CompletionArgs),
+    /// Write a manual page for every command
+    #[command(after_help = "Example:\n  weft man /usr/local/share/man/man1")]
+    Man(ManArgs),
     /// Networks of nodes on this machine or in the simulator
     #[command(subcommand)]
     Lab(LabCommand),

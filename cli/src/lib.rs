@@ -10,7 +10,9 @@ mod call;
 mod configure;
 mod demo;
 mod doctor;
+mod generate;
 mod lab;
+mod metrics;
 mod node;
 mod output;
 mod registry;
@@ -36,6 +38,9 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let done = match args.command {
         Command::Call(args) => call::run(&args),
         Command::Configure(args) => configure::run(&args),
+        Command::Completion(args) => generate::completion(&args),
+        Command::Man(args) => generate::man(&args),
+        Command::Metrics(args) => metrics::run(&args),
         Command::Component(args) => node::component::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::BenchFlowSource(args) => bench::run_source(&args),

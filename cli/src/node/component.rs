@@ -129,7 +129,7 @@ fn process(
                 users: Box::new(super::users::Files),
                 seed: seed()?,
             };
-            return Ok(Box::new(Finder::new(settings)));
+            return Ok(Box::new(Finder::new(settings).with_log(level()?)));
         }
         "manager" => {
             let part = Part {
@@ -139,7 +139,7 @@ fn process(
                 interfaces: weft_manager::interfaces(),
                 component: Box::new(manager(args, node)?),
             };
-            return Ok(host(node, part, Identity::Later, false));
+            return host(node, part, Identity::Later, false);
         }
         class => {
             let registered = registry::components().into_iter().find(|one| one.class.name == class);
@@ -151,17 +151,22 @@ fn process(
         }
     };
     let from_fea = args.class != "fea";
-    Ok(host(node, part, with_secret()?, from_fea))
+    host(node, part, with_secret()?, from_fea)
 }
 
-fn host(node: &Node, part: Part, credential: Identity, ports_from_fea: bool) -> Box<dyn Process> {
+fn host(
+    node: &Node,
+    part: Part,
+    credential: Identity,
+    ports_from_fea: bool,
+) -> Result<Box<dyn Process>, String> {
     let settings = Settings {
         finder: Some(ChannelAddress::Stream(finder_socket(&node.directory))),
         listen: Some(ChannelAddress::Stream(calls_socket(&node.directory, &part.instance))),
         credential,
         ports_from_fea,
     };
-    Box::new(Host::new(settings, vec![part]))
+    Ok(Box::new(Host::new(settings, vec![part]).with_log(level()?)))
 }
 
 fn manager(args: &ComponentArgs, node: &Node) -> Result<Manager, String> {
@@ -171,6 +176,7 @@ fn manager(args: &ComponentArgs, node: &Node) -> Result<Manager, String> {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let since = since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
     let settings = weft_manager::Settings {
+        level: level()?,
         node: node.name.clone(),
         run_directory: node.directory.clone(),
         classes: registry::classes(),

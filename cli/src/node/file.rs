@@ -20,7 +20,7 @@ use weft_base::{Instant, Random};
 use weft_config::{Document, Errors, Located, Name};
 use weft_keys::KeyHash;
 use weft_keys::file::load_private;
-use weft_manager::{read_operators, read_programs};
+use weft_manager::{read_log, read_operators, read_programs};
 use weft_xip::node::{Node, config};
 use weft_xip::{Xid, XidType};
 
@@ -72,6 +72,7 @@ impl NodeFile {
             block.required::<Name>("node")?;
             read_programs(block, &classes())?;
             read_operators(block)?;
+            read_log(block)?;
             // Their components read them.
             for statement in statements_of_others() {
                 block.one(statement)?;

@@ -17,6 +17,7 @@ mod tests {
 version 1;
 node r1;
 program census { execute /usr/lib/census.py -q; access manager/manager; config { log 7; } }
+log { level warning; component xia { level debug; } }
 operators { user eve { access manager/manager; } group netops; }
 xia {
     interface eth0 eth1;
@@ -56,6 +57,8 @@ hid-0000000000000000000000000000000000000002; local link here; }
             ("echo off", "ecko off"),
             ("redirects 16", "redirects 17"),
             ("copies 65536", "copies 0"),
+            ("level debug", "level loud"),
+            ("level debug; ", ""),
             ("interface eth0 eth1", "interface eth/0"),
             ("principal xdp", "principal xyz"),
             ("principal xdp;", "principal ad;"),

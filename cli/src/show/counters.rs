@@ -7,9 +7,9 @@ use super::table::{Align, lines};
 use super::{Asker, Shown};
 
 /// What one component has counted.
-pub(super) struct Counted {
-    pub(super) component: String,
-    pub(super) reply: monitor::CountersReply,
+pub(crate) struct Counted {
+    pub(crate) component: String,
+    pub(crate) reply: monitor::CountersReply,
 }
 
 /// Asks one component, or all.
@@ -35,7 +35,7 @@ pub(super) fn ask(asker: &Asker, component: Option<&str>) -> Result<Vec<Counted>
 }
 
 pub(super) fn show(asker: &Asker, component: Option<&str>, all: bool) -> Result<Shown, String> {
-    let counted = ask(asker, component)?;
+    let counted = asker.counters(component)?;
     let columns = [
         ("component", Align::Left),
         ("counter", Align::Left),

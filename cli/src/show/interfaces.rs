@@ -7,7 +7,7 @@ use super::table::{Align, lines};
 use super::{Asker, Shown};
 
 pub(super) fn show(asker: &Asker) -> Result<Shown, String> {
-    let fea::InterfacesReply { interfaces, addresses } = asker.ask("fea", fea::Interfaces)?;
+    let fea::InterfacesReply { interfaces, addresses } = asker.interfaces()?;
     let addresses = |index: u32| -> Vec<String> {
         let of = addresses.iter().filter(|one| one.interface == index);
         of.map(|one| one.address.to_string()).collect()

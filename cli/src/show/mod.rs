@@ -7,14 +7,20 @@
 mod components;
 mod counters;
 mod interfaces;
+mod log;
 mod processes;
 mod table;
 
 use std::time::Duration;
 
+pub(crate) use counters::Counted;
+use log::LogArgs;
+pub(crate) use processes::{monotonic, seconds};
+
 use clap::Subcommand;
 use serde_json::Value;
-use weft_xrl::{FINDER, Request, XrlError, finder};
+use weft_manager::interface::{Processes, ProcessesReply};
+use weft_xrl::{FINDER, Request, XrlError, fea, finder};
 
 use crate::args::NodeArgs;
 use crate::call::Client;
@@ -37,8 +43,12 @@ pub(crate) enum ShowCommand {
     Interfaces(ViewArgs),
     /// What components have counted
     #[command(after_help = "Examples:\n  weft show counters\n  weft show counters xia --all\n  \
-        weft show counters --json")]
+        weft show counters --json\n  weft show counters --prometheus")]
     Counters(CountersArgs),
+    /// What processes have reported, oldest first
+    #[command(after_help = "Examples:\n  weft show log\n  weft show log xia --follow\n  \
+        weft show log --level warning --json")]
+    Log(LogArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -57,15 +67,24 @@ pub(crate) struct CountersArgs {
     /// Show those that are zero, too; JSON has them always
     #[arg(short, long)]
     all: bool,
+    /// Print all of them, and processes and interfaces, as Prometheus reads it
+    #[arg(long, conflicts_with_all = ["component", "all", "json"])]
+    prometheus: bool,
     #[command(flatten)]
     view: ViewArgs,
 }
 
 pub(crate) fn run(command: &ShowCommand) -> Outcome {
-    let (view, make): (_, &dyn Fn(&Asker) -> Result<Shown, String>) = match command {
+    let (view, make): (_, &Make<'_>) = match command {
+        ShowCommand::Log(args) => return log::run(args),
         ShowCommand::Processes(view) => (view, &processes::show),
         ShowCommand::Components(view) => (view, &components::show),
         ShowCommand::Interfaces(view) => (view, &interfaces::show),
+        ShowCommand::Counters(args) if args.prometheus => {
+            let text = crate::metrics::text(&Asker::new(&args.view.node)?)?;
+            print_lines(text.lines())?;
+            return Ok(0);
+        }
         ShowCommand::Counters(args) => {
             (&args.view, &|asker| counters::show(asker, args.component.as_deref(), args.all))
         }
@@ -75,6 +94,9 @@ pub(crate) fn run(command: &ShowCommand) -> Outcome {
     Ok(0)
 }
 
+/// Makes a view.
+type Make<'a> = dyn Fn(&Asker) -> Result<Shown, String> + 'a;
+
 /// One state, for programs and for people.
 struct Shown {
     json: Value,
@@ -82,12 +104,16 @@ struct Shown {
 }
 
 /// Asks the components of a node.
-struct Asker {
+pub(crate) struct Asker {
     client: Client,
 }
 
 impl Asker {
-    fn new(node: &NodeArgs) -> Result<Self, String> {
+    /// Asks those of the node that a command is for.
+    ///
+    /// # Errors
+    /// There is no such node, or this user may not call its components.
+    pub(crate) fn new(node: &NodeArgs) -> Result<Self, String> {
         Ok(Self { client: Client::new(&find_callable(node)?)? })
     }
 
@@ -101,6 +127,21 @@ impl Asker {
 
     fn try_ask<R: Request>(&self, target: &str, request: R) -> Result<R::Reply, XrlError> {
         self.client.call(target, request, PATIENCE)
+    }
+
+    /// The processes of the node.
+    pub(crate) fn processes(&self) -> Result<ProcessesReply, String> {
+        self.ask("manager", Processes)
+    }
+
+    /// The network interfaces.
+    pub(crate) fn interfaces(&self) -> Result<fea::InterfacesReply, String> {
+        self.ask("fea", fea::Interfaces)
+    }
+
+    /// What one component has counted, or all.
+    pub(crate) fn counters(&self, component: Option<&str>) -> Result<Vec<Counted>, String> {
+        counters::ask(self, component)
     }
 
     /// The components that are registered, in order of their instances.

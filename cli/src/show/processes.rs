@@ -2,7 +2,7 @@
 
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
-use weft_manager::interface::{Process, Processes};
+use weft_manager::interface::Process;
 
 use super::table::{Align, bytes, duration, lines};
 use super::{Asker, Shown};
@@ -11,7 +11,7 @@ use super::{Asker, Shown};
 const SECOND: u64 = 1_000_000_000;
 
 pub(super) fn show(asker: &Asker) -> Result<Shown, String> {
-    let reply = asker.ask("manager", Processes)?;
+    let reply = asker.processes()?;
     let now = monotonic();
     let age = |one: &Process| (one.pid != 0).then(|| now.saturating_sub(one.since));
     let processes: Vec<_> = reply
@@ -74,12 +74,12 @@ pub(super) fn show(asker: &Asker) -> Result<Shown, String> {
 }
 
 /// A time with fractions, exact enough to be shown.
-pub(super) fn seconds(nanoseconds: u64) -> f64 {
+pub(crate) fn seconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / SECOND as f64
 }
 
 /// Nanoseconds of the clock that processes of this machine have.
-pub(super) fn monotonic() -> u64 {
+pub(crate) fn monotonic() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     let part = |number: i64| u64::try_from(number).unwrap_or_default();
     part(time.tv_sec) * SECOND + part(time.tv_nsec)

@@ -4,14 +4,17 @@
 mod configure;
 mod doctor;
 mod flood;
+mod generate;
 mod id;
 mod interfaces;
+mod metrics;
 mod operators;
 mod output;
 mod processes;
 mod push;
 mod python;
 mod run;
+mod service;
 mod show;
 mod sockets;
 mod support;

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
+use rustix::process::{Pid, Signal, kill_process};
 use weft_port::testing::privileged;
 
 use crate::support::{Done, Running, directory, finish, node_file, weft};
@@ -21,26 +23,25 @@ impl Node {
 
     /// One with these statements.
     pub(crate) fn with(statements: &str) -> Self {
-        let directory = directory();
-        let file = node_file(directory.path(), "r1", statements);
-        let run = directory.path().join("run");
-        let arguments = [Path::new("run"), &file, Path::new("--run-dir"), &run];
-        let launcher = Running::start(weft(arguments));
-        launcher.wait_for("node r1 is ready");
-        let node = Self { directory, launcher };
-        node.wait_until(|| node.all_run());
+        let node = Self::begin(statements, |_| {});
+        node.launcher.wait_for("node r1: 3 processes run");
         node
     }
 
-    /// Whether every process has done what it does when it starts.
-    fn all_run(&self) -> bool {
-        let shown = self.run("show", &["processes", "--json"]);
-        shown.status == Some(0)
-            && shown.json()["processes"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .all(|one| one["state"] == "running")
+    /// Starts it by a changed command, and waits for nothing.
+    pub(crate) fn begin(statements: &str, change: impl FnOnce(&mut Command)) -> Self {
+        let directory = directory();
+        let file = node_file(directory.path(), "r1", statements);
+        let run = directory.path().join("run");
+        let mut command = weft([Path::new("run"), &file, Path::new("--run-dir"), &run]);
+        change(&mut command);
+        Self { directory, launcher: Running::start(command) }
+    }
+
+    /// Tells it to end.
+    pub(crate) fn end(&self) {
+        let pid = Pid::from_raw(self.launcher.pid().cast_signed()).unwrap();
+        kill_process(pid, Signal::TERM).unwrap();
     }
 
     pub(crate) fn run_directory(&self) -> PathBuf {
@@ -52,11 +53,16 @@ impl Node {
     }
 
     /// A command to this node.
-    pub(crate) fn run(&self, command: &str, arguments: &[&str]) -> Done {
+    pub(crate) fn command(&self, command: &str, arguments: &[&str]) -> Command {
         let mut command = weft([command]);
         command.args(arguments).arg("--run-dir").arg(self.run_directory());
         command.current_dir(self.directory.path());
-        finish(command)
+        command
+    }
+
+    /// What a command to this node leaves.
+    pub(crate) fn run(&self, command: &str, arguments: &[&str]) -> Done {
+        finish(self.command(command, arguments))
     }
 
     /// Waits for something that will come; a test that hangs is ended by whoever runs it.

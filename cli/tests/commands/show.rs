@@ -1,5 +1,7 @@
 //! `weft show`: what a running node tells of itself, as tables and as JSON.
 
+use std::io::{BufRead, BufReader};
+
 use serde_json::Value;
 use weft_port::testing::privileged;
 
@@ -101,9 +103,9 @@ fn counters_are_told_by_component_and_reason() {
         assert!(group["help"].as_str().is_some_and(|help| !help.is_empty()), "{group}");
         named(&group["counts"], "reason", reason)["count"].clone()
     };
-    assert_eq!(counter("xia", "drops", "hop-limit"), 0);
-    assert!(counter("finder", "activity", "registrations").as_u64() >= Some(3));
-    assert!(counter("fea", "activity", "interface-changes").as_u64() >= Some(1));
+    assert_eq!(counter("xia", "xip-drops", "hop-limit"), 0);
+    assert!(counter("finder", "finder-activity", "registrations").as_u64() >= Some(3));
+    assert!(counter("fea", "fea-activity", "interface-changes").as_u64() >= Some(1));
     assert!(counter("manager", "calls", "made").as_u64() >= Some(1));
 
     let only = node.run("show", &["counters", "xia"]).stdout;
@@ -113,5 +115,83 @@ fn counters_are_told_by_component_and_reason() {
     node.run("show", &["counters", "bgp"]).expect_failure(&["bgp", "there is no component `bgp`"]);
     // The same by an XRL.
     let call = node.call(&["finder://finder/monitor/1.0/counters"]);
-    assert!(call.stdout.contains("(group=activity;of=;reason=registrations;"), "{call:?}");
+    assert!(call.stdout.contains("(group=finder-activity;of=;reason=registrations;"), "{call:?}");
+}
+
+/// The level of a component's log, as it says itself.
+fn level(node: &Node, component: &str) -> String {
+    let done = node.call(&[&format!("finder://{component}/monitor/1.0/log?after:u64=0")]);
+    let level = done.stdout.split('&').next().unwrap_or_default();
+    level.trim_start_matches("level:txt=").to_owned()
+}
+
+#[test]
+fn the_log_is_shown_in_order_of_time_and_as_far_as_it_is_wanted() {
+    if !privileged() {
+        return;
+    }
+    let node = Node::start();
+    let done = node.run("show", &["log"]);
+    assert_eq!(done.status, Some(0), "{done:?}");
+    assert!(done.stdout.contains("Z  info     manager: xia runs\n"), "{done:?}");
+    assert!(done.stdout.contains("Z  info     xia: node r1 is ready\n"), "{done:?}");
+    let times: Vec<_> = done.stdout.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert!(times.is_sorted(), "{done:?}");
+    let only = node.run("show", &["log", "xia", "--json"]).stdout;
+    for line in only.lines() {
+        let one: Value = serde_json::from_str(line).unwrap();
+        assert_eq!((&one["component"], &one["level"]), (&"xia".into(), &"info".into()), "{one}");
+    }
+    assert_eq!(node.run("show", &["log", "--level", "error"]).stdout, "");
+    node.run("show", &["log", "bgp"]).expect_failure(&["there is no component `bgp`"]);
+    let wrong = node.run("show", &["log", "--level", "loud"]);
+    assert!(wrong.status == Some(2) && wrong.stderr.contains("`loud` is no level"), "{wrong:?}");
+}
+
+#[test]
+fn who_follows_the_log_hears_of_processes_that_come() {
+    if !privileged() {
+        return;
+    }
+    let node = Node::start();
+    let mut command = node.command("show", &["log", "--follow"]);
+    let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.contains("manager: node r1: 3 processes run")));
+    node.call(&["finder://manager/manager/1.0/signal?instance:txt=xia&number:u32=9"]);
+    assert!(lines.any(|line| line.contains("warning  manager: xia (process")));
+    // A new process, whose records are counted from 1 again.
+    assert!(lines.any(|line| line.contains("xia: node r1 is ready")));
+    node.call(&["finder://manager/manager/1.0/signal?instance:txt=xia&number:u32=9"]);
+    assert!(lines.any(|line| line.contains("xia: node r1 is ready")));
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn levels_of_logs_change_while_the_node_runs() {
+    if !privileged() {
+        return;
+    }
+    let node = Node::start();
+    assert_eq!(level(&node, "xia"), "info");
+    node.call(&["finder://fea/monitor/1.0/set_log_level?level:txt=debug"]);
+    assert_eq!(level(&node, "fea"), "debug");
+    node.call(&["finder://fea/monitor/1.0/set_log_level?level:txt=loud"])
+        .expect_failure(&["101 BAD_ARGS", "`loud` is no level"]);
+
+    let configure = |words: &[&str]| {
+        let done =
+            node.run("configure", &words.iter().flat_map(|word| ["-c", word]).collect::<Vec<_>>());
+        assert_eq!(done.status, Some(0), "{done:?}");
+    };
+    configure(&["set log level warning", "set log component xia level debug", "commit"]);
+    let levels = || ["finder", "manager", "xia"].map(|component| level(&node, component));
+    node.wait_until(|| levels() == ["warning", "warning", "debug"]);
+    // One that is started again is told again.
+    node.call(&["finder://manager/manager/1.0/signal?instance:txt=xia&number:u32=9"]);
+    node.wait_until(|| json(&node, &["processes"])["processes"][4]["restarts"] == 1);
+    node.wait_until(|| levels() == ["warning", "warning", "debug"]);
+    configure(&["delete log", "commit"]);
+    node.wait_until(|| levels() == ["info", "info", "info"]);
 }

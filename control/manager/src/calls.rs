@@ -32,6 +32,12 @@ impl Calls {
         self.last
     }
 
+    /// A token for a call of which only the failure matters.
+    pub(crate) fn unanswered(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
     /// A caller waits for the launcher's answer to a request.
     pub(crate) fn wait(&mut self, id: u64, called: Called) {
         self.waiting.insert(id, called);
@@ -96,6 +102,8 @@ impl Manager {
     pub(crate) fn born(&mut self, name: &str, out: &mut Vec<Output>) {
         let Some(one) = self.instances.get_mut(name) else { return };
         one.registered = true;
+        self.forget_log_level(name);
+        self.say_log_level(name, out);
         self.configure(name, out);
     }
 
@@ -123,7 +131,7 @@ impl Manager {
             let result = result.map(drop).map_err(|error| error.note);
             self.tell_configuration(now, Event::Answer { step, result }, out);
         } else if let Err(error) = result {
-            report(out, Level::Error, format!("the Finder: {error}"));
+            report(out, Level::Warning, format!("a call failed: {error}"));
         }
     }
 

@@ -16,6 +16,7 @@ use weft_runtime::{Component, Level};
 use weft_xrl::{Call, Called, Output, XrlError, configurable, finder};
 
 use crate::instances::Run;
+use crate::log::{LOG, LogLevels, read_log};
 use crate::operators::{OPERATORS, read_operators};
 use crate::programs::{PROGRAM, Program, read_programs};
 use crate::{Class, Manager, Settings, report};
@@ -45,6 +46,8 @@ pub(crate) struct Commits {
     programs: Vec<Class>,
     /// Who may call besides root.
     operators: Vec<finder::Operator>,
+    /// How much processes write.
+    log: LogLevels,
     /// Components that are making a change.
     changing: BTreeMap<String, Changing>,
 }
@@ -84,8 +87,9 @@ impl Commits {
         schema.check(&boot, None)?;
         programs_of(&boot, &settings.classes)?;
         operators_of(&boot)?;
+        log_of(&boot)?;
         let order = settings.classes.iter().filter_map(|class| class.statement);
-        let order = order.chain([PROGRAM, OPERATORS]).map(str::to_owned).collect();
+        let order = order.chain([PROGRAM, OPERATORS, LOG]).map(str::to_owned).collect();
         let history = HistorySettings { directory: settings.history.clone(), keep: KEEP };
         Ok(Self {
             machine: Configuration::new(schema, order, history),
@@ -97,6 +101,7 @@ impl Commits {
             parts: BTreeMap::new(),
             programs: Vec::new(),
             operators: Vec::new(),
+            log: LogLevels::default(),
             changing: BTreeMap::new(),
         })
     }
@@ -107,6 +112,11 @@ impl Commits {
 
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.machine.deadline()
+    }
+
+    /// Whether it is known what runs.
+    pub(crate) fn runs(&self) -> bool {
+        self.state == State::Running
     }
 
     /// The statement of a class.
@@ -120,6 +130,10 @@ impl Commits {
     }
 
     /// Who may call besides root and the user that runs the node.
+    pub(crate) fn log(&self) -> &LogLevels {
+        &self.log
+    }
+
     pub(crate) fn operators(&self) -> &[finder::Operator] {
         &self.operators
     }
@@ -204,6 +218,7 @@ impl Manager {
             self.commits.programs.push(class);
         }
         self.commits.operators = operators_of(running).unwrap_or_default();
+        self.commits.log = log_of(running).unwrap_or_default();
     }
 
     /// An operator's request.
@@ -324,6 +339,9 @@ impl Manager {
         if change.name == OPERATORS {
             operators_of(&change.new).map_err(|errors| errors.to_string())?;
         }
+        if change.name == LOG {
+            log_of(&change.new).map_err(|errors| errors.to_string())?;
+        }
         Ok(())
     }
 
@@ -344,6 +362,11 @@ impl Manager {
             // They were checked before.
             self.commits.operators = operators_of(&change.new).unwrap_or_default();
             self.say_who_may_call(out);
+            return done;
+        }
+        if change.name == LOG && self.commits.state == State::Running {
+            self.commits.log = log_of(&change.new).unwrap_or_default();
+            self.say_log_levels(out);
             return done;
         }
         let Some(name) = self.class_of(&change.name) else { return done };
@@ -480,6 +503,12 @@ fn who(called: &Called) -> Who {
 fn programs_of(tree: &Tree, classes: &[Class]) -> Result<Vec<Program>, Errors> {
     let document = Document::parse(SOURCE, &text_of(&tree.part(PROGRAM)))?;
     read_programs(&mut document.block(), classes)
+}
+
+/// How much processes write, as a tree says.
+fn log_of(tree: &Tree) -> Result<LogLevels, Errors> {
+    let document = Document::parse(SOURCE, &text_of(&tree.part(LOG)))?;
+    read_log(&mut document.block())
 }
 
 /// The operators that a tree names.

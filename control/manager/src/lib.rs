@@ -8,8 +8,10 @@
 //! * `edit`: what operators ask of it;
 //! * `programs`: programs of others that the configuration names;
 //! * `operators`: who may call besides root, as the configuration says;
+//! * `log`: how much processes write, as the configuration says;
 //! * `instances`: the processes, what each of them is doing, and when it is started again;
 //! * `processes`: what is told of them;
+//! * `status`: how the node is, for whoever supervises it;
 //! * `launcher`: what is said to the launcher, and what it says;
 //! * `calls`: what the manager asks of components and they of it.
 //!
@@ -24,10 +26,13 @@ mod commit;
 mod edit;
 mod instances;
 mod launcher;
+mod log;
 mod operators;
 mod processes;
 mod programs;
+mod status;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use weft_base::{ChannelId, CounterGroup, Instant, WallTime};
@@ -40,6 +45,7 @@ pub use class::{Class, Socket};
 use commit::Commits;
 use instances::Instances;
 pub use launcher::CALLS;
+pub use log::{LogLevels, read_log};
 pub use operators::read_operators;
 pub use programs::{Program, read_programs};
 
@@ -75,6 +81,8 @@ pub struct Settings {
     pub text: String,
     /// The time of day.
     pub wall: WallTime,
+    /// How much processes write to their logs when they are started.
+    pub level: Level,
 }
 
 /// The manager; see the crate's text.
@@ -90,6 +98,11 @@ pub struct Manager {
     /// Whether the Finder knows us.
     registered: bool,
     calls: calls::Calls,
+    /// How much components were told to write, if it is not what they were started with.
+    log_levels: BTreeMap<String, Level>,
+    status: status::Status,
+    /// Whether every process of the start served once.
+    was_ready: bool,
 }
 
 /// The manager's interfaces.
@@ -114,6 +127,9 @@ impl Manager {
             missing: Vec::new(),
             registered: false,
             calls: calls::Calls::default(),
+            log_levels: BTreeMap::new(),
+            status: status::Status::default(),
+            was_ready: false,
             settings,
         })
     }
@@ -159,6 +175,9 @@ impl Component for Manager {
                 self.say_who_there_is(out);
                 self.say_who_may_call(out);
                 out.push(Output::Watch { class: None });
+                // It may be another Finder.
+                self.forget_log_level(weft_xrl::FINDER);
+                self.say_log_levels(out);
             }
             Input::NotRegistered(_) => {}
             Input::Born { instance, .. } => self.born(&instance, out),
@@ -167,6 +186,7 @@ impl Component for Manager {
             Input::Left { session } => self.operator_left(now, session, out),
             Input::Replied { token, result } => self.replied(now, token, result, out),
         }
+        self.say_status(out);
     }
 
     fn deadline(&self) -> Option<Instant> {

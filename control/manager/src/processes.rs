@@ -47,12 +47,7 @@ impl Manager {
             Run::Up { pid, since } => (pid, since.as_nanos()),
             Run::Due(_) | Run::Asked => (0, 0),
         };
-        let has_statement = self.commits.part(&one.class).is_some();
-        let state = match (name == FINDER, one.run) {
-            // The Finder registers nowhere.
-            (true, Run::Up { .. }) => "running",
-            _ => one.state(has_statement),
-        };
+        let state = self.state(name, one);
         // What is told of a process before this one is not this one's.
         let usage = usage.filter(|usage| usage.pid.unsigned_abs() == pid);
         Process {
@@ -67,6 +62,16 @@ impl Manager {
             ended: one.ended.clone(),
             memory: usage.map_or(0, |usage| usage.memory),
             processor: usage.map_or(0, |usage| usage.processor),
+        }
+    }
+
+    /// What a process is doing, in a word.
+    pub(crate) fn state(&self, name: &str, one: &Instance) -> &'static str {
+        let has_statement = self.commits.part(&one.class).is_some();
+        match (name == FINDER, one.run) {
+            // The Finder registers nowhere.
+            (true, Run::Up { .. }) => "running",
+            _ => one.state(has_statement),
         }
     }
 
