@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use weft_base::{ChannelId, Instant, Message};
-use weft_runtime::{Action, Component, Level, Peer};
+use weft_runtime::{Action, Level, Peer};
 use weft_xrl::frame::{Credential, Frame, PROTOCOL, SECRET_LEN, Secret, same};
 use weft_xrl::{
-    Access, Binary, Calls, Decoder, Encoded, ErrorCode, FINDER, Interface, Signature, XrlError,
-    finder, finder_client, monitor,
+    Access, Binary, Calls, Decoder, Encoded, ErrorCode, Interface, Signature, XrlError, finder,
+    finder_client, monitor,
 };
 
 use crate::clients::{Asked, Client, Identity, WINDOW, introduce, refuse};
@@ -18,10 +18,10 @@ use crate::{Activity, Finder};
 /// A call that came in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call {
-    channel: ChannelId,
+    pub(crate) channel: ChannelId,
     id: u32,
     /// The method.
-    method: (&'static Interface, u16),
+    pub(crate) method: (&'static Interface, u16),
     /// Whether it is in text.
     text: bool,
 }
@@ -199,48 +199,13 @@ impl Finder {
         }
     }
 
-    /// What whoever watches the node asks: operators, the manager, and processes that may.
-    fn watched(
-        &mut self,
-        call: Call,
-        request: monitor::Call,
-        out: &mut Vec<Action>,
-    ) -> Result<Option<Encoded>, XrlError> {
-        let (interface, number) = call.method;
-        let path = interface.path_of(number);
-        self.limits(&self.identity(call.channel)?, [FINDER, FINDER], &path)?;
-        Ok(match request {
-            monitor::Call::Counters(_) => {
-                Some(Encoded::new(monitor::CountersReply::of(self.counters())))
-            }
-            monitor::Call::Log(request) => {
-                let answer = self.log.ask(call, &request).map_err(|(_, error)| error)?;
-                self.answer_log(answer, out);
-                None
-            }
-            monitor::Call::SetLogLevel(monitor::SetLogLevel { level }) => {
-                out.push(self.log.set_level(level.parse().map_err(XrlError::bad_args)?));
-                Some(Encoded::default())
-            }
-        })
-    }
-
-    /// Answers calls for records of the log.
-    pub(crate) fn answer_log(
-        &mut self,
-        answers: impl IntoIterator<Item = (Call, monitor::LogReply)>,
-        out: &mut Vec<Action>,
-    ) {
-        // Who has gone meanwhile is not answered.
-        let there = |channel| self.clients.get(channel).is_some();
-        let answers: Vec<_> = answers.into_iter().filter(|(call, _)| there(call.channel)).collect();
-        for (call, reply) in answers {
-            self.answer(call, Ok(Encoded::new(reply)), out);
-        }
-    }
-
     /// In which ranges the arguments of a call must be, by class and instance of the target.
-    fn limits(&self, who: &Identity, target: [&str; 2], method: &str) -> Result<String, XrlError> {
+    pub(crate) fn limits(
+        &self,
+        who: &Identity,
+        target: [&str; 2],
+        method: &str,
+    ) -> Result<String, XrlError> {
         let access = match who {
             Identity::Owner => return Ok(String::new()),
             Identity::Operator(_, access) => Some(access),
@@ -264,7 +229,12 @@ impl Finder {
         })
     }
 
-    fn answer(&mut self, call: Call, result: Result<Encoded, XrlError>, out: &mut Vec<Action>) {
+    pub(crate) fn answer(
+        &mut self,
+        call: Call,
+        result: Result<Encoded, XrlError>,
+        out: &mut Vec<Action>,
+    ) {
         let Call { channel, id, text, .. } = call;
         let result = result.and_then(|encoded| match text {
             true => self.signature(call)?.returns_to_text(encoded).map(Encoded::from),
@@ -329,7 +299,7 @@ impl Finder {
         Ok(Some(reply))
     }
 
-    fn identity(&self, channel: ChannelId) -> Result<Identity, XrlError> {
+    pub(crate) fn identity(&self, channel: ChannelId) -> Result<Identity, XrlError> {
         let client = self.clients.get(channel);
         client
             .and_then(|client| client.identity.clone())

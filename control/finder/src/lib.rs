@@ -15,6 +15,7 @@
 
 mod calls;
 mod clients;
+mod monitor;
 mod operators;
 mod tables;
 
