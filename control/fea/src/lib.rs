@@ -6,16 +6,18 @@
 //!
 //! It opens packet ports and hands their descriptors to those who ask: what a caller may ask for is a
 //! matter of its access list, which can name the interfaces and protocols. What was handed over works
-//! on when the FEA dies. It watches the network interfaces, tells which there are, and makes them what
+//! on when the FEA dies. For those who cannot take descriptors it relays packets (`relays`). It watches the network interfaces, tells which there are, and makes them what
 //! the configuration says (`interfaces`).
 
 mod interfaces;
+mod relays;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use interfaces::Interfaces;
 pub use interfaces::{SCHEMA, STATEMENT};
+use relays::Relays;
 use weft_base::{CounterGroup, Counters, Instant, Token};
 use weft_config::Errors;
 use weft_port::{PortInfo, PortSpec};
@@ -46,6 +48,7 @@ pub struct Fea {
     waiting: BTreeMap<Token, Called>,
     last_token: u32,
     interfaces: Interfaces,
+    relays: Relays,
     counters: Counters<Activity>,
 }
 
@@ -56,39 +59,70 @@ impl Fea {
         Self::default()
     }
 
-    fn called(&mut self, mut called: Called, out: &mut Vec<Output>) {
+    fn called(&mut self, now: Instant, mut called: Called, out: &mut Vec<Output>) {
         if called.interface.name != fea::INTERFACE.name {
             return self.manage(called, out);
         }
-        let done = called.read::<fea::Call>().and_then(|call| match call {
-            fea::Call::OpenPort(request) => self.open_port(&request.spec, out).map(Some),
-            fea::Call::Interfaces(_) => {
-                let result = self.interfaces();
-                out.push(called.answer(result));
-                Ok(None)
-            }
-        });
-        match done {
-            Ok(Some(token)) => drop(self.waiting.insert(token, called)),
-            Ok(None) => {}
-            Err(error) => out.push(called.fail(error)),
+        let refused = match called.read::<fea::Call>() {
+            Ok(call) => self.carry_out(now, called, call, out),
+            Err(error) => Err((called, error)),
+        };
+        if let Err((called, error)) = refused {
+            out.push(called.fail(error));
         }
     }
 
-    fn open_port(&mut self, spec: &str, out: &mut Vec<Output>) -> Result<Token, XrlError> {
-        let spec: PortSpec = spec
-            .parse()
-            .map_err(|error| XrlError::bad_args(format!("`{spec}` is no packet port: {error}")))?;
-        if let PortSpec::Udp { local: SocketAddr::V6(local) } = &spec {
-            return Err(XrlError::bad_args(format!(
-                "a UDP port of IPv6 ({local}) is of no use to a process with a system call filter: it may \
-                 send to addresses of the length of IPv4's alone; give an address of IPv4"
-            )));
+    /// Does what is asked; answers now or later, but for errors.
+    fn carry_out(
+        &mut self,
+        now: Instant,
+        called: Called,
+        call: fea::Call,
+        out: &mut Vec<Output>,
+    ) -> Result<(), (Called, XrlError)> {
+        let done = match call {
+            fea::Call::OpenPort(request) => match spec_of_handle(&request.spec) {
+                Ok(spec) => {
+                    let token = self.token();
+                    out.push(Output::World(Action::OpenHandle { token, spec }));
+                    self.waiting.insert(token, called);
+                    return Ok(());
+                }
+                Err(error) => Err(error),
+            },
+            fea::Call::OpenRelay(request) => match spec(&request.spec) {
+                Ok(spec) => {
+                    let token = self.token();
+                    let id = called.id;
+                    match self.relays.opening(token, called) {
+                        Ok(()) => out.push(Output::World(Action::OpenPort { token, spec })),
+                        Err(error) => out.push(Output::Answer { id, result: Err(error) }),
+                    }
+                    return Ok(());
+                }
+                Err(error) => Err(error),
+            },
+            fea::Call::ReceivePackets(request) => {
+                return self.relays.receive(now, called, &request, out);
+            }
+            fea::Call::SendPackets(request) => {
+                self.relays.send(&called, request, out).map(|()| Encoded::default())
+            }
+            fea::Call::CloseRelay(fea::CloseRelay { relay }) => {
+                self.relays.close(&called, relay, out).map(|()| Encoded::default())
+            }
+            fea::Call::Interfaces(_) => self.interfaces().map(Encoded::new),
+        };
+        match done {
+            Ok(encoded) => out.push(Output::Answer { id: called.id, result: Ok(encoded) }),
+            Err(error) => return Err((called, error)),
         }
+        Ok(())
+    }
+
+    fn token(&mut self) -> Token {
         self.last_token = self.last_token.wrapping_add(1) & 0xff_ffff;
-        let token = Token(self.last_token);
-        out.push(Output::World(Action::OpenHandle { token, spec }));
-        Ok(token)
+        Token(self.last_token)
     }
 
     fn opened(&mut self, token: Token, port: Handle, info: PortInfo, out: &mut Vec<Output>) {
@@ -146,6 +180,23 @@ impl Fea {
     }
 }
 
+fn spec(text: &str) -> Result<PortSpec, XrlError> {
+    text.parse().map_err(|error| XrlError::bad_args(format!("`{text}` is no packet port: {error}")))
+}
+
+/// The port that a process is to use by itself.
+fn spec_of_handle(text: &str) -> Result<PortSpec, XrlError> {
+    let spec = spec(text)?;
+    if let PortSpec::Udp { local: SocketAddr::V6(local) } = &spec {
+        return Err(XrlError::bad_args(format!(
+            "a UDP port of IPv6 ({local}) is of no use to a process with a system call filter: it may \
+             send to addresses of the length of IPv4's alone; give an address of IPv4, or have the \
+             packets relayed"
+        )));
+    }
+    Ok(spec)
+}
+
 fn interface(one: &runtime::Interface) -> fea::Interface {
     fea::Interface {
         name: one.name.clone(),
@@ -171,9 +222,10 @@ impl Component for Fea {
     type Input = Input;
     type Output = Output;
 
-    fn handle(&mut self, _: Instant, input: Input, out: &mut Vec<Output>) {
+    fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
         match input {
-            Input::Called(called) => self.called(called, out),
+            Input::Called(called) => self.called(now, called, out),
+            Input::Left { session } => self.relays.left(session, out),
             Input::World(Event::HandleOpened { token, handle, info }) => {
                 self.opened(token, handle, info, out);
             }
@@ -189,17 +241,32 @@ impl Component for Fea {
             }
             Input::World(Event::PortFailed { token, error }) => {
                 self.counters.add(Activity::PortsFailed, 1);
+                out.extend(self.relays.failed(token, &error));
                 if let Some(called) = self.waiting.remove(&token) {
                     out.push(called.fail(XrlError::failed(error)));
                 }
             }
+            Input::World(Event::PortOpened { token, port, info }) => {
+                match self.relays.opened(token, port, &info) {
+                    Some(answer) => {
+                        self.counters.add(Activity::PortsOpened, 1);
+                        out.push(answer);
+                    }
+                    None => out.push(Output::World(Action::ClosePort { port })),
+                }
+            }
+            Input::World(Event::Packets { port, packets }) => {
+                self.relays.packets(port, packets, out);
+            }
+            Input::World(Event::PortLost { port, error }) => self.relays.lost(port, &error, out),
+            Input::World(Event::Tick) => self.relays.expire(now, out),
             Input::World(Event::Stop) => out.push(Output::World(Action::Exit { status: 0 })),
             _ => {}
         }
     }
 
     fn deadline(&self) -> Option<Instant> {
-        None
+        self.relays.deadline()
     }
 
     fn counters(&self) -> Vec<CounterGroup> {

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import unittest
 
-from weft.xrl import Interface, Node, XrlError
+from weft.xrl import BadArgs, CommandFailed, Interface, Node, XrlError
 from weft.xrl.text import write_arguments
 
 import support
@@ -73,6 +73,54 @@ class WholeNode(unittest.TestCase):
             listed = self.weft_call("--list", "probe").stdout
             self.assertIn("finder://probe/probe/1.2/add?a:u32&b:u32->sum:u32", listed)
             self.assertIn("finder://probe/component/1.0/status", listed)
+
+    def test_packets_are_relayed_to_who_takes_no_descriptors(self):
+        def call(node, method, **arguments):
+            return node.call("fea", f"fea/1.0/{method}", **arguments)
+
+        with Node(self.run_dir, timeout=PATIENCE) as one, Node(self.run_dir, timeout=PATIENCE) as other:
+            ours = call(one, "open_relay", spec="udp:127.0.0.1:0")
+            theirs = call(other, "open_relay", spec="udp:127.0.0.1:0")
+            nothing = call(other, "receive_packets", relay=theirs["relay"], at_most=9, wait=0)
+            self.assertEqual((nothing["packets"], nothing["dropped"]), ([], 0))
+            packets = [{"bytes": b"x" * n, "peer": theirs["local"]} for n in (1, 1400)]
+            call(one, "send_packets", relay=ours["relay"], packets=packets)
+            received = []
+            while len(received) < 2:
+                wait = {"at_most": 1, "wait": 60_000}
+                received += call(other, "receive_packets", relay=theirs["relay"], **wait)["packets"]
+            self.assertEqual([one["bytes"] for one in received], [one["bytes"] for one in packets])
+            self.assertEqual({one["peer"] for one in received}, {ours["local"]})
+
+            # A relay is its owner's alone.
+            for method, more in [("send_packets", {"packets": []}), ("close_relay", {}),
+                                 ("receive_packets", {"at_most": 1, "wait": 0})]:
+                with self.assertRaisesRegex(CommandFailed, "no relay"):
+                    call(one, method, relay=theirs["relay"], **more)
+            with self.assertRaisesRegex(BadArgs, "is no peer"):
+                call(one, "send_packets", relay=ours["relay"], packets=[{"bytes": b"x", "peer": "x"}])
+            with self.assertRaisesRegex(BadArgs, "no packet port"):
+                call(one, "open_relay", spec="udp")
+
+            # Who waits hears of the end, and the port is free again.
+            waiting = other.begin("fea", "fea/1.0/receive_packets", relay=theirs["relay"], at_most=1, wait=60_000)
+            call(other, "close_relay", relay=theirs["relay"])
+            self.assertEqual(other.wait(waiting)["packets"], [])
+            again = call(one, "open_relay", spec=f"udp:{theirs['local']}")
+            self.assertEqual(again["local"], theirs["local"])
+
+        # A connection takes its relays with it.
+        with Node(self.run_dir, timeout=PATIENCE) as third:
+            spec = f"udp:{ours['local']}"
+
+            def opened():
+                try:
+                    return call(third, "open_relay", spec=spec)["local"] == ours["local"]
+                except CommandFailed as error:
+                    self.assertIn("in use", str(error))
+                    return False
+
+            wait_until(opened, "the port's end")
 
     def test_the_example_counts(self):
         process = subprocess.Popen([sys.executable, str(CENSUS), "--run-dir", str(self.run_dir)])
