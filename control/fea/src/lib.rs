@@ -52,6 +52,14 @@ pub struct Fea {
     counters: Counters<Activity>,
 }
 
+/// What is left to do for a call.
+enum Next {
+    Answer(Encoded),
+    OpenPort(PortSpec),
+    OpenRelay(PortSpec),
+    Receive(fea::ReceivePackets),
+}
+
 impl Fea {
     /// An FEA that has opened nothing yet.
     #[must_use]
@@ -63,61 +71,53 @@ impl Fea {
         if called.interface.name != fea::INTERFACE.name {
             return self.manage(called, out);
         }
-        let refused = match called.read::<fea::Call>() {
-            Ok(call) => self.carry_out(now, called, call, out),
-            Err(error) => Err((called, error)),
-        };
-        if let Err((called, error)) = refused {
-            out.push(called.fail(error));
+        let call = called.read::<fea::Call>();
+        match call.and_then(|call| self.carry_out(&called, call, out)) {
+            Ok(Next::Answer(encoded)) => {
+                out.push(Output::Answer { id: called.id, result: Ok(encoded) });
+            }
+            Ok(Next::OpenPort(spec)) => {
+                let token = self.token();
+                out.push(Output::World(Action::OpenHandle { token, spec }));
+                self.waiting.insert(token, called);
+            }
+            Ok(Next::OpenRelay(spec)) => {
+                let token = self.token();
+                out.push(Output::World(Action::OpenPort { token, spec }));
+                self.relays.opening(token, called);
+            }
+            Ok(Next::Receive(request)) => self.relays.receive(now, called, &request, out),
+            Err(error) => out.push(called.fail(error)),
         }
     }
 
-    /// Does what is asked; answers now or later, but for errors.
+    /// Does what can be done at once.
     fn carry_out(
         &mut self,
-        now: Instant,
-        called: Called,
+        called: &Called,
         call: fea::Call,
         out: &mut Vec<Output>,
-    ) -> Result<(), (Called, XrlError)> {
-        let done = match call {
-            fea::Call::OpenPort(request) => match spec_of_handle(&request.spec) {
-                Ok(spec) => {
-                    let token = self.token();
-                    out.push(Output::World(Action::OpenHandle { token, spec }));
-                    self.waiting.insert(token, called);
-                    return Ok(());
-                }
-                Err(error) => Err(error),
-            },
-            fea::Call::OpenRelay(request) => match spec(&request.spec) {
-                Ok(spec) => {
-                    let token = self.token();
-                    let id = called.id;
-                    match self.relays.opening(token, called) {
-                        Ok(()) => out.push(Output::World(Action::OpenPort { token, spec })),
-                        Err(error) => out.push(Output::Answer { id, result: Err(error) }),
-                    }
-                    return Ok(());
-                }
-                Err(error) => Err(error),
-            },
+    ) -> Result<Next, XrlError> {
+        Ok(match call {
+            fea::Call::OpenPort(request) => Next::OpenPort(spec_of_handle(&request.spec)?),
+            fea::Call::OpenRelay(request) => {
+                self.relays.check_room(called)?;
+                Next::OpenRelay(spec(&request.spec)?)
+            }
             fea::Call::ReceivePackets(request) => {
-                return self.relays.receive(now, called, &request, out);
+                self.relays.check_owner(called, request.relay)?;
+                Next::Receive(request)
             }
             fea::Call::SendPackets(request) => {
-                self.relays.send(&called, request, out).map(|()| Encoded::default())
+                self.relays.send(called, request, out)?;
+                Next::Answer(Encoded::default())
             }
             fea::Call::CloseRelay(fea::CloseRelay { relay }) => {
-                self.relays.close(&called, relay, out).map(|()| Encoded::default())
+                self.relays.close(called, relay, out)?;
+                Next::Answer(Encoded::default())
             }
-            fea::Call::Interfaces(_) => self.interfaces().map(Encoded::new),
-        };
-        match done {
-            Ok(encoded) => out.push(Output::Answer { id: called.id, result: Ok(encoded) }),
-            Err(error) => return Err((called, error)),
-        }
-        Ok(())
+            fea::Call::Interfaces(_) => Next::Answer(Encoded::new(self.interfaces()?)),
+        })
     }
 
     fn token(&mut self) -> Token {

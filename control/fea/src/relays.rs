@@ -42,23 +42,26 @@ struct Waiting {
 }
 
 impl Relays {
-    /// The caller has asked for a port, which is being opened.
+    /// Whether the caller may have one more.
     ///
     /// # Errors
-    /// The caller has too many.
-    pub(crate) fn opening(&mut self, token: Token, called: Called) -> Result<(), XrlError> {
-        let own = |session: &u64| *session == called.session;
-        let open = self.open.values().map(|one| &one.session).filter(|one| own(one)).count();
-        let opening = self.opening.values().map(|one| &one.session).filter(|one| own(one)).count();
-        if open + opening >= MOST {
+    /// It has too many.
+    pub(crate) fn check_room(&self, called: &Called) -> Result<(), XrlError> {
+        let open = self.open.values().map(|relay| relay.session);
+        let sessions = open.chain(self.opening.values().map(|called| called.session));
+        if sessions.filter(|session| *session == called.session).count() >= MOST {
             let note = format!("{MOST} relays of this caller are open: close one");
             return Err(XrlError::failed(note));
         }
-        self.opening.insert(token, called);
         Ok(())
     }
 
-    /// A port is open; whether it is a relay's.
+    /// The caller has asked for a port, which is being opened.
+    pub(crate) fn opening(&mut self, token: Token, called: Called) {
+        self.opening.insert(token, called);
+    }
+
+    /// A port is open; the answer if it is a relay's.
     pub(crate) fn opened(&mut self, token: Token, port: PortId, info: &PortInfo) -> Option<Output> {
         let called = self.opening.remove(&token)?;
         let (session, queue) = (called.session, VecDeque::new());
@@ -86,30 +89,23 @@ impl Relays {
         out: &mut Vec<Output>,
     ) -> Result<(), XrlError> {
         let port = PortId(request.relay);
-        self.owned(called, port)?;
+        self.check_owner(called, request.relay)?;
         let packets = request.packets.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
         let transmit = |packet| Output::World(Action::Transmit { port, packet });
         out.extend(packets.into_iter().map(transmit));
         Ok(())
     }
 
-    /// Answers with what there is, or later. The answer to a receiver that still waits is that there is
+    /// Answers with what there is, or later. A receiver that waits already is answered that there is
     /// nothing.
-    ///
-    /// # Errors
-    /// The relay is not the caller's.
     pub(crate) fn receive(
         &mut self,
         now: Instant,
         called: Called,
         request: &fea::ReceivePackets,
         out: &mut Vec<Output>,
-    ) -> Result<(), (Called, XrlError)> {
-        let port = PortId(request.relay);
-        if let Err(error) = self.owned(&called, port) {
-            return Err((called, error));
-        }
-        let Some(relay) = self.open.get_mut(&port) else { return Ok(()) };
+    ) {
+        let Some(relay) = self.open.get_mut(&PortId(request.relay)) else { return };
         out.extend(relay.answer());
         let wait = Duration::from_millis(request.wait.into()).min(LONGEST_WAIT);
         let at_most = request.at_most.max(1) as usize;
@@ -117,7 +113,6 @@ impl Relays {
         if !relay.queue.is_empty() || wait.is_zero() {
             out.extend(relay.answer());
         }
-        Ok(())
     }
 
     /// # Errors
@@ -129,7 +124,7 @@ impl Relays {
         out: &mut Vec<Output>,
     ) -> Result<(), XrlError> {
         let port = PortId(relay);
-        self.owned(called, port)?;
+        self.check_owner(called, relay)?;
         if let Some(mut relay) = self.open.remove(&port) {
             out.extend(relay.answer());
             out.push(Output::World(Action::ClosePort { port }));
@@ -174,13 +169,12 @@ impl Relays {
         }
     }
 
-    fn owned(&self, called: &Called, port: PortId) -> Result<(), XrlError> {
-        match self.open.get(&port) {
+    /// # Errors
+    /// The relay is not the caller's.
+    pub(crate) fn check_owner(&self, called: &Called, relay: u32) -> Result<(), XrlError> {
+        match self.open.get(&PortId(relay)) {
             Some(relay) if relay.session == called.session => Ok(()),
-            _ => {
-                let note = format!("there is no relay {} on this connection", port.0);
-                Err(XrlError::failed(note))
-            }
+            _ => Err(XrlError::failed(format!("there is no relay {relay} on this connection"))),
         }
     }
 }
