@@ -81,7 +81,7 @@ install: $(weft) $(library) ## Install binary, C library, manual pages, units, e
 		sed 's|@BINDIR@|$(PREFIX)/bin|' "$$unit" > "$(DESTDIR)$(PREFIX)/lib/systemd/system/$${unit##*/}" || exit 1; \
 	done
 	install -d '$(DESTDIR)$(PREFIX)/share/weft/examples' '$(DESTDIR)$(PREFIX)/share/doc/weft'
-	install -m 644 examples/* '$(DESTDIR)$(PREFIX)/share/weft/examples/'
+	cp -R examples/. '$(DESTDIR)$(PREFIX)/share/weft/examples/'
 	install -m 644 README.md CHANGELOG.md GLOSSARY.md LICENSE-APACHE LICENSE-MIT '$(DESTDIR)$(PREFIX)/share/doc/weft/'
 
 clean: ## Remove everything that was built.
