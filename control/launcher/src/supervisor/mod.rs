@@ -7,6 +7,8 @@
 mod instances;
 mod manager;
 mod store;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
