@@ -79,7 +79,7 @@ pub(crate) fn components() -> Vec<Registered> {
 
 fn xia(node: &Node) -> Result<Made, String> {
     let settings = crate::node::xia_settings(&node.name, &node.directory, node.operator);
-    let random = Random::from_seed(crate::node::seed()?);
+    let random = Random::from_seed(node.number());
     let xia = Xia::new(settings, principals(), random, node.identity);
     Ok((weft_xia_component::interfaces(), Box::new(xia)))
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use weft_base::Random;
 use weft_runtime::Process;
+use weft_runtime::sim::Spawn;
 
 /// A node on which a simulated process is to run.
 #[derive(Debug, Clone, Copy)]
@@ -69,8 +70,18 @@ pub trait Host {
     /// [`crate::trace`] describes it.
     fn visits_arguments(&self) -> Vec<String>;
 
-    /// The process of a node's stack in the simulator. Its identity must be that of
-    /// [`Host::identifier`].
+    /// Checks that a configuration that is right can run in the simulator.
+    ///
+    /// # Errors
+    /// What of it cannot.
+    fn check_simulated(&self, node: &str, config: &str) -> Result<(), String> {
+        let (_, _) = (node, config);
+        Ok(())
+    }
+
+    /// What runs on a node in the simulator: its launcher ([`crate::SimLauncher`]), or the process of
+    /// its stack alone. Its identity must be that of [`Host::identifier`]. The lab gives it its name and
+    /// its directory.
     ///
     /// # Errors
     /// The configuration cannot be run in the simulator.
@@ -80,7 +91,7 @@ pub trait Host {
         config: &str,
         identity: Random,
         random: Random,
-    ) -> Result<Box<dyn Process>, String>;
+    ) -> Result<Spawn, String>;
 
     /// The process of `weft WORDS…` on a node in the simulator.
     ///

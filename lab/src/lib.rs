@@ -61,3 +61,4 @@ pub use netns::{LabStatus, NodeStatus, ProcessStatus};
 pub use outcome::{Log, Observer, Outcome, ProcessOutcome, Progress, StepOutcome};
 pub use rootless::{enter_user_namespace, is_root};
 pub use run::{EngineKind, Options, check, run};
+pub use sim::{Maker, SimLauncher, Starting};

@@ -14,6 +14,7 @@ use tempfile::TempDir;
 use weft_base::{FileId, Instant, LinkAddress, Packet, PortId, Random, Token};
 use weft_lab::{EngineKind, Host, Lab, LabError, Log, Options, Outcome, SimNode, Variables, run};
 use weft_port::PortSpec;
+use weft_runtime::sim::Spawn;
 use weft_runtime::{Action, Component, DiskReply, DiskRequest, Event, OpenMode, Process};
 
 /// Sends every datagram back.
@@ -194,10 +195,10 @@ impl Host for TestHost {
         config: &str,
         mut identity: Random,
         _: Random,
-    ) -> Result<Box<dyn Process>, String> {
+    ) -> Result<Spawn, String> {
         let name = format!("{}-{} {}", node.name, identity.number(), node.run_dir.display());
         let lines = vec![name, format!("{config:?}"), "stack is ready".into()];
-        Ok(Box::new(Say { lines, ends: false }))
+        Ok(Spawn::new(node.name, Box::new(Say { lines, ends: false })))
     }
 
     fn command_process(

@@ -7,12 +7,12 @@ mod client;
 mod list;
 mod tool;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use weft_runtime::{ChannelAddress, real};
+use weft_runtime::{ChannelAddress, Component, Process, real};
 use weft_xrl::text::Xrl;
-use weft_xrl::{Host, Identity, Part, Settings};
+use weft_xrl::{Host, Identity, Input, Output, Part, Settings};
 
 use crate::args::NodeArgs;
 use crate::node::{find_callable, finder_socket};
@@ -50,16 +50,35 @@ pub(super) struct Line {
 }
 
 pub(crate) fn run(args: &CallArgs) -> Outcome {
-    let component: Box<dyn weft_runtime::Component<Input = _, Output = _>> = match args.list {
+    // What is wrong with the calls is said before anybody is looked for.
+    let component = component(args)?;
+    let directory = find_callable(&args.node)?;
+    Ok(real::run(caller(component, &directory), real::Options::default()))
+}
+
+/// The process that makes the calls on a simulated machine.
+pub(crate) fn process(args: &CallArgs, directory: &Path) -> Result<Box<dyn Process>, String> {
+    if args.file.is_some() {
+        return Err("`weft call` reads no file in the simulator; name the calls".to_owned());
+    }
+    Ok(caller(component(args)?, directory))
+}
+
+type Caller = Box<dyn Component<Input = Input, Output = Output>>;
+
+fn component(args: &CallArgs) -> Result<Caller, String> {
+    Ok(match args.list {
         true => Box::new(list::List::new(args.xrls.first().cloned())),
         false => {
             let lines = lines(args)?;
             Box::new(Tool::new(lines, Duration::from_millis(args.timeout), args.keep_going))
         }
-    };
-    let directory = find_callable(&args.node)?;
+    })
+}
+
+fn caller(component: Caller, directory: &Path) -> Box<dyn Process> {
     let settings = Settings {
-        finder: Some(ChannelAddress::Stream(finder_socket(&directory))),
+        finder: Some(ChannelAddress::Stream(finder_socket(directory))),
         listen: None,
         credential: Identity::User,
         ports_from_fea: false,
@@ -71,7 +90,7 @@ pub(crate) fn run(args: &CallArgs) -> Outcome {
         interfaces: Vec::new(),
         component,
     };
-    Ok(real::run(Box::new(Host::new(settings, vec![part])), real::Options::default()))
+    Box::new(Host::new(settings, vec![part]))
 }
 
 /// The calls to make; all are read before the first is made.

@@ -23,6 +23,7 @@ use weft_keys::PrivateKey;
 use weft_keys::file::create_private;
 use weft_lab::{Host, SimNode};
 use weft_runtime::Process;
+use weft_runtime::sim::Spawn;
 use weft_xia_u4id::to_xid;
 use weft_xia_zf::{DEFAULT_LINK_BITS, link_identifier, union};
 use weft_xip::xid::ID_LEN;
@@ -104,6 +105,16 @@ impl Host for WeftHost {
         checked.map(drop).map_err(|error| error.to_string())
     }
 
+    fn check_simulated(&self, node: &str, config: &str) -> Result<(), String> {
+        let file = file::parse(node, config).map_err(|error| error.to_string())?;
+        match file.programs().first() {
+            Some(program) => Err(format!(
+                "its program `{program}` is one of others, and a simulated machine runs none"
+            )),
+            None => Ok(()),
+        }
+    }
+
     fn prepare(&self, _node: &str, run_dir: &Path, identity: Random) -> Result<(), String> {
         create_private(&run_dir.join(KEY_FILE), &key(identity)).map_err(|error| error.to_string())
     }
@@ -141,12 +152,8 @@ impl Host for WeftHost {
         config: &str,
         identity: Random,
         random: Random,
-    ) -> Result<Box<dyn Process>, String> {
-        let file = file::parse(node.name, config).map_err(|error| error.to_string())?;
-        let hash = key(identity).public_key().hash();
-        let made =
-            file.node(node.run_dir, Some(hash), random).map_err(|error| error.to_string())?;
-        Ok(Box::new(made))
+    ) -> Result<Spawn, String> {
+        super::nodes::whole(node, config, key(identity).public_key().hash(), random)
     }
 
     fn command_process(
@@ -159,8 +166,9 @@ impl Host for WeftHost {
         let args = Args::try_parse_from(line).map_err(|error| error.to_string())?;
         match args.command {
             Command::Xia(command) => command.process(&node.run_dir.join(XIA_SOCKET), random),
+            Command::Call(args) => crate::call::process(&args, node.run_dir),
             _ => Err(format!(
-                "`weft {}` cannot run in the simulator; the commands of `weft xia` can",
+                "`weft {}` cannot run in the simulator; `weft call` and the commands of `weft xia` can",
                 words.first().map_or("", String::as_str)
             )),
         }

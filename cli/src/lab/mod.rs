@@ -1,6 +1,7 @@
 //! `weft lab …`: networks of nodes on this machine, or in the simulator.
 
 mod host;
+mod nodes;
 pub(crate) mod push;
 mod tree;
 

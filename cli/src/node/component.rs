@@ -7,14 +7,16 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use weft_base::WallTime;
-use weft_finder::Finder;
+use weft_finder::{Finder, Users};
 use weft_keys::KeyHash;
 use weft_launcher::{Inherited, Sandbox, inherited, isolate};
 use weft_manager::Manager;
 use weft_runtime::{ChannelAddress, Level, Process, real};
 use weft_xrl::{Host, Identity, Part, Settings};
 
-use super::processes::{IDENTITY, LOG, NODE, OPERATOR, calls_socket, finder_socket};
+use super::processes::{
+    HISTORY, IDENTITY, LOG, MANAGER, NODE, OPERATOR, calls_socket, finder_socket,
+};
 use super::program;
 use crate::output::{Outcome, say};
 use crate::registry;
@@ -43,6 +45,32 @@ pub(crate) struct Node {
     pub(crate) directory: PathBuf,
     pub(crate) operator: u32,
     pub(crate) identity: Option<KeyHash>,
+    /// What is random in it follows from this.
+    pub(crate) seed: [u8; 32],
+    /// How much is reported.
+    pub(crate) level: Level,
+}
+
+/// A process that is started.
+pub(crate) struct Started<'a> {
+    pub(crate) class: &'a str,
+    pub(crate) instance: &'a str,
+    /// What it proves itself with.
+    pub(crate) secret: Option<[u8; 32]>,
+    /// For the manager.
+    pub(crate) boot: Option<Boot>,
+    /// Who is who on its machine, for the Finder.
+    pub(crate) users: Box<dyn Users>,
+}
+
+/// What the manager starts from.
+pub(crate) struct Boot {
+    /// The configuration that the node was started with: its name for errors, and its text.
+    pub(crate) source: String,
+    pub(crate) text: String,
+    /// The directory of its revisions.
+    pub(crate) history: PathBuf,
+    pub(crate) wall: WallTime,
 }
 
 pub(crate) fn run(args: &ComponentArgs) -> Outcome {
@@ -52,9 +80,16 @@ pub(crate) fn run(args: &ComponentArgs) -> Outcome {
     let mut inherited = inherited().map_err(|error| error.to_string())?;
     let sandbox = sandbox()?;
     let node = Node::from_environment(&sandbox)?;
-    let level = level()?;
+    let level = node.level;
     enter(&args.instance, &sandbox)?;
-    let process = process(args, &node, &inherited)?;
+    let started = Started {
+        class: &args.class,
+        instance: &args.instance,
+        secret: inherited.secret.as_ref().map(|secret| *secret.bytes()),
+        boot: (args.class == MANAGER).then(|| boot(args)).transpose()?,
+        users: Box::new(super::users::Files),
+    };
+    let process = process(started, &node)?;
     let options =
         real::Options { level, inherited: descriptors(&mut inherited), ..real::Options::default() };
     Ok(real::run(process, options))
@@ -76,6 +111,12 @@ pub(super) fn enter(instance: &str, sandbox: &Sandbox) -> Result<(), String> {
 }
 
 impl Node {
+    /// A number that follows from the seed.
+    pub(crate) fn number(&self) -> u64 {
+        let (number, _) = self.seed.split_first_chunk().unwrap_or((&[0; 8], &[]));
+        u64::from_le_bytes(*number)
+    }
+
     fn from_environment(sandbox: &Sandbox) -> Result<Self, String> {
         let variable =
             |name: &str| std::env::var(name).map_err(|_| format!("the launcher sets no {name}"));
@@ -88,6 +129,8 @@ impl Node {
             identity: identity
                 .map(|text| text.parse().map_err(|error| format!("{IDENTITY}: {error}")))
                 .transpose()?,
+            seed: seed()?,
+            level: level()?,
         })
     }
 }
@@ -111,83 +154,75 @@ fn descriptors(inherited: &mut Inherited) -> Vec<real::Inherited> {
     listeners.chain(channels).collect()
 }
 
-fn process(
-    args: &ComponentArgs,
-    node: &Node,
-    inherited: &Inherited,
-) -> Result<Box<dyn Process>, String> {
-    let secret = inherited.secret.as_ref().map(|secret| *secret.bytes());
-    let with_secret = || {
-        secret.map(Identity::Secret).ok_or_else(|| "the launcher has given no secret".to_owned())
+/// Makes a process of a node: the same one for a process of the kernel and for a simulated one.
+pub(crate) fn process(started: Started<'_>, node: &Node) -> Result<Box<dyn Process>, String> {
+    let Started { class, instance, secret, boot, users } = started;
+    let secret = || secret.ok_or_else(|| "the launcher has given no secret".to_owned());
+    let part = |interfaces, component| {
+        let (class, instance) = (class.to_owned(), instance.to_owned());
+        Part { class, instance, sole: true, interfaces, component }
     };
-    let part = match args.class.as_str() {
-        "finder" => {
+    match class {
+        weft_xrl::FINDER => {
             let settings = weft_finder::Settings {
                 listen: ChannelAddress::Stream(finder_socket(&node.directory)),
-                owner: secret.ok_or("the launcher has given no secret")?,
+                owner: secret()?,
                 operator: node.operator,
-                users: Box::new(super::users::Files),
-                seed: seed()?,
+                users,
+                seed: node.seed,
             };
-            return Ok(Box::new(Finder::new(settings).with_log(level()?)));
+            Ok(Box::new(Finder::new(settings).with_log(node.level)))
         }
-        "manager" => {
-            let part = Part {
-                class: "manager".to_owned(),
-                instance: args.instance.clone(),
-                sole: true,
-                interfaces: weft_manager::interfaces(),
-                component: Box::new(manager(args, node)?),
-            };
-            return host(node, part, Identity::Later, false);
+        MANAGER => {
+            let boot = boot.ok_or("the manager needs a configuration")?;
+            let part = part(weft_manager::interfaces(), Box::new(manager(boot, node)?));
+            Ok(host(node, part, Identity::Later, false))
         }
         class => {
             let registered = registry::components().into_iter().find(|one| one.class.name == class);
             let registered = registered
                 .ok_or_else(|| format!("there is no class of components called `{class}`"))?;
             let (interfaces, component) = (registered.make)(node)?;
-            let (class, instance) = (class.to_owned(), args.instance.clone());
-            Part { class, instance, sole: true, interfaces, component }
+            let from_fea = class != "fea";
+            Ok(host(node, part(interfaces, component), Identity::Secret(secret()?), from_fea))
         }
-    };
-    let from_fea = args.class != "fea";
-    host(node, part, with_secret()?, from_fea)
+    }
 }
 
-fn host(
-    node: &Node,
-    part: Part,
-    credential: Identity,
-    ports_from_fea: bool,
-) -> Result<Box<dyn Process>, String> {
+fn host(node: &Node, part: Part, credential: Identity, ports_from_fea: bool) -> Box<dyn Process> {
     let settings = Settings {
         finder: Some(ChannelAddress::Stream(finder_socket(&node.directory))),
         listen: Some(ChannelAddress::Stream(calls_socket(&node.directory, &part.instance))),
         credential,
         ports_from_fea,
     };
-    Ok(Box::new(Host::new(settings, vec![part]).with_log(level()?)))
+    Box::new(Host::new(settings, vec![part]).with_log(node.level))
 }
 
-fn manager(args: &ComponentArgs, node: &Node) -> Result<Manager, String> {
+fn manager(boot: Boot, node: &Node) -> Result<Manager, String> {
+    let settings = weft_manager::Settings {
+        level: node.level,
+        node: node.name.clone(),
+        run_directory: node.directory.clone(),
+        classes: registry::classes(),
+        seed: node.seed,
+        schema: registry::schema(),
+        history: boot.history,
+        source: boot.source,
+        text: boot.text,
+        wall: boot.wall,
+    };
+    Manager::new(settings).map_err(|errors| errors.to_string())
+}
+
+fn boot(args: &ComponentArgs) -> Result<Boot, String> {
     let file = args.file.as_deref().ok_or("the manager needs --file")?;
     let source = args.source.clone().unwrap_or_else(|| file.display().to_string());
     let directory = file.parent().ok_or("the manager's file has no directory")?;
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let since = since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
-    let settings = weft_manager::Settings {
-        level: level()?,
-        node: node.name.clone(),
-        run_directory: node.directory.clone(),
-        classes: registry::classes(),
-        seed: seed()?,
-        schema: registry::schema(),
-        history: directory.join("history"),
-        source,
-        text: read(file)?,
-        wall: WallTime::from_unix_nanos(since),
-    };
-    Manager::new(settings).map_err(|errors| errors.to_string())
+    let (text, wall) = (read(file)?, WallTime::from_unix_nanos(since));
+    Ok(Boot { source, text, history: directory.join(HISTORY), wall })
 }
 
 fn read(file: &Path) -> Result<String, String> {

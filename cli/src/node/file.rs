@@ -104,11 +104,18 @@ impl NodeFile {
         statements.any(|statement| !block.many(statement).is_empty())
     }
 
+    /// The names of the programs of others.
+    pub(crate) fn programs(&self) -> Vec<String> {
+        let mut block = self.document.block();
+        let programs = read_programs(&mut block, &classes()).unwrap_or_default();
+        programs.iter().map(|program| program.name().to_owned()).collect()
+    }
+
     /// The hash of the key that the file names, or else of `given`.
     ///
     /// # Errors
     /// The key cannot be read.
-    pub(super) fn identity(&self, given: Option<KeyHash>) -> Result<Option<KeyHash>, String> {
+    pub(crate) fn identity(&self, given: Option<KeyHash>) -> Result<Option<KeyHash>, String> {
         let mut block = self.document.block();
         let key = block.one("xia").ok().flatten().and_then(|entry| {
             let mut block = entry.optional_block().ok()?;

@@ -22,8 +22,10 @@ pub(super) const LOG: &str = "WEFT_LOG";
 /// The hash of the node's key.
 pub(super) const IDENTITY: &str = "WEFT_IDENTITY";
 
-/// The manager's directory in the run directory.
-const MANAGER: &str = "manager";
+/// The class and the instance of the manager, and its directory in the run directory.
+pub(crate) const MANAGER: &str = "manager";
+/// Its directory of revisions, in its own.
+pub(super) const HISTORY: &str = "history";
 /// The configuration that the node was started with, in the manager's directory.
 const BOOT: &str = "boot.conf";
 
@@ -58,17 +60,27 @@ pub(super) fn run(start: &Start<'_>) -> Result<u8, String> {
         .map_err(|error| format!("cannot write {}: {error}", boot.display()))?;
     let binary = std::env::current_exe()
         .map_err(|error| format!("this program's own file cannot be found: {error}"))?;
-    let calls = calls_socket(&directory, MANAGER);
-    let calls = calls.to_str().ok_or("the run directory's name is not UTF-8")?.to_owned();
+    let listeners = manager_listeners(&directory)?;
     let mut config = Config::new(name, directory, binary);
-    config.manager_listeners =
-        vec![ListenerSpec { path: calls, kind: ListenerKind::Stream, mode: 0o666, group: None }];
+    config.manager_listeners = listeners;
     config.manager_directories = vec![own];
     config.manager_arguments =
         vec!["--source".into(), start.source.into(), "--file".into(), boot.into()];
     config.environment = environment(start);
     weft_launcher::run(config).map_err(|error| error.to_string())?;
     Ok(0)
+}
+
+/// Where the manager takes calls.
+pub(crate) fn manager_listeners(directory: &Path) -> Result<Vec<ListenerSpec>, String> {
+    let path = calls_socket(directory, MANAGER);
+    let path = path.to_str().ok_or("the run directory's name is not UTF-8")?.to_owned();
+    Ok(vec![ListenerSpec { path, kind: ListenerKind::Stream, mode: 0o666, group: None }])
+}
+
+/// Where the manager of a node keeps the revisions of the configuration.
+pub(crate) fn history(directory: &Path) -> PathBuf {
+    directory.join(MANAGER).join(HISTORY)
 }
 
 /// Says which directory on the way to the run directory other users cannot pass. Root's nodes have

@@ -13,4 +13,5 @@ mod ports;
 mod restart;
 mod soak;
 mod support;
+mod whole;
 mod wireshark;

@@ -25,6 +25,14 @@ pub struct Program {
     pub(crate) config: Option<String>,
 }
 
+impl Program {
+    /// What it is called.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.class.name
+    }
+}
+
 /// Reads all statements `program NAME { … }` of a block. `classes` are those of the binary, whose
 /// names are taken.
 ///

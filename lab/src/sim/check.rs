@@ -7,8 +7,9 @@ use crate::plan::{PROGRAM, Plan};
 
 /// Checks that nodes and commands are the host program's own.
 pub(super) fn check(plan: &Plan<'_>, scenario: &Scenario) -> Result<(), Errors> {
-    let nodes = plan.lab.nodes.iter().map(|node| match &node.kind {
-        NodeKind::Weft(_) | NodeKind::Linux => Ok(()),
+    let nodes = plan.lab.nodes.iter().enumerate().map(|(place, node)| match &node.kind {
+        NodeKind::Weft(_) => check_node(plan, place),
+        NodeKind::Linux => Ok(()),
         NodeKind::Command { .. } => Err(node
             .name
             .error(format!(
@@ -23,6 +24,16 @@ pub(super) fn check(plan: &Plan<'_>, scenario: &Scenario) -> Result<(), Errors> 
         _ => Ok(()),
     });
     gather(nodes.chain(steps)).map(drop)
+}
+
+fn check_node(plan: &Plan<'_>, node: usize) -> Result<(), Errors> {
+    let name = &plan.lab.nodes[node].name;
+    let config = plan.config(node).unwrap_or_default();
+    plan.host.check_simulated(plan.node_name(node), config).map_err(|reason| {
+        let sentence =
+            format!("node `{}` cannot be simulated: {reason}; use the engine netns", name.value);
+        name.error(sentence).into()
+    })
 }
 
 fn check_command(plan: &Plan<'_>, command: &CommandLine) -> Result<(), Errors> {

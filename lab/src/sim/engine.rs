@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use weft_base::{Instant, Reason};
+use weft_runtime::LinkConfig;
 use weft_runtime::sim::{Line, NodeCount, ProcessId, Spawn, Status, World};
-use weft_runtime::{LinkConfig, Process};
 
 use super::build::{Built, DIRECTORY, run_dir};
 use crate::LabError;
@@ -102,7 +102,7 @@ impl<'p> Sim<'p> {
         &mut self,
         name: &str,
         node: usize,
-        make: impl FnOnce(&SimNode<'_>, weft_base::Random) -> Result<Box<dyn Process>, String>,
+        make: impl FnOnce(&SimNode<'_>, weft_base::Random) -> Result<Spawn, String>,
     ) -> Result<(), LabError> {
         let node_name = self.plan.node_name(node);
         let sim_node = SimNode {
@@ -111,9 +111,10 @@ impl<'p> Sim<'p> {
             directory: Path::new(DIRECTORY),
         };
         let random = self.world().random(&format!("process/{name}"));
-        let process = make(&sim_node, random)
-            .map_err(LabError::system(format!("start {name} on node {node_name}")))?;
-        let spawn = Spawn::new(name, process).in_directory(DIRECTORY);
+        let mut spawn = make(&sim_node, random)
+            .map_err(LabError::system(format!("start {name} on node {node_name}")))?
+            .in_directory(DIRECTORY);
+        spawn.name = name.to_owned();
         let id = self.built.world.spawn(self.built.nodes[node], spawn);
         self.processes.insert(name.to_owned(), Started { node, id });
         Ok(())
@@ -171,7 +172,9 @@ impl Engine for Sim<'_> {
         let host = self.plan.host;
         // The first word is the host program, as was checked before.
         let words = words.get(1..).unwrap_or_default();
-        self.spawn(process, node, |sim_node, random| host.command_process(sim_node, words, random))
+        self.spawn(process, node, |sim_node, random| {
+            Ok(Spawn::new(process, host.command_process(sim_node, words, random)?))
+        })
     }
 
     fn start_node(&mut self, node: usize) -> Result<(), LabError> {

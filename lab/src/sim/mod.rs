@@ -5,6 +5,7 @@
 mod build;
 mod check;
 mod engine;
+mod launcher;
 
 use std::cell::RefCell;
 use std::fs::{self, File};
@@ -26,6 +27,7 @@ use crate::run::Options;
 use crate::scenario;
 use build::Built;
 use engine::Sim;
+pub use launcher::{Maker, SimLauncher, Starting};
 
 /// Builds the lab, starts its nodes and runs the scenario.
 pub(crate) fn run(

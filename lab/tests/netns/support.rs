@@ -156,7 +156,7 @@ impl Host for TestHost<'_> {
         _: &str,
         _: Random,
         _: Random,
-    ) -> Result<Box<dyn Process>, String> {
+    ) -> Result<weft_runtime::sim::Spawn, String> {
         Err("these nodes are not simulated".into())
     }
 

@@ -137,6 +137,11 @@ impl Channels {
         self.ends.get_mut(id.index())?.as_mut()
     }
 
+    /// The kind of the channel that an end belongs to.
+    pub(super) fn kind(&mut self, id: EndId) -> Option<ChannelKind> {
+        Some(self.end(id)?.kind)
+    }
+
     /// Adds both ends of a channel.
     fn add(&mut self, kind: ChannelKind) -> (EndId, EndId) {
         let first = self.ends.len();
@@ -267,7 +272,12 @@ impl World {
                  node?"
             ));
         };
-        if listener.kind != kind {
+        // Nobody has said yet what the channels of a socket are that waits to be inherited.
+        let same = match listener.server {
+            Some(_) => listener.kind == kind,
+            None => listener.kind.socket_type() == kind.socket_type(),
+        };
+        if !same {
             return Err(format!(
                 "cannot connect to {address}: the listener's socket is {}, and {} is asked for",
                 listener.kind.name(),

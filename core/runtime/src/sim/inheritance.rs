@@ -38,7 +38,9 @@ impl World {
             let (place, kind) = (self.place(parent, address), ChannelKind::of(address));
             let listeners = &mut self.channels.listeners;
             let listener = listeners.entry(place).or_insert_with(|| Listener::new(parent, kind));
-            listener.kind = kind;
+            if listener.kind.socket_type() != kind.socket_type() {
+                listener.kind = kind;
+            }
             listener.heir = Some(child);
         }
         Ok(())
@@ -63,16 +65,21 @@ impl World {
                  another"
             ));
         }
-        if listener.kind != kind {
+        if listener.kind.socket_type() != kind.socket_type() {
             return Err(format!(
                 "cannot listen at {address}: the inherited socket is {}, and {} is asked for",
                 listener.kind.name(),
                 kind.name()
             ));
         }
+        listener.kind = kind;
         listener.server = Some((process, token));
         for (end, peer) in std::mem::take(&mut listener.waiting) {
-            self.accept((process, token), end, peer);
+            match self.channels.kind(end) == Some(kind) {
+                true => self.accept((process, token), end, peer),
+                // Another kind of channel that has the same kind of socket.
+                false => self.close_end(end),
+            }
         }
         Ok(true)
     }

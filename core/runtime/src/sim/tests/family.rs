@@ -7,6 +7,8 @@ use weft_base::ChannelId;
 use super::*;
 
 const PATH: &str = "/run/service";
+/// Where flows are attached.
+const FLOWS: &str = "/run/flows";
 
 fn address() -> ChannelAddress {
     ChannelAddress::Stream(PathBuf::from(PATH))
@@ -45,7 +47,7 @@ impl Component for Keeper {
                 token: Token(self.started),
                 name: format!("child{}", self.started),
                 process: (self.make)(&self.log),
-                listeners: vec![address()],
+                listeners: vec![address(), ChannelAddress::Packets(PathBuf::from(FLOWS))],
                 channel: Some("above".to_owned()),
             }));
         }
@@ -141,6 +143,53 @@ fn connections_wait_while_a_child_is_started_anew() {
     let said = log.borrow();
     assert_eq!(find(&said, "Ended").len(), 1, "{said:?}");
     assert_eq!(find(&said, "good day").len(), 1, "{said:?}");
+}
+
+#[test]
+fn a_kept_socket_serves_the_kind_of_channel_that_the_child_says() {
+    let log = Log::default();
+    let mut world = world(1);
+    let (node, _) = host(&mut world, "a");
+    let parent = world.spawn(
+        node,
+        keeper(&log, |log| {
+            // The first child dies before it listens.
+            let (log, first) = (Rc::clone(log), log.borrow().len() < 2);
+            script("child", move |turn, event| match event {
+                Event::Start if first => turn.act(Action::Exit { status: 0 }),
+                Event::Inherited { .. } => {
+                    let address = ChannelAddress::Flow(PathBuf::from(FLOWS));
+                    turn.act(Action::Listen { token: Token(9), address });
+                }
+                event => log.borrow_mut().push(format!("child: {}", describe(&event))),
+            })
+            .into_process()
+        }),
+    );
+    for (name, address) in [
+        ("flow", ChannelAddress::Flow(PathBuf::from(FLOWS))),
+        ("packets", ChannelAddress::Packets(PathBuf::from(FLOWS))),
+        ("stream", ChannelAddress::Stream(PathBuf::from(FLOWS))),
+    ] {
+        let log = Rc::clone(&log);
+        world.spawn(
+            node,
+            script(name, move |turn, event| {
+                if let Event::Start = event {
+                    turn.act(Action::Connect { token: Token(2), address: address.clone() });
+                }
+                log.borrow_mut().push(format!("{name}: {}", describe(&event)));
+            }),
+        );
+    }
+    world.run_until(at(1_000_000)).unwrap();
+    let said = log.borrow();
+    assert_eq!(find(&said, "child: Accepted").len(), 1, "{said:?}");
+    assert_eq!(find(&said, "flow: Connected").len(), 1, "{said:?}");
+    assert!(find(&said, "flow: Closed").is_empty(), "{said:?}");
+    assert_eq!(find(&said, "packets: Closed").len(), 1, "{said:?}");
+    assert_eq!(find(&said, "stream: cannot connect").len(), 1, "{said:?}");
+    assert_eq!(world.status(parent), Status::Running);
 }
 
 #[test]
