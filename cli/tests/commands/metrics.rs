@@ -20,18 +20,22 @@ for family in parse(sys.stdin.read()):
 ";
 
 fn parsed(text: &str) -> Option<String> {
-    let python = |code: &str| {
-        let mut command = Command::new("python3");
+    let python = |python: &str, code: &str| {
+        let mut command = Command::new(python);
         command.args(["-c", code]).stdin(Stdio::piped()).stdout(Stdio::piped());
         command.stderr(Stdio::piped());
         command
     };
-    let found = python("import prometheus_client").output();
-    if !found.is_ok_and(|output| output.status.success()) {
+    let has_it = |one: &&str| {
+        let found = python(one, "import prometheus_client").output();
+        found.is_ok_and(|output| output.status.success())
+    };
+    // Distributions install it for their own Python, which need not be the first one.
+    let Some(found) = ["python3", "/usr/bin/python3"].into_iter().find(has_it) else {
         lacks("python3-prometheus-client");
         return None;
-    }
-    let mut child = python(PARSE).spawn().unwrap();
+    };
+    let mut child = python(found, PARSE).spawn().unwrap();
     child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -175,6 +175,19 @@ fn the_components_of_a_node_are_called_from_the_command_line() {
 }
 
 #[test]
+fn a_node_that_is_told_to_end_complains_of_nothing() {
+    if !privileged() {
+        return;
+    }
+    let node = Node::start();
+    let launcher = Pid::from_raw(node.launcher.pid() as i32).unwrap();
+    kill_process(launcher, Signal::TERM).unwrap();
+    let said = node.launcher.rest();
+    let complains = |line: &&String| line.starts_with("warning") || line.starts_with("error");
+    assert_eq!(said.iter().find(complains), None, "{said:?}");
+}
+
+#[test]
 fn one_process_says_that_nothing_is_isolated() {
     let directory = directory();
     let file = node_file(directory.path(), "r1", "principal xdp;");

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -100,6 +100,17 @@ impl Running {
                 Err(error) => panic!("no line with `{text}` ({error}); there were: {before:?}"),
             }
         }
+    }
+
+    /// What it still says until it has ended.
+    pub(crate) fn rest(&self) -> Vec<String> {
+        let next = || self.lines.recv_timeout(Duration::from_secs(60));
+        std::iter::from_fn(|| match next() {
+            Ok(line) => Some(line),
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => panic!("it does not end"),
+        })
+        .collect()
     }
 
     pub(crate) fn is_running(&mut self) -> bool {

@@ -92,6 +92,11 @@ impl Instances {
         true
     }
 
+    /// Forgets all processes: the node ends, and the launcher tells them so.
+    pub(crate) fn end_all(&mut self) {
+        self.ending.extend(std::mem::take(&mut self.all).into_keys());
+    }
+
     /// A process has ended; whether it was told to.
     pub(crate) fn ended(&mut self, name: &str) -> bool {
         self.ending.remove(name)

@@ -85,7 +85,7 @@ impl Manager {
                     self.changed(now, name, Err(error), out);
                 }
             }
-            Ok(Message::Stopping {}) => {}
+            Ok(Message::Stopping {}) => self.instances.end_all(),
             Err(error) => report(out, Level::Error, format!("the launcher: {error}")),
         }
     }
