@@ -4,8 +4,9 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 # A file of your own for `make demo`; without it the demo pushes the weft binary itself.
 FILE ?=
-# Seconds per fuzz target.
+# Seconds per fuzz target, and which; all of them if none is named.
 FUZZ_SECONDS ?= 600
+FUZZ_TARGETS ?=
 # Cases per property, and transfers and seeds, in `make soak`.
 SOAK_CASES ?= 10000
 SOAK_ROUNDS ?= 500
@@ -51,8 +52,8 @@ bench: bootstrap-bench-build ## Measure (BENCH_FLAGS=, default --quick).
 		$(weft) bench $$name $(BENCH_FLAGS) --json $(target)/bench/$$name.json || exit 1; \
 	done
 
-fuzz: bootstrap-build-fuzz ## Fuzz every decoder for FUZZ_SECONDS (default 600) and record the result.
-	@scripts/fuzz-all.sh $(FUZZ_SECONDS)
+fuzz: bootstrap-build-fuzz ## Fuzz every decoder, or FUZZ_TARGETS=, for FUZZ_SECONDS (default 600) and record the result.
+	@scripts/fuzz-all.sh $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
 soak: bootstrap-build-test ## Run the long tests (SOAK_CASES=, SOAK_ROUNDS=) and record the result.
 	@scripts/soak.sh $(SOAK_CASES) $(SOAK_ROUNDS)
