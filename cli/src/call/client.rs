@@ -1,6 +1,6 @@
 //! Calls from a program that waits for each answer, such as a shell.
 //!
-//! A thread of its own runs the [`Host`]; calls go to it and answers come back through queues, and a byte
+//! A thread of its own runs the [`Host`](weft_xrl::Host); calls go to it and answers come back through queues, and a byte
 //! on a socket wakes it.
 
 use std::os::fd::OwnedFd;
@@ -11,12 +11,10 @@ use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use weft_base::Instant;
-use weft_runtime::{Action, ChannelAddress, Component, Event, Level, real};
-use weft_xrl::{
-    Call, ErrorCode, Host, Identity, Input, Output, Part, Reply, Request, Settings, XrlError,
-};
+use weft_runtime::{Action, Component, Event, Level, real};
+use weft_xrl::{Call, ErrorCode, Input, Output, Reply, Request, XrlError};
 
-use crate::node::finder_socket;
+use super::caller;
 
 type Answer = Result<Reply, XrlError>;
 
@@ -38,10 +36,10 @@ impl Client {
             .map_err(|errno| format!("no socket can be made: {errno}"))?;
         let (calls, to_make) = channel();
         let (made, answers) = channel();
-        let finder = ChannelAddress::Stream(finder_socket(directory));
+        let directory = directory.to_owned();
         thread::Builder::new()
             .name("calls".to_owned())
-            .spawn(move || run(finder, woken, to_make, made))
+            .spawn(move || run(&directory, woken, to_make, made))
             .map_err(|error| format!("no thread can be started: {error}"))?;
         Ok(Self { calls, answers, wake })
     }
@@ -63,20 +61,8 @@ impl Client {
     }
 }
 
-fn run(finder: ChannelAddress, woken: OwnedFd, calls: Receiver<Call>, answers: Sender<Answer>) {
-    let settings = Settings {
-        finder: Some(finder),
-        listen: None,
-        credential: Identity::User,
-        ports_from_fea: false,
-    };
-    let part = Part {
-        class: String::new(),
-        instance: "shell".to_owned(),
-        sole: false,
-        interfaces: Vec::new(),
-        component: Box::new(Bridge { calls, answers, waiting: false, refused: None }),
-    };
+fn run(directory: &Path, woken: OwnedFd, calls: Receiver<Call>, answers: Sender<Answer>) {
+    let bridge = Bridge { calls, answers, waiting: false, refused: None };
     let socket = real::Inherited::Channel { name: "calls".to_owned(), socket: woken };
     let options = real::Options {
         signals: false,
@@ -84,7 +70,7 @@ fn run(finder: ChannelAddress, woken: OwnedFd, calls: Receiver<Call>, answers: S
         inherited: vec![socket],
         ..real::Options::default()
     };
-    let _ = real::run(Box::new(Host::new(settings, vec![part])), options);
+    let _ = real::run(caller("shell", Box::new(bridge), directory), options);
 }
 
 /// The component that makes the calls.

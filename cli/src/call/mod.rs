@@ -53,7 +53,7 @@ pub(crate) fn run(args: &CallArgs) -> Outcome {
     // What is wrong with the calls is said before anybody is looked for.
     let component = component(args)?;
     let directory = find_callable(&args.node)?;
-    Ok(real::run(caller(component, &directory), real::Options::default()))
+    Ok(real::run(caller("call", component, &directory), real::Options::default()))
 }
 
 /// The process that makes the calls on a simulated machine.
@@ -61,7 +61,7 @@ pub(crate) fn process(args: &CallArgs, directory: &Path) -> Result<Box<dyn Proce
     if args.file.is_some() {
         return Err("`weft call` reads no file in the simulator; name the calls".to_owned());
     }
-    Ok(caller(component(args)?, directory))
+    Ok(caller("call", component(args)?, directory))
 }
 
 type Caller = Box<dyn Component<Input = Input, Output = Output>>;
@@ -76,7 +76,8 @@ fn component(args: &CallArgs) -> Result<Caller, String> {
     })
 }
 
-fn caller(component: Caller, directory: &Path) -> Box<dyn Process> {
+/// A process that only calls: the tool `name`, at the node in a directory.
+pub(crate) fn caller(name: &str, component: Caller, directory: &Path) -> Box<dyn Process> {
     let settings = Settings {
         finder: Some(ChannelAddress::Stream(finder_socket(directory))),
         listen: None,
@@ -85,7 +86,7 @@ fn caller(component: Caller, directory: &Path) -> Box<dyn Process> {
     };
     let part = Part {
         class: String::new(),
-        instance: "call".to_owned(),
+        instance: name.to_owned(),
         sole: false,
         interfaces: Vec::new(),
         component,

@@ -5,19 +5,16 @@
 //! started meanwhile are told by the Finder.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 use weft_base::Instant;
-use weft_runtime::{Action, ChannelAddress, Component, Event, Level, real};
-use weft_xrl::{
-    Call, ErrorCode, FINDER, Host, Identity, Input, Output, Part, Settings, XrlError, finder,
-    monitor,
-};
+use weft_runtime::{Action, Component, Event, Level, real};
+use weft_xrl::{Call, ErrorCode, FINDER, Input, Output, XrlError, finder, monitor};
 
 use super::{PATIENCE, ViewArgs, monotonic};
-use crate::node::{find_callable, finder_socket};
+use crate::call;
+use crate::node::find_callable;
 use crate::output::{Outcome, utc};
 
 /// How long a component may be silent before it is asked again.
@@ -53,24 +50,7 @@ pub(super) fn run(args: &LogArgs) -> Outcome {
         entries: Vec::new(),
         failed: false,
     };
-    Ok(real::run(Box::new(host(&directory, reader)), real::Options::default()))
-}
-
-fn host(directory: &Path, reader: Reader) -> Host {
-    let settings = Settings {
-        finder: Some(ChannelAddress::Stream(finder_socket(directory))),
-        listen: None,
-        credential: Identity::User,
-        ports_from_fea: false,
-    };
-    let part = Part {
-        class: String::new(),
-        instance: "log".to_owned(),
-        sole: false,
-        interfaces: Vec::new(),
-        component: Box::new(reader),
-    };
-    Host::new(settings, vec![part])
+    Ok(real::run(call::caller("log", Box::new(reader), &directory), real::Options::default()))
 }
 
 /// The time of day, in nanoseconds since 1970, when the monotonic clock began.

@@ -6,8 +6,9 @@
 //!
 //! It opens packet ports and hands their descriptors to those who ask: what a caller may ask for is a
 //! matter of its access list, which can name the interfaces and protocols. What was handed over works
-//! on when the FEA dies. For those who cannot take descriptors it relays packets (`relays`). It watches the network interfaces, tells which there are, and makes them what
-//! the configuration says (`interfaces`).
+//! on when the FEA dies. For those who cannot take descriptors it relays packets (`relays`). It watches
+//! the network interfaces, tells which there are, and makes them what the configuration says
+//! (`interfaces`).
 
 mod interfaces;
 mod relays;
