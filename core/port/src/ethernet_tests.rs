@@ -18,6 +18,8 @@ struct Cable {
 impl Cable {
     fn new() -> Self {
         let (left, right) = (Namespace::new(), Namespace::new());
+        left.silence();
+        right.silence();
         left.connect("west", &right, "east");
         Self { left, right }
     }

@@ -93,6 +93,16 @@ impl Namespace {
         })
     }
 
+    /// Interfaces made in here from now on have no IPv6, so that the kernel sends nothing by itself
+    /// (neighbour discovery, multicast listener reports) among the frames of a test.
+    pub fn silence(&self) {
+        let file = "/proc/sys/net/ipv6/conf/default/disable_ipv6";
+        self.run(|| match std::fs::write(file, "1") {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {} // A kernel without IPv6.
+            result => result.unwrap(),
+        });
+    }
+
     /// Connects interface `ours` in here to `theirs` in `other` by a virtual cable; both are up and
     /// carry frames.
     pub fn connect(&self, ours: &str, other: &Self, theirs: &str) {
