@@ -18,17 +18,16 @@
 //! # Ok::<(), weft_ebpf::ProbabilityError>(())
 //! ```
 
-// An edge crate: netlink sockets and network namespaces are reached by system calls. Each `unsafe`
+// An edge crate: network namespaces are reached by system calls. Each `unsafe`
 // block is one such call.
 #![allow(unsafe_code)]
 
 mod error;
 mod loss;
-mod netlink;
 mod probe;
 mod tc;
 
 pub use error::LossError;
 pub use loss::{LossLink, LossProbability, LossSequence, LossStatistics, ProbabilityError};
 pub use probe::probe;
-pub use tc::Direction;
+pub use weft_netlink::Direction;

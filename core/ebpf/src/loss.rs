@@ -9,8 +9,8 @@ mod sequence;
 
 use std::fmt;
 
-use crate::LossError;
-use crate::tc::{Direction, Hook};
+use crate::tc::Hook;
+use crate::{Direction, LossError};
 use object::Maps;
 
 pub use sequence::{LossProbability, LossSequence, ProbabilityError};

@@ -2,8 +2,9 @@
 //!
 //! * [`Monitor`] tells which interfaces there are, with their addresses, and from then on each change.
 //! * [`Configurator`] carries out [`InterfaceRequest`]s; each is answered by the kernel.
+//! * [`TrafficControl`] attaches, lists and removes what hangs at an interface: classifiers and XDP programs.
 //!
-//! Both never block: wait for their `fd` with epoll. Watching needs no privileges, configuring needs
+//! The first two never block: wait for their `fd` with epoll. Watching needs no privileges, configuring needs
 //! CAP_NET_ADMIN. They belong to the network namespace of the thread that opened them. The messages are
 //! read by `watch`, which does no I/O.
 //!
@@ -13,10 +14,12 @@ mod configurator;
 mod interface;
 mod message;
 mod monitor;
+mod programs;
 mod request;
 mod watch;
 
 pub use configurator::Configurator;
 pub use interface::{Interface, InterfaceAddress, InterfaceChange};
 pub use monitor::Monitor;
+pub use programs::{Classifier, Direction, Place, Refusal, TrafficControl, XdpMode, XdpProgram};
 pub use request::{InterfaceRequest, NewInterface};

@@ -13,6 +13,7 @@ use netlink_packet_core::{
 use netlink_packet_route::RouteNetlinkMessage;
 
 use crate::InterfaceAddress;
+use crate::programs::{Classifier, TCA_BPF_ID, TCA_BPF_NAME, XdpMode, XdpProgram};
 
 /// Flag of an answer: what was told so far does not fit together, as something changed meanwhile
 /// (`NLM_F_DUMP_INTR`).
@@ -25,6 +26,13 @@ const CAPPED: u16 = 0x100;
 const ERROR_TEXT: u16 = 1;
 /// Bytes of `struct nlmsghdr`.
 const HEADER: usize = 16;
+/// Bytes of `struct tcmsg`.
+const TCMSG: usize = 20;
+const TCA_KIND: u16 = 1;
+const TCA_OPTIONS: u16 = 2;
+const IFLA_XDP_DRV_PROG_ID: u16 = 5;
+const IFLA_XDP_SKB_PROG_ID: u16 = 6;
+const IFLA_XDP_HW_PROG_ID: u16 = 7;
 /// The kind of an attribute without its flags (`NLA_TYPE_MASK`).
 const KIND_MASK: u16 = 0x3fff;
 
@@ -49,6 +57,8 @@ pub(crate) enum Body {
         address: InterfaceAddress,
         usable: bool,
     },
+    /// A classifier of traffic control.
+    Classifier(Classifier),
     /// The end of a dump.
     Done,
     /// The answer to a request: zero or the number of an error, and the kernel's words about it.
@@ -72,6 +82,7 @@ pub(crate) struct Link {
     pub(crate) up: bool,
     pub(crate) running: bool,
     pub(crate) master: Option<u32>,
+    pub(crate) xdp: Vec<XdpProgram>,
 }
 
 /// A request for everything of a kind.
@@ -113,6 +124,7 @@ fn body(kind: u16, flags: u16, payload: &[u8]) -> Option<Body> {
         libc::RTM_DELLINK => Body::LinkGone { index: link_index(payload)? },
         libc::RTM_NEWADDR => address(payload, true)?,
         libc::RTM_DELADDR => address(payload, false)?,
+        libc::RTM_NEWTFILTER => Body::Classifier(classifier(payload)?),
         netlink_packet_core::NLMSG_DONE => Body::Done,
         netlink_packet_core::NLMSG_ERROR => answer(flags, payload)?,
         netlink_packet_core::NLMSG_OVERRUN => Body::Overrun,
@@ -146,6 +158,7 @@ fn link(payload: &[u8]) -> Option<Link> {
         up: flags & libc::IFF_UP != 0,
         running: flags & libc::IFF_UP != 0 && flags & libc::IFF_RUNNING != 0,
         master: None,
+        xdp: Vec::new(),
     };
     let has_mac = matches!(hardware, libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK);
     for (kind, value) in attributes(payload.get(HEADER..)?) {
@@ -154,6 +167,7 @@ fn link(payload: &[u8]) -> Option<Link> {
             libc::IFLA_MTU => link.mtu = number(value)?,
             libc::IFLA_ADDRESS if has_mac => link.mac = value.try_into().ok(),
             libc::IFLA_MASTER => link.master = number(value).filter(|index| *index > 0),
+            libc::IFLA_XDP => link.xdp = attributes(value).filter_map(xdp).collect(),
             libc::IFLA_LINKINFO => {
                 let kinds = attributes(value).filter(|(kind, _)| *kind == libc::IFLA_INFO_KIND);
                 for (_, value) in kinds {
@@ -188,6 +202,42 @@ fn address(payload: &[u8], there: bool) -> Option<Body> {
     let tentative = flags & libc::IFA_F_TENTATIVE != 0 && flags & libc::IFA_F_OPTIMISTIC == 0;
     let usable = there && !tentative && flags & libc::IFA_F_DADFAILED == 0;
     Some(Body::Address { index, address: InterfaceAddress { ip, prefix_length }, usable })
+}
+
+/// An attribute of `IFLA_XDP`, if it tells of a program.
+fn xdp((kind, value): (u16, &[u8])) -> Option<XdpProgram> {
+    let mode = match kind {
+        IFLA_XDP_DRV_PROG_ID => XdpMode::Driver,
+        IFLA_XDP_SKB_PROG_ID => XdpMode::Generic,
+        IFLA_XDP_HW_PROG_ID => XdpMode::Hardware,
+        _ => return None,
+    };
+    number(value).map(|program| XdpProgram { mode, program })
+}
+
+/// A `struct tcmsg` and its attributes; nothing where a priority is told that has no classifiers.
+fn classifier(payload: &[u8]) -> Option<Classifier> {
+    let handle = number(payload.get(8..12)?).filter(|handle| *handle != 0)?;
+    let info = number(payload.get(16..20)?)?;
+    let (mut kind, mut name, mut program) = (String::new(), None, None);
+    for (attribute, value) in attributes(payload.get(TCMSG..)?) {
+        match attribute {
+            TCA_KIND => kind = text(value),
+            // Each kind has numbers of its own; it comes first.
+            TCA_OPTIONS if kind == "bpf" => {
+                for (option, value) in attributes(value) {
+                    match option {
+                        TCA_BPF_NAME => name = Some(text(value)),
+                        TCA_BPF_ID => program = number(value),
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    let priority = u16::try_from(info >> 16).ok()?;
+    (!kind.is_empty()).then_some(Classifier { kind, priority, handle, name, program })
 }
 
 /// A `struct nlmsgerr`: the number of an error, the request's header and perhaps the rest of it, and

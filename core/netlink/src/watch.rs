@@ -100,7 +100,7 @@ impl Watch {
                 return self.answered(changes);
             }
             Body::Overrun => return self.resynchronise(),
-            Body::Done | Body::Answer { .. } | Body::Other => return None,
+            Body::Classifier(_) | Body::Done | Body::Answer { .. } | Body::Other => return None,
         };
         if self.asking == Asking::Nothing {
             self.tell(index, changes);
@@ -169,7 +169,7 @@ impl State {
     }
 
     fn interface(&self, index: u32) -> Option<Interface> {
-        let Link { index, name, kind, mac, mtu, up, running, master } =
+        let Link { index, name, kind, mac, mtu, up, running, master, xdp: _ } =
             self.links.get(&index)?.clone();
         let addresses = self.addresses.get(&index).cloned().unwrap_or_default();
         Some(Interface { index, name, kind, mac, mtu, up, running, master, addresses })
