@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use weft_ebpf::LossError;
+use weft_ebpf::ProgramError;
 
 use super::check::{Check, Subject};
 
@@ -26,14 +26,14 @@ pub(super) fn checks() -> Vec<Check> {
 /// What to say of errors that name no remedy.
 const ANYHOW: &str = "nothing has to be done: links with loss are made in user space instead";
 
-fn loss(probed: Result<(), LossError>) -> Check {
+fn loss(probed: Result<(), ProgramError>) -> Check {
     let Err(error) = probed else { return LOSS.ok("can be loaded and attached") };
     let text = error.to_string();
     match error {
         // Their sentences end with a colon and the remedy.
-        LossError::NotBuilt { .. }
-        | LossError::NotPermitted { .. }
-        | LossError::NotSupported { .. } => {
+        ProgramError::NotBuilt { .. }
+        | ProgramError::NotPermitted { .. }
+        | ProgramError::NotSupported { .. } => {
             let (found, remedy) = text.rsplit_once(": ").unwrap_or((&text, ANYHOW));
             LOSS.degraded(found, remedy)
         }
@@ -59,18 +59,19 @@ mod tests {
 
     #[test]
     fn without_the_program_the_remedy_is_that_of_the_error() {
-        let not_built = loss(Err(LossError::NotBuilt { reason: "clang cannot be run" }));
+        let not_built = loss(Err(ProgramError::NotBuilt { reason: "clang cannot be run" }));
         assert_eq!(not_built.state, State::Degraded);
         assert!(not_built.found.contains("clang cannot be run"), "{not_built:?}");
         assert!(not_built.remedy.starts_with("install clang, libbpf-dev"), "{not_built:?}");
-        let broken = loss(Err(LossError::NotBuilt { reason: "a.c:1:2: error: no such header" }));
+        let broken = loss(Err(ProgramError::NotBuilt { reason: "a.c:1:2: error: no such header" }));
         assert!(broken.found.contains("no such header"), "{broken:?}");
         assert!(broken.remedy.starts_with("install clang"), "{broken:?}");
-        let not_permitted = loss(Err(LossError::NotPermitted { action: "load" }));
+        let not_permitted = loss(Err(ProgramError::NotPermitted { action: "load" }));
         assert_eq!(not_permitted.found, "not permitted to load");
         assert!(not_permitted.remedy.starts_with("run as root"), "{not_permitted:?}");
         assert_eq!(loss(Ok(())).state, State::Ok);
-        let refused = loss(Err(LossError::Refused { action: "load", detail: "a: b".to_owned() }));
+        let refused =
+            loss(Err(ProgramError::Refused { action: "load", detail: "a: b".to_owned() }));
         assert_eq!(refused.found, "the kernel refused to load: a: b");
         assert_eq!(refused.remedy, ANYHOW);
     }

@@ -17,32 +17,33 @@
 #include <linux/pkt_cls.h>
 #include <bpf/bpf_helpers.h>
 
-// Written by user space, before and while the program is attached.
-struct loss_config {
-	__u64 seed;
-	// 0 drops nothing, 2^32 drops everything.
-	__u64 threshold;
-};
+// The elements of the map. They have the same form, so that one map, of which one descriptor is to be
+// kept, holds both.
+//
+// CONFIG is written by user space, before and while the program is attached: the seed, and the threshold,
+// of which 0 drops nothing and 2^32 drops everything.
+//
+// COUNTERS is written by the program: the packets seen, which is the index of the next one, and those
+// dropped.
+enum { CONFIG, COUNTERS, ELEMENTS };
 
-// Written by the program. `seen` is the index of the next packet.
-struct loss_counters {
-	__u64 seen;
-	__u64 dropped;
+struct loss_words {
+	union {
+		__u64 seed;
+		__u64 seen;
+	};
+	union {
+		__u64 threshold;
+		__u64 dropped;
+	};
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, ELEMENTS);
 	__type(key, __u32);
-	__type(value, struct loss_config);
-} loss_config SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct loss_counters);
-} loss_counters SEC(".maps");
+	__type(value, struct loss_words);
+} loss_state SEC(".maps");
 
 static __always_inline __u64 splitmix64(__u64 seed, __u64 n)
 {
@@ -56,9 +57,9 @@ static __always_inline __u64 splitmix64(__u64 seed, __u64 n)
 SEC("classifier")
 int weft_loss(struct __sk_buff *skb)
 {
-	const __u32 first = 0;
-	const struct loss_config *config = bpf_map_lookup_elem(&loss_config, &first);
-	struct loss_counters *counters = bpf_map_lookup_elem(&loss_counters, &first);
+	const __u32 first = CONFIG, second = COUNTERS;
+	const struct loss_words *config = bpf_map_lookup_elem(&loss_state, &first);
+	struct loss_words *counters = bpf_map_lookup_elem(&loss_state, &second);
 	__u64 n;
 
 	// Array elements always exist; the verifier wants to see the question.

@@ -5,14 +5,13 @@ use std::io;
 
 use crate::Direction;
 
-/// Why a loss program could not be loaded, attached, read or detached.
+/// Why a program could not be loaded, attached, read or detached.
 #[derive(Debug, thiserror::Error)]
-pub enum LossError {
+pub enum ProgramError {
     /// The build machine had no compiler for the program.
     #[error(
-        "this program was built without its ebpf loss program ({reason}): install clang, \
-         libbpf-dev and linux-libc-dev and build again; until then lossy links use the user-space \
-         link"
+        "weft was built without its ebpf programs ({reason}): install clang, libbpf-dev and \
+         linux-libc-dev and build again"
     )]
     NotBuilt {
         /// What was missing at build time.
@@ -20,8 +19,8 @@ pub enum LossError {
     },
     /// The process lacks a capability.
     #[error(
-        "not permitted to {action}: run as root of the initial user namespace (cap_bpf, \
-         cap_net_admin and cap_sys_admin); without that lossy links use the user-space link"
+        "not permitted to {action}: run as root of the initial user namespace (cap_bpf and \
+         cap_net_admin; cap_sys_admin to find what another process has attached)"
     )]
     NotPermitted {
         /// What was tried.
@@ -30,8 +29,7 @@ pub enum LossError {
     /// The kernel lacks a feature.
     #[error(
         "this kernel cannot {action} ({detail}): use linux 5.12 or newer with CONFIG_BPF_SYSCALL, \
-         CONFIG_NET_CLS_BPF and CONFIG_NET_SCH_INGRESS; without them lossy links use the user-space \
-         link"
+         CONFIG_NET_CLS_BPF and CONFIG_NET_SCH_INGRESS"
     )]
     NotSupported {
         /// What was tried.
@@ -48,16 +46,39 @@ pub enum LossError {
         /// The name that was looked for.
         interface: String,
     },
-    /// The interface has a loss program already.
+    /// The interface has this program already.
     #[error(
-        "interface {interface} has a loss program at {direction} already: detach it, or change its \
-         probability"
+        "interface {interface} has the program {program} at {direction} already: detach it, or change \
+         its parameters"
     )]
     AlreadyAttached {
         /// Name of the interface.
         interface: String,
         /// The hook.
         direction: Direction,
+        /// What is attached.
+        program: String,
+    },
+    /// Somebody else's program is where only one can be. It is left alone.
+    #[error(
+        "interface {interface} has {found} at the place that weft uses at {direction}, which is somebody \
+         else's and is left alone: detach it, if it is not needed, and try again"
+    )]
+    Occupied {
+        /// Name of the interface.
+        interface: String,
+        /// The hook.
+        direction: Direction,
+        /// What is there: its kind, and its name and number where they are known.
+        found: String,
+    },
+    /// What was kept of a program is not what it should be, or its interface is gone.
+    #[error("what was kept of the program {program} cannot be used: {detail}")]
+    NotOurs {
+        /// What it should be.
+        program: &'static str,
+        /// What it is.
+        detail: &'static str,
     },
     /// The interface has no loss program.
     #[error("interface {interface} has no loss program at {direction}: attach one first")]
@@ -77,7 +98,12 @@ pub enum LossError {
     },
 }
 
-impl LossError {
+impl ProgramError {
+    /// Sorts an error of a system call by what can be done.
+    pub(crate) fn from_call(action: &'static str, error: &io::Error) -> Self {
+        Self::from_bpf(action, error)
+    }
+
     /// Sorts an error of the `bpf` system call, or of a library that made it, by what can be done.
     pub(crate) fn from_bpf(action: &'static str, error: &(dyn Error + 'static)) -> Self {
         match system_error(error).and_then(io::Error::raw_os_error) {
@@ -128,14 +154,14 @@ mod tests {
     #[error("the call failed")]
     struct Wrapped(#[source] io::Error);
 
-    fn from_bpf(code: i32) -> LossError {
-        LossError::from_bpf("load", &Wrapped(io::Error::from_raw_os_error(code)))
+    fn from_bpf(code: i32) -> ProgramError {
+        ProgramError::from_bpf("load", &Wrapped(io::Error::from_raw_os_error(code)))
     }
 
     #[test]
     fn errors_are_sorted_by_their_innermost_cause() {
-        assert!(matches!(from_bpf(libc::EPERM), LossError::NotPermitted { action: "load" }));
-        assert!(matches!(from_bpf(libc::ENOSYS), LossError::NotSupported { .. }));
+        assert!(matches!(from_bpf(libc::EPERM), ProgramError::NotPermitted { action: "load" }));
+        assert!(matches!(from_bpf(libc::ENOSYS), ProgramError::NotSupported { .. }));
         let refused = from_bpf(libc::EINVAL).to_string();
         assert!(refused.starts_with("the kernel refused to load: the call failed: Invalid"));
     }
@@ -149,8 +175,8 @@ mod tests {
 
     #[test]
     fn a_build_without_clang_is_told_with_the_packages_to_install() {
-        let text = LossError::NotBuilt { reason: "clang cannot be run" }.to_string();
-        for word in ["clang cannot be run", "libbpf-dev", "linux-libc-dev", "user-space link"] {
+        let text = ProgramError::NotBuilt { reason: "clang cannot be run" }.to_string();
+        for word in ["clang cannot be run", "libbpf-dev", "linux-libc-dev", "build again"] {
             assert!(text.contains(word), "{text}");
         }
     }

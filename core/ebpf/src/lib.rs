@@ -1,8 +1,11 @@
 //! eBPF programs that weft embeds, and their loading and attaching.
 //!
-//! There is one program so far: seeded packet loss for the links of a lab. [`LossLink`] attaches it
-//! to an interface, [`LossSequence`] is the same decision in Rust, and [`probe()`] says whether it can
-//! be used here. The program is restricted C (`bpf/loss.bpf.c`), compiled by the build script and
+//! [`PROGRAMS`] lists them. There is one so far: seeded packet loss. [`LossSequence`] is its decision in
+//! Rust, and [`probe()`] says whether it can be used here. It is attached in two ways: by [`LossLink`],
+//! for the links of a lab, it stays when its process ends; an [`Attachment`] lives as long as somebody
+//! holds its descriptors. [`programs_of`] lists what anybody has attached to an interface.
+//!
+//! The program is restricted C (`bpf/loss.bpf.c`), compiled by the build script and
 //! embedded in the binary; where clang was missing then, [`LossLink::attach`] says so.
 //!
 //! A packet's way: the kernel's traffic control hook of an interface → `weft_loss` in
@@ -22,12 +25,21 @@
 // block is one such call.
 #![allow(unsafe_code)]
 
+mod attachment;
 mod error;
+mod found;
 mod loss;
 mod probe;
+mod sys;
+mod table;
 mod tc;
+#[cfg(feature = "testing")]
+pub mod testing;
 
-pub use error::LossError;
+pub use attachment::{Attachment, Kept, Way};
+pub use error::ProgramError;
+pub use found::{FoundProgram, HookKind, name, programs_of};
 pub use loss::{LossLink, LossProbability, LossSequence, LossStatistics, ProbabilityError};
 pub use probe::probe;
+pub use table::{PROGRAMS, Program, ProgramKind};
 pub use weft_netlink::Direction;

@@ -1,8 +1,8 @@
 //! Seeded packet loss on an interface.
 //!
-//! [`LossLink::attach`] loads the embedded program, writes seed and probability into its first map,
+//! [`LossLink::attach`] loads the embedded program, writes seed and probability into its map,
 //! and hangs it below the traffic control hook. It stays there when the process ends. A later process
-//! finds program and maps again with [`LossLink::open`].
+//! finds program and map again with [`LossLink::open`].
 
 mod object;
 mod sequence;
@@ -10,8 +10,8 @@ mod sequence;
 use std::fmt;
 
 use crate::tc::Hook;
-use crate::{Direction, LossError};
-use object::Maps;
+use crate::{Direction, ProgramError};
+pub(crate) use object::{NAME, State, load};
 
 pub use sequence::{LossProbability, LossSequence, ProbabilityError};
 
@@ -34,7 +34,7 @@ pub struct LossStatistics {
 /// segmentation offload switched off at the sender.
 pub struct LossLink {
     hook: Hook,
-    maps: Maps,
+    state: State,
 }
 
 impl LossLink {
@@ -42,67 +42,67 @@ impl LossLink {
     /// thread.
     ///
     /// # Errors
-    /// [`LossError::NotBuilt`] if clang was missing at build time; [`LossError::NoInterface`],
-    /// [`LossError::AlreadyAttached`]; [`LossError::NotPermitted`] without `CAP_BPF` and
-    /// `CAP_NET_ADMIN`; [`LossError::NotSupported`] if the kernel lacks BPF or the hook.
+    /// [`ProgramError::NotBuilt`] if clang was missing at build time; [`ProgramError::NoInterface`],
+    /// [`ProgramError::AlreadyAttached`]; [`ProgramError::NotPermitted`] without `CAP_BPF` and
+    /// `CAP_NET_ADMIN`; [`ProgramError::NotSupported`] if the kernel lacks BPF or the hook.
     pub fn attach(
         interface: &str,
         direction: Direction,
         probability: LossProbability,
         seed: u64,
-    ) -> Result<Self, LossError> {
+    ) -> Result<Self, ProgramError> {
         let mut hook = Hook::open(interface, direction)?;
-        let mut program = object::load()?;
-        program.maps_mut().set_sequence(LossSequence::new(seed, probability))?;
-        hook.attach(program.fd()?, object::NAME)?;
-        Ok(Self { hook, maps: program.into_maps() })
+        let mut program = load()?;
+        program.state_mut().set_sequence(LossSequence::new(seed, probability))?;
+        hook.attach(program.fd()?, NAME)?;
+        Ok(Self { hook, state: program.into_state() })
     }
 
     /// Finds the loss program that any process attached to `interface`, which must be in the network
     /// namespace of the calling thread.
     ///
     /// # Errors
-    /// [`LossError::NoInterface`], [`LossError::NotAttached`]; [`LossError::NotPermitted`] without
+    /// [`ProgramError::NoInterface`], [`ProgramError::NotAttached`]; [`ProgramError::NotPermitted`] without
     /// `CAP_SYS_ADMIN`.
-    pub fn open(interface: &str, direction: Direction) -> Result<Self, LossError> {
+    pub fn open(interface: &str, direction: Direction) -> Result<Self, ProgramError> {
         let mut hook = Hook::open(interface, direction)?;
-        let program_id = hook.program_id(object::NAME)?;
-        Ok(Self { hook, maps: Maps::of_program(program_id)? })
+        let program_id = hook.program_id(NAME)?;
+        Ok(Self { hook, state: State::of_program(program_id)? })
     }
 
     /// What the program has done since it was attached. While packets flow, the two numbers are of
     /// slightly different moments.
     ///
     /// # Errors
-    /// [`LossError::Refused`] if the kernel does not let the counters be read.
-    pub fn statistics(&self) -> Result<LossStatistics, LossError> {
-        self.maps.statistics()
+    /// [`ProgramError::Refused`] if the kernel does not let the counters be read.
+    pub fn statistics(&self) -> Result<LossStatistics, ProgramError> {
+        self.state.statistics()
     }
 
     /// The decisions of the program, for all packets from the first on.
     ///
     /// # Errors
-    /// [`LossError::Refused`] if the kernel does not let the configuration be read.
-    pub fn sequence(&self) -> Result<LossSequence, LossError> {
-        self.maps.sequence()
+    /// [`ProgramError::Refused`] if the kernel does not let the configuration be read.
+    pub fn sequence(&self) -> Result<LossSequence, ProgramError> {
+        self.state.sequence()
     }
 
     /// Changes the probability from the next packet on. Seed and counters go on.
     ///
     /// # Errors
-    /// [`LossError::Refused`] if the kernel does not let the configuration be written.
-    pub fn set_probability(&mut self, probability: LossProbability) -> Result<(), LossError> {
+    /// [`ProgramError::Refused`] if the kernel does not let the configuration be written.
+    pub fn set_probability(&mut self, probability: LossProbability) -> Result<(), ProgramError> {
         let seed = self.sequence()?.seed();
-        self.maps.set_sequence(LossSequence::new(seed, probability))
+        self.state.set_sequence(LossSequence::new(seed, probability))
     }
 
     /// Detaches the program. The `clsact` queueing discipline, which does nothing by itself, stays.
     ///
     /// # Errors
-    /// [`LossError::NotAttached`] if somebody else has detached it; [`LossError::NoInterface`] if
-    /// the interface is gone; [`LossError::NotPermitted`].
-    pub fn detach(mut self) -> Result<(), LossError> {
-        self.hook.detach(object::NAME)
+    /// [`ProgramError::NotAttached`] if somebody else has detached it; [`ProgramError::NoInterface`] if
+    /// the interface is gone; [`ProgramError::NotPermitted`].
+    pub fn detach(mut self) -> Result<(), ProgramError> {
+        self.hook.detach(NAME)
     }
 }
 

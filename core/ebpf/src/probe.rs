@@ -3,7 +3,7 @@
 use std::io;
 use std::thread;
 
-use crate::{Direction, LossError, LossLink, LossProbability};
+use crate::{Direction, LossLink, LossProbability, ProgramError};
 
 const ENTER: &str = "create a network namespace";
 
@@ -13,8 +13,8 @@ const ENTER: &str = "create a network namespace";
 /// a program that drops nothing to its loopback interface. Both are gone when the function returns.
 ///
 /// # Errors
-/// The [`LossError`] that [`LossLink::attach`] would give.
-pub fn probe() -> Result<(), LossError> {
+/// The [`ProgramError`] that [`LossLink::attach`] would give.
+pub fn probe() -> Result<(), ProgramError> {
     let thread = thread::Builder::new().name("weft-bpf-probe".into()).spawn(|| {
         enter_new_namespace()?;
         LossLink::attach("lo", Direction::Egress, LossProbability::NEVER, 0)?.detach()
@@ -24,22 +24,22 @@ pub fn probe() -> Result<(), LossError> {
 }
 
 /// Moves the calling thread to a network namespace of its own, which ends with the thread.
-fn enter_new_namespace() -> Result<(), LossError> {
+fn enter_new_namespace() -> Result<(), ProgramError> {
     // SAFETY: no pointers are passed; only the calling thread is moved.
     if unsafe { libc::unshare(libc::CLONE_NEWNET) } == 0 {
         return Ok(());
     }
     let error = io::Error::last_os_error();
     match error.raw_os_error() {
-        Some(libc::EPERM) => Err(LossError::NotPermitted { action: ENTER }),
+        Some(libc::EPERM) => Err(ProgramError::NotPermitted { action: ENTER }),
         // The kernel was built without network namespaces.
         Some(libc::EINVAL) => {
-            Err(LossError::NotSupported { action: ENTER, detail: error.to_string() })
+            Err(ProgramError::NotSupported { action: ENTER, detail: error.to_string() })
         }
         _ => Err(refused(&error.to_string())),
     }
 }
 
-fn refused(detail: &str) -> LossError {
-    LossError::Refused { action: "probe for ebpf loss programs", detail: detail.to_owned() }
+fn refused(detail: &str) -> ProgramError {
+    ProgramError::Refused { action: "probe for ebpf loss programs", detail: detail.to_owned() }
 }

@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 
 use weft_base::Random;
-use weft_ebpf::{Direction, LossError, LossLink, LossProbability};
+use weft_ebpf::{Direction, LossLink, LossProbability, ProgramError};
 use weft_runtime::BILLION;
 use weft_wire::MacAddr;
 
@@ -186,7 +186,7 @@ pub(crate) fn set_loss(
         let interface = plan.lab.links[link].ends[side].interface.as_str();
         let set = || match LossLink::open(interface, Direction::Ingress) {
             Ok(mut link) => link.set_probability(probability),
-            Err(LossError::NotAttached { .. }) => {
+            Err(ProgramError::NotAttached { .. }) => {
                 LossLink::attach(interface, Direction::Ingress, probability, seed).map(drop)
             }
             Err(error) => Err(error),

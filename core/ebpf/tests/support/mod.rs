@@ -10,7 +10,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use weft_ebpf::{LossError, probe};
+use weft_ebpf::{ProgramError, probe};
 
 /// The two ends of the virtual cable.
 pub(crate) const LEFT: &str = "weft-left";
@@ -24,8 +24,8 @@ pub(crate) const ALL: u16 = libc::ETH_P_ALL as u16;
 /// Runs `test` on a thread in a network namespace of its own, which ends with the thread, whatever
 /// happens. Without privileges the test is not run and says so; with them it must be possible.
 pub(crate) fn in_namespace(test: impl FnOnce() + Send + 'static) {
-    let excused = |error: &LossError| {
-        matches!(error, LossError::NotBuilt { .. } | LossError::NotSupported { .. })
+    let excused = |error: &ProgramError| {
+        matches!(error, ProgramError::NotBuilt { .. } | ProgramError::NotSupported { .. })
     };
     if !privileges::can_run(probe(), excused) {
         return;

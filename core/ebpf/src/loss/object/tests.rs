@@ -12,14 +12,14 @@ const UNSPEC: u32 = u32::MAX;
 
 /// Loads the program, or says why this test cannot run here. Fails where it should be possible.
 fn load_or_explain(sequence: LossSequence) -> Option<Program> {
-    let excused = |error: &LossError| {
-        matches!(error, LossError::NotBuilt { .. } | LossError::NotSupported { .. })
+    let excused = |error: &ProgramError| {
+        matches!(error, ProgramError::NotBuilt { .. } | ProgramError::NotSupported { .. })
     };
     if !privileges::can_run(crate::probe(), excused) {
         return None;
     }
     let mut program = load().unwrap();
-    program.maps_mut().set_sequence(sequence).unwrap();
+    program.state_mut().set_sequence(sequence).unwrap();
     Some(program)
 }
 
@@ -54,7 +54,7 @@ fn counters_agree_with_the_sequence() {
     run(&mut program, 100_000);
     let dropped = (0..100_000).filter(|&n| sequence.drops(n)).count() as u64;
     let expected = LossStatistics { seen: 100_000, dropped };
-    assert_eq!(program.into_maps().statistics().unwrap(), expected);
+    assert_eq!(program.into_state().statistics().unwrap(), expected);
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn never_and_always_have_no_exception_in_the_kernel() {
         let Some(mut program) = load_or_explain(LossSequence::new(3, probability)) else { return };
         run(&mut program, 100_000);
         let expected = LossStatistics { seen: 100_000, dropped };
-        assert_eq!(program.into_maps().statistics().unwrap(), expected);
+        assert_eq!(program.into_state().statistics().unwrap(), expected);
     }
 }
 
@@ -72,5 +72,5 @@ fn never_and_always_have_no_exception_in_the_kernel() {
 fn the_configuration_is_read_back() {
     let sequence = LossSequence::new(u64::MAX - 1, percent(12.345_678_9));
     let Some(program) = load_or_explain(sequence) else { return };
-    assert_eq!(program.into_maps().sequence().unwrap(), sequence);
+    assert_eq!(program.into_state().sequence().unwrap(), sequence);
 }
