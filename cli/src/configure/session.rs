@@ -109,7 +109,7 @@ impl Session {
     }
 
     fn load(&self, file: &str, mode: String) -> Result<String, String> {
-        let text = crate::node::include::read(file.as_ref())?;
+        let text = crate::node::include::read(file.as_ref())?.text;
         self.ask(interface::Load { source: file.to_owned(), text, mode })?;
         Ok(String::new())
     }

@@ -17,14 +17,14 @@
 use std::path::Path;
 
 use weft_base::{Instant, Random};
-use weft_config::{Document, Errors, Located, Name};
+use weft_config::{Document, Errors, Located, Name, Schema, Tree};
 use weft_keys::KeyHash;
 use weft_keys::file::load_private;
 use weft_manager::{read_log, read_operators, read_programs};
 use weft_xip::node::{Node, config};
 use weft_xip::{Xid, XidType};
 
-use crate::registry::{classes, principals};
+use crate::registry::{classes, principals, schema};
 
 /// The version of the configuration language that this program reads.
 const VERSION: u32 = 1;
@@ -32,11 +32,18 @@ const VERSION: u32 = 1;
 /// Why a node file cannot be used: one or more mistakes, each with its place.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct NodeFileError(String);
+pub struct NodeFileError(Errors);
 
 impl From<Errors> for NodeFileError {
     fn from(errors: Errors) -> Self {
-        Self(errors.to_string())
+        Self(errors)
+    }
+}
+
+impl NodeFileError {
+    /// The same mistakes in the files from which the text was put together.
+    pub(super) fn original(self, tree: &Tree) -> Self {
+        Self(tree.original(self.0))
     }
 }
 
@@ -97,6 +104,12 @@ impl NodeFile {
 }
 
 impl NodeFile {
+    /// Checks what the manager will check: that everything is described by some component.
+    pub(super) fn check(&self) -> Result<(), NodeFileError> {
+        let tree = Tree::from_document(self.document.clone())?;
+        Ok(Schema::parse("schema", &schema())?.check(&tree, None)?)
+    }
+
     /// Whether the file names programs of others, or components besides the XIA stack.
     pub(super) fn names_others(&self) -> bool {
         let mut block = self.document.block();

@@ -31,16 +31,21 @@ use crate::output::{Outcome, print_lines};
 
 /// `weft run`: checks the node file, then runs the node until it is told to stop.
 pub(crate) fn run(args: &RunArgs) -> Outcome {
-    let text = include::read(&args.file)?;
+    let include::Loaded { text, parts } = include::read(&args.file)?;
+    let told = |error: NodeFileError| match &parts {
+        Some(tree) => error.original(tree).to_string(),
+        None => error.to_string(),
+    };
     let random = Random::from_seed(seed()?);
     let source = args.file.display().to_string();
-    let file = file::parse(&source, &text).map_err(|error| error.to_string())?;
+    let file = file::parse(&source, &text).map_err(told)?;
     let directory = match &args.run_dir {
         Some(directory) => directory.clone(),
         None => directory::of_node(&file.name),
     };
     let identity = args.identity.as_deref().map(file::load_identity).transpose()?;
-    let node = file.node(&directory, identity, random).map_err(|error| error.to_string())?;
+    let node = file.node(&directory, identity, random).map_err(told)?;
+    file.check().map_err(told)?;
     if args.single && file.names_others() {
         return Err(format!(
             "{source} names programs or components besides the XIA stack, which are processes: run the \

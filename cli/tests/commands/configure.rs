@@ -63,7 +63,27 @@ fn what_a_component_refuses_changes_nothing() {
     let node = Node::start();
     let done =
         configure(&node, &["set xia principal zf", "set xia principal hid local hid-02", "commit"]);
-    done.expect_failure(&["`commit`", "xia: configuration:", "hid-<40 hex digits>", "^"]);
+    let place = "command:1:29: xia refuses this: ";
+    done.expect_failure(&[
+        "`commit`",
+        place,
+        "hid-<40 hex digits>",
+        "principal hid local hid-02",
+        "^",
+    ]);
+    assert_eq!(principals(&node), ["hid", "xdp"]);
+    // In the file that was loaded, at the line as it was written.
+    let file = node.run_directory().join("../more.conf");
+    std::fs::write(&file, "version 1;\nxia {\n  principal zf;\n  principal \"hid\" {\n    local\n      hid-02;\n  }\n}\n").unwrap();
+    let load = format!("load merge {}", file.display());
+    for last in ["commit check", "commit"] {
+        let done = configure(&node, &[&load, last]);
+        done.expect_failure(&[
+            "more.conf:6:7: xia refuses this: ",
+            "\n  6 |       hid-02;\n    |       ^^^^^^\n",
+        ]);
+        assert!(!done.stderr.contains("configuration:"), "{done:?}");
+    }
     assert_eq!(principals(&node), ["hid", "xdp"]);
     configure(&node, &["set xia principle zf"]).expect_failure(&["`principle`", "principal", "^"]);
     configure(&node, &["commit"]).expect_failure(&["there is nothing to commit"]);

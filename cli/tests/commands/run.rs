@@ -56,10 +56,13 @@ fn a_node_file_may_include_others() {
     write("parts/principals.conf", "version 1;\nprincipal hid\n");
     check().expect_failure(&["parts/principals.conf:"]);
     write("parts/principals.conf", "version 1;\nprinciple hid;\n");
-    check().expect_failure(&["principle", "did you mean `principal`", "^"]);
+    check().expect_failure(&["parts/principals.conf:2:1: ", "did you mean `principal`", "^"]);
     write("parts/principals.conf", "version 1;\nprincipal hid;\n");
     let done = check();
     assert_eq!(done.status, Some(0), "{done:?}");
+    // Statements of components that are not there to be asked.
+    write("node.conf", "version 1;\nnode r1;\nxia {}\ngreeter {\n    greet hello;\n}\n");
+    check().expect_failure(&["node.conf:5:5: unknown statement `greet`"]);
 }
 
 #[test]

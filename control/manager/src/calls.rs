@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use weft_base::Instant;
 use weft_commit::Event;
+use weft_config::Tree;
 use weft_launcher::protocol::Command;
 use weft_runtime::Level;
-use weft_xrl::{Binary, Call, Called, FINDER, Output, Reply, XrlError, finder};
+use weft_xrl::{Binary, Call, Called, ErrorCode, FINDER, Output, Reply, XrlError, finder};
 
 use crate::instances::Configured;
 use crate::interface;
@@ -19,16 +20,25 @@ pub(crate) struct Calls {
     /// Configurations that were sent, by the token of the call.
     configuring: BTreeMap<u64, String>,
     /// Questions of a commit that were sent, by the token of the call.
-    checking: BTreeMap<u64, u64>,
+    checking: BTreeMap<u64, Checking>,
     /// Callers who wait for the launcher, by the number of the request.
     waiting: BTreeMap<u64, Called>,
 }
 
+/// A question of a commit.
+struct Checking {
+    step: u64,
+    /// Who was asked.
+    name: String,
+    /// Whether it would take these statements.
+    part: Tree,
+}
+
 impl Calls {
-    /// A token for a question of a commit.
-    pub(crate) fn check(&mut self, step: u64) -> u64 {
+    /// A token for a question of a commit: would this component take these statements?
+    pub(crate) fn check(&mut self, step: u64, name: String, part: Tree) -> u64 {
         self.last += 1;
-        self.checking.insert(self.last, step);
+        self.checking.insert(self.last, Checking { step, name, part });
         self.last
     }
 
@@ -127,8 +137,11 @@ impl Manager {
     ) {
         if let Some(name) = self.calls.configuring.remove(&token) {
             self.configured(now, &name, result, out);
-        } else if let Some(step) = self.calls.checking.remove(&token) {
-            let result = result.map(drop).map_err(|error| error.note);
+        } else if let Some(Checking { step, name, part }) = self.calls.checking.remove(&token) {
+            let result = result.map(drop).map_err(|error| match error.code {
+                ErrorCode::CommandFailed => self.reason(&name, &part, &error.note),
+                _ => error.note.into(),
+            });
             self.tell_configuration(now, Event::Answer { step, result }, out);
         } else if let Err(error) = result {
             report(out, Level::Warning, format!("a call failed: {error}"));
@@ -142,9 +155,16 @@ impl Manager {
         result: Result<Reply, XrlError>,
         out: &mut Vec<Output>,
     ) {
+        let refused = match &result {
+            Err(error) if error.code == ErrorCode::CommandFailed => {
+                let part = self.commits.part(name).cloned().unwrap_or_default();
+                Some(self.reason(name, &part, &error.note))
+            }
+            _ => None,
+        };
         let Some(one) = self.instances.get_mut(name) else { return };
-        let result = match result {
-            Ok(_) => {
+        let result = match (result, refused) {
+            (Ok(_), _) => {
                 if one.configured != Configured::Yes {
                     report(out, Level::Info, format!("{name} runs"));
                 }
@@ -152,18 +172,18 @@ impl Manager {
                 one.trouble.clear();
                 Ok(())
             }
-            Err(error) if error.code == weft_xrl::ErrorCode::CommandFailed => {
+            (Err(_), Some(reason)) => {
                 one.configured = Configured::Refused;
-                one.trouble.clone_from(&error.note);
-                let line = format!("{name} does not take its configuration:\n{}", error.note);
+                one.trouble = reason.to_string();
+                let line = format!("{name} does not take its configuration:\n{reason}");
                 report(out, Level::Error, line);
-                Err(error.note)
+                Err(reason)
             }
-            Err(error) => {
+            (Err(error), None) => {
                 // It is gone, or stuck; when it is back it is configured again.
                 one.configured = Configured::No;
                 report(out, Level::Warning, format!("{name} was not configured: {error}"));
-                Err(error.note)
+                Err(error.note.into())
             }
         };
         self.changed(now, name, result, out);

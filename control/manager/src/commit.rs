@@ -8,17 +8,18 @@ use std::collections::{BTreeMap, VecDeque};
 
 use weft_base::{Instant, Token, WallTime};
 use weft_commit::{
-    Action, BlockChange, Configuration, Done, Event, HistorySettings, Refusal, Want, Who,
+    Action, BlockChange, Configuration, Done, Event, HistorySettings, Reason, Refusal, Want, Who,
 };
-use weft_config::{Document, Errors, LoadMode, Schema, Tree};
+use weft_config::{Errors, LoadMode, Schema, Tree};
 use weft_launcher::protocol::Command;
 use weft_runtime::{Component, Level};
 use weft_xrl::{Call, Called, Output, XrlError, configurable, finder};
 
 use crate::instances::Run;
-use crate::log::{LOG, LogLevels, read_log};
-use crate::operators::{OPERATORS, read_operators};
-use crate::programs::{PROGRAM, Program, read_programs};
+use crate::log::{LOG, LogLevels};
+use crate::operators::OPERATORS;
+use crate::programs::{CONFIG, PROGRAM, Program};
+use crate::refusals::{SOURCE, kept, log_of, operators_of, programs_of};
 use crate::{Class, Manager, Settings, report};
 
 /// How many revisions are kept.
@@ -27,8 +28,6 @@ const KEEP: usize = 50;
 const GRACE: u32 = 2_000;
 /// The token of requests of the manager itself.
 const OWN: Token = Token(0);
-/// The name of texts that come from the configuration, in errors of components.
-const SOURCE: &str = "configuration";
 
 pub(crate) struct Commits {
     machine: Configuration,
@@ -41,7 +40,7 @@ pub(crate) struct Commits {
     waiting: BTreeMap<Token, Called>,
     last_token: u32,
     /// The statement of each class that has one, as its component has it or is given it.
-    parts: BTreeMap<String, String>,
+    parts: BTreeMap<String, Tree>,
     /// Programs of others that run.
     programs: Vec<Class>,
     /// Who may call besides root.
@@ -77,7 +76,7 @@ pub(crate) enum Found {
 /// A change that a component is making.
 struct Changing {
     step: u64,
-    old: Option<String>,
+    old: Option<Tree>,
 }
 
 impl Commits {
@@ -85,6 +84,7 @@ impl Commits {
         let schema = Schema::parse("schema", &settings.schema)?;
         let boot = Tree::parse(&settings.source, &settings.text)?;
         schema.check(&boot, None)?;
+        let boot = kept(&schema, &boot);
         programs_of(&boot, &settings.classes)?;
         operators_of(&boot)?;
         log_of(&boot)?;
@@ -120,7 +120,7 @@ impl Commits {
     }
 
     /// The statement of a class.
-    pub(crate) fn part(&self, class: &str) -> Option<&String> {
+    pub(crate) fn part(&self, class: &str) -> Option<&Tree> {
         self.parts.get(class)
     }
 
@@ -202,19 +202,22 @@ impl Manager {
 
     /// Cuts what runs into the statements of the classes.
     fn take_parts(&mut self) {
+        // What still is as in the file is best shown there.
         let running = self.commits.machine.transaction().running();
+        let running = if *running == self.commits.boot { &self.commits.boot } else { running };
         for class in &self.settings.classes {
             let Some(statement) = class.statement else { continue };
-            let text = text_of(&running.part(statement));
-            match text.is_empty() {
+            let part = running.part(statement);
+            match part.is_empty() {
                 true => self.commits.parts.remove(&*class.name),
-                false => self.commits.parts.insert(class.name.to_string(), text),
+                false => self.commits.parts.insert(class.name.to_string(), part),
             };
         }
         // It was checked when it was committed.
         let programs = programs_of(running, &self.settings.classes).unwrap_or_default();
-        for Program { class, config } in programs {
-            self.commits.parts.extend(config.map(|text| (class.name.to_string(), text)));
+        for Program { class } in programs {
+            let config = config_of(running, &class.name);
+            self.commits.parts.extend(config.map(|part| (class.name.to_string(), part)));
             self.commits.programs.push(class);
         }
         self.commits.operators = operators_of(running).unwrap_or_default();
@@ -319,28 +322,23 @@ impl Manager {
             // What does not run, or is to go, has nothing against it.
             return Some(Event::Answer { step, result: Ok(()) });
         };
-        let token = self.calls.check(step);
+        let token = self.calls.check(step, name.clone(), change.new.clone());
         let request =
-            configurable::Check { source: SOURCE.to_owned(), line: 1, text: text_of(&change.new) };
+            configurable::Check { source: SOURCE.to_owned(), line: 1, text: change.new.body() };
         out.push(Call::new(token, name, request).into());
         None
     }
 
     /// What the manager itself has against a change.
-    fn check_own(&self, change: &BlockChange) -> Result<(), String> {
-        let renamed = change.name == "node" && self.commits.state == State::Running;
-        if renamed {
-            return Err("the node's name cannot change while it runs".to_owned());
-        }
-        if change.name == PROGRAM {
-            programs_of(&change.new, &self.settings.classes)
-                .map_err(|errors| errors.to_string())?;
-        }
-        if change.name == OPERATORS {
-            operators_of(&change.new).map_err(|errors| errors.to_string())?;
-        }
-        if change.name == LOG {
-            log_of(&change.new).map_err(|errors| errors.to_string())?;
+    fn check_own(&self, change: &BlockChange) -> Result<(), Reason> {
+        match change.name.as_str() {
+            "node" if self.commits.state == State::Running => {
+                return Err("the node's name cannot change while it runs".into());
+            }
+            PROGRAM => drop(programs_of(&change.new, &self.settings.classes)?),
+            OPERATORS => drop(operators_of(&change.new)?),
+            LOG => drop(log_of(&change.new)?),
+            _ => {}
         }
         Ok(())
     }
@@ -373,11 +371,10 @@ impl Manager {
         if self.commits.state != State::Running {
             return done;
         }
-        let text = text_of(&change.new);
-        let empty = text.is_empty();
+        let empty = change.new.is_empty();
         let old = match empty {
             true => self.commits.parts.remove(&name),
-            false => self.commits.parts.insert(name.clone(), text),
+            false => self.commits.parts.insert(name.clone(), change.new.clone()),
         };
         if empty && !self.always_runs(&name) {
             self.end(&name, out);
@@ -407,7 +404,7 @@ impl Manager {
         &mut self,
         now: Instant,
         name: &str,
-        result: Result<(), String>,
+        result: Result<(), Reason>,
         out: &mut Vec<Output>,
     ) {
         let Some(Changing { step, old }) = self.commits.changing.remove(name) else { return };
@@ -451,7 +448,8 @@ impl Manager {
     /// configuration is shown as such, and does not keep the node from what was committed.
     fn apply_programs(&mut self, now: Instant, new: &Tree, out: &mut Vec<Output>) {
         // It was checked before.
-        let new = programs_of(new, &self.settings.classes).unwrap_or_default();
+        let tree = new;
+        let new = programs_of(tree, &self.settings.classes).unwrap_or_default();
         let classes = new.iter().map(|program| program.class.clone()).collect();
         let old = std::mem::replace(&mut self.commits.programs, classes);
         for class in old {
@@ -460,10 +458,10 @@ impl Manager {
                 self.end(&class.name, out);
             }
         }
-        for Program { class, config } in new {
+        for Program { class } in new {
             let name = class.name;
-            let before = match config {
-                Some(text) => self.commits.parts.insert(name.to_string(), text),
+            let before = match config_of(tree, &name) {
+                Some(part) => self.commits.parts.insert(name.to_string(), part),
                 None => self.commits.parts.remove(&*name),
             };
             if !self.instances.contains(&name) {
@@ -482,7 +480,7 @@ impl Manager {
     /// The call that gives a component its statement.
     pub(crate) fn configure_call(&self, token: u64, name: &str) -> Option<Call> {
         let nothing = || self.always_runs(name).then(String::new);
-        let text = self.commits.part(name).cloned().or_else(nothing)?;
+        let text = self.commits.part(name).map(Tree::body).or_else(nothing)?;
         let request = configurable::Configure { source: SOURCE.to_owned(), line: 1, text };
         Some(Call::new(token, name, request))
     }
@@ -499,27 +497,10 @@ fn who(called: &Called) -> Who {
     Who { session: called.session, user, uid }
 }
 
-/// The programs of others that a tree names.
-fn programs_of(tree: &Tree, classes: &[Class]) -> Result<Vec<Program>, Errors> {
-    let document = Document::parse(SOURCE, &text_of(&tree.part(PROGRAM)))?;
-    read_programs(&mut document.block(), classes)
-}
-
-/// How much processes write, as a tree says.
-fn log_of(tree: &Tree) -> Result<LogLevels, Errors> {
-    let document = Document::parse(SOURCE, &text_of(&tree.part(LOG)))?;
-    read_log(&mut document.block())
-}
-
-/// The operators that a tree names.
-fn operators_of(tree: &Tree) -> Result<Vec<finder::Operator>, Errors> {
-    let document = Document::parse(SOURCE, &text_of(&tree.part(OPERATORS)))?;
-    read_operators(&mut document.block())
-}
-
-/// The statements of a tree, without the version; empty if there are none.
-fn text_of(tree: &Tree) -> String {
-    tree.statements().map(ToString::to_string).collect()
+/// What a program of others is given, if there is anything.
+fn config_of(tree: &Tree, program: &str) -> Option<Tree> {
+    let config = tree.inside(&[PROGRAM, program]).part(CONFIG);
+    (!config.is_empty()).then_some(config)
 }
 
 /// Why a request failed, for the caller.

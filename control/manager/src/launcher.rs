@@ -73,7 +73,7 @@ impl Manager {
                 if let Some(one) = current {
                     report(out, Level::Warning, format!("{name} (process {pid}) {exit}"));
                     one.down(now, exit.to_string());
-                    self.changed(now, name, Err(exit.to_string()), out);
+                    self.changed(now, name, Err(exit.to_string().into()), out);
                     self.start_due(now, out);
                 }
             }
@@ -82,7 +82,7 @@ impl Manager {
                 if let Some(one) = self.instances.get_mut(name) {
                     report(out, Level::Error, format!("{name} cannot be started: {error}"));
                     one.down(now, error.clone());
-                    self.changed(now, name, Err(error), out);
+                    self.changed(now, name, Err(error.into()), out);
                 }
             }
             Ok(Message::Stopping {}) => self.instances.end_all(),

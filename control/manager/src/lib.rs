@@ -8,6 +8,7 @@
 //! * `edit`: what operators ask of it;
 //! * `programs`: programs of others that the configuration names;
 //! * `operators`: who may call besides root, as the configuration says;
+//! * `refusals`: what components have against their configuration, at the places of the operator;
 //! * `log`: how much processes write, as the configuration says;
 //! * `instances`: the processes, what each of them is doing, and when it is started again;
 //! * `processes`: what is told of them;
@@ -30,6 +31,7 @@ mod log;
 mod operators;
 mod processes;
 mod programs;
+mod refusals;
 mod status;
 
 use std::collections::BTreeMap;

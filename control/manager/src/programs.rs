@@ -17,12 +17,13 @@ use crate::{Class, MANAGER};
 
 /// The word that begins their statements, which is also what all of them are to the launcher.
 pub(crate) const PROGRAM: &str = "program";
+/// The statement in theirs that they are given.
+pub(crate) const CONFIG: &str = "config";
 
-/// A program, and what it is given as its configuration.
+/// A program.
 #[derive(Debug)]
 pub struct Program {
     pub(crate) class: Class,
-    pub(crate) config: Option<String>,
 }
 
 impl Program {
@@ -77,7 +78,8 @@ fn read_program(entry: &Entry<'_>, name: String) -> Result<Program, Errors> {
         let access = block.list::<String>("access")?.join(" ");
         Access::parse(&access)
             .map_err(|note| missing(&format!("cannot have its access: {note}")))?;
-        let config = block.one("config")?.map(|config| config.statement().to_string());
+        // Only the program itself knows what may stand there.
+        block.one(CONFIG)?;
         // What stands behind `--` is never an option of ours.
         let arguments = std::iter::once("--".to_owned()).chain(command.iter().cloned()).collect();
         let class = Class {
@@ -87,7 +89,7 @@ fn read_program(entry: &Entry<'_>, name: String) -> Result<Program, Errors> {
             is_program: true,
             ..Class::new(PROGRAM)
         };
-        Ok(Program { class, config })
+        Ok(Program { class })
     })
 }
 
@@ -114,11 +116,8 @@ mod tests {
         assert_eq!(first.class.name, "a");
         assert_eq!(first.class.arguments, ["--", "/x", "-q"]);
         assert_eq!(first.class.access, "b/c/1.0 d?e=f*");
-        assert!(
-            first.class.is_program
-                && first.config.as_ref().is_some_and(|text| text.contains("any thing"))
-        );
-        assert_eq!((second.class.access.as_ref(), &second.config), ("", &None));
+        assert!(first.class.is_program);
+        assert_eq!(second.class.access.as_ref(), "");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use weft_config::Schema;
 use weft_runtime::{Component, DiskError, DiskReply, DiskRequest};
 
 use crate::history::{History, HistoryInput, HistoryOutput, HistorySettings};
-use crate::messages::{Action, BlockChange, Done, Input, Output, Refusal, Who};
+use crate::messages::{Action, BlockChange, Done, Input, Output, Reason, Refusal, Who};
 use crate::revision::Revision;
 use crate::transaction::Transaction;
 
@@ -40,7 +40,7 @@ pub enum Event {
         /// The number of the question.
         step: u64,
         /// Why not, if it refuses; nothing may have changed in it then.
-        result: Result<(), String>,
+        result: Result<(), Reason>,
     },
     /// The answer to [`Want::Disk`].
     Disk {

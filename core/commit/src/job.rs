@@ -6,7 +6,7 @@ use std::time::Duration;
 use weft_base::{Instant, Token};
 use weft_config::Tree;
 
-use crate::messages::{BlockChange, Objection};
+use crate::messages::{BlockChange, Objection, Reason};
 
 /// What is being put into effect, or only checked.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl BlockChange {
         Self { name: self.name.clone(), old: self.new.clone(), new: self.old.clone() }
     }
 
-    pub(crate) fn objection(&self, reason: String) -> Objection {
+    pub(crate) fn objection(&self, reason: Reason) -> Objection {
         Objection { name: self.name.clone(), reason }
     }
 }

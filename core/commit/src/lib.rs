@@ -72,6 +72,6 @@ mod transaction;
 
 pub use configuration::{Configuration, Event, Want};
 pub use history::HistorySettings;
-pub use messages::{Action, BlockChange, Done, Lock, Objection, Refusal, Who};
+pub use messages::{Action, BlockChange, Done, Lock, Objection, Reason, Refusal, Who};
 pub use revision::{Revision, Unconfirmed};
 pub use transaction::Transaction;

@@ -139,12 +139,49 @@ pub enum Refusal {
 
 /// What a component, or the disk, has against a change.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{name}: {reason}")]
+#[error("{}{reason}", whose(.name, .reason))]
 pub struct Objection {
     /// The first word of the statements in question; `disk` if it is the disk.
     pub name: String,
     /// Why.
-    pub reason: String,
+    pub reason: Reason,
+}
+
+/// Why a component refuses.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Reason {
+    /// In words.
+    #[error("{0}")]
+    Words(String),
+    /// Mistakes with their places, the first of which says who found them.
+    #[error("{0}")]
+    Mistakes(Errors),
+}
+
+impl From<String> for Reason {
+    fn from(words: String) -> Self {
+        Self::Words(words)
+    }
+}
+
+impl From<&str> for Reason {
+    fn from(words: &str) -> Self {
+        Self::Words(words.to_owned())
+    }
+}
+
+impl From<Errors> for Reason {
+    fn from(mistakes: Errors) -> Self {
+        Self::Mistakes(mistakes)
+    }
+}
+
+fn whose(name: &str, reason: &Reason) -> String {
+    match reason {
+        Reason::Words(_) => format!("{name}: "),
+        // It begins with its place, as all mistakes do.
+        Reason::Mistakes(_) => String::new(),
+    }
 }
 
 fn reasons(objections: &[Objection]) -> String {
@@ -202,7 +239,7 @@ pub(crate) enum Input {
         /// The number of the question.
         step: u64,
         /// Why not, if it refuses.
-        result: Result<(), String>,
+        result: Result<(), Reason>,
     },
     /// The answer to [`Output::Store`] and [`Output::Confirm`].
     Stored(Result<Revision, String>),

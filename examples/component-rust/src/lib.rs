@@ -48,10 +48,15 @@ impl Greeter {
     }
 
     fn manage(&mut self, call: configurable::Call) -> Result<Encoded, XrlError> {
-        let read = |text: &str| read(text).map_err(|errors| XrlError::failed(errors.to_string()));
+        // Mistakes are told at places of the text under its name, as the manager expects them.
+        let read = |source: &str, text: &str| {
+            read(source, text).map_err(|errors| XrlError::failed(errors.to_string()))
+        };
         match call {
-            configurable::Call::Check(request) => drop(read(&request.text)?),
-            configurable::Call::Configure(request) => self.greeting = Some(read(&request.text)?),
+            configurable::Call::Check(request) => drop(read(&request.source, &request.text)?),
+            configurable::Call::Configure(request) => {
+                self.greeting = Some(read(&request.source, &request.text)?);
+            }
             configurable::Call::Schema(_) => {
                 return Ok(Encoded::new(configurable::SchemaReply { text: SCHEMA.to_owned() }));
             }
@@ -75,8 +80,8 @@ impl Greeter {
 }
 
 /// Reads `greeter { greeting "good day,"; }`.
-fn read(text: &str) -> Result<String, Errors> {
-    let document = Document::parse(STATEMENT, text)?;
+fn read(source: &str, text: &str) -> Result<String, Errors> {
+    let document = Document::parse(source, text)?;
     let mut block = document.block();
     let greeting = block.required_one(STATEMENT)?.optional_block()?.read(|block| {
         Ok(block.leaf::<String>("greeting")?.unwrap_or_else(|| "hello".to_owned()))

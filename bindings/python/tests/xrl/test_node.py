@@ -163,6 +163,12 @@ program census {{
     access manager/manager/1.0/processes;
     config {{ log 7; }}
 }}
+program strict {{
+    execute {copy / "component-python" / CENSUS.name};
+    config {{
+        log 0;
+    }}
+}}
 """)
         process = subprocess.Popen([WEFT, "run", str(file), "--run-dir", str(run)])
         try:
@@ -170,6 +176,16 @@ program census {{
                 wait_until(lambda: WholeNode.runs(node, "census"), "the program")
                 wait_until(lambda: "of 7 events" in node.call("census", "component/1.0/status")["detail"],
                            "its configuration")
+                # What it refuses is shown where it was written.
+                def strict():
+                    every = node.call("manager", "manager/1.0/processes")["processes"]
+                    return next(one for one in every if one["instance"] == "strict")
+
+                wait_until(lambda: strict()["state"] == "refused", "the refusal")
+                line = file.read_text().splitlines().index("        log 0;") + 1
+                self.assertTrue(
+                    strict()["trouble"].startswith(f"{file}:{line}:9: strict refuses this: `log` is how many"),
+                    strict()["trouble"])
                 pids = node.call("census", "census/1.0/pids")["pids"]
                 own = next(one for one in node.call("manager", "manager/1.0/processes")["processes"]
                            if one["instance"] == "census")

@@ -9,7 +9,7 @@ use weft_config::{LoadMode, Tree};
 use super::{Loading, Pending, Transaction};
 use crate::changes::changes;
 use crate::job::{Job, Phase, Purpose};
-use crate::messages::{BlockChange, Done, Objection, Output, Refusal};
+use crate::messages::{BlockChange, Done, Objection, Output, Reason, Refusal};
 use crate::revision::{Revision, Unconfirmed};
 
 /// How long a component may take to answer.
@@ -51,7 +51,7 @@ impl Transaction {
         &mut self,
         now: Instant,
         step: u64,
-        result: Result<(), String>,
+        result: Result<(), Reason>,
         out: &mut Vec<Output>,
     ) {
         let Some(job) = self.job.take_if(|job| job.waits_for(step)) else { return };
@@ -63,7 +63,7 @@ impl Transaction {
         now: Instant,
         mut job: Job,
         step: u64,
-        result: Result<(), String>,
+        result: Result<(), Reason>,
         out: &mut Vec<Output>,
     ) {
         let phase = std::mem::replace(&mut job.phase, Phase::Storing);
@@ -132,7 +132,7 @@ impl Transaction {
         now: Instant,
         mut job: Job,
         at: usize,
-        reason: String,
+        reason: Reason,
         out: &mut Vec<Output>,
     ) {
         let objection = job.changes[at].objection(reason);
@@ -211,7 +211,7 @@ impl Transaction {
             }
             (Err(reason), _) => {
                 let (at, name) = (job.changes.len(), "disk".to_owned());
-                self.undo(now, job, at, Objection { name, reason }, Vec::new(), out);
+                self.undo(now, job, at, Objection { name, reason: reason.into() }, Vec::new(), out);
             }
         }
     }
@@ -278,7 +278,8 @@ impl Transaction {
 
     /// Somebody did not answer in time, which counts as refusing.
     fn unanswered(&mut self, now: Instant, mut job: Job, out: &mut Vec<Output>) {
-        let reason = || format!("it did not answer within {} s", ANSWER_TIME.as_secs());
+        let reason =
+            || Reason::Words(format!("it did not answer within {} s", ANSWER_TIME.as_secs()));
         match job.phase {
             Phase::Checking { waiting, mut objections } => {
                 let silent = waiting.values().map(|&index| job.changes[index].objection(reason()));

@@ -141,7 +141,7 @@ impl Node {
                 self.components = blocks.collect();
             }
             Want::Check { step, change } => {
-                let result = self.opinion(&self.objecting, &change.name)?;
+                let result = self.opinion(&self.objecting, &change.name)?.map_err(Into::into);
                 return Some(Event::Answer { step, result });
             }
             Want::Apply { step, change } => {
@@ -153,7 +153,7 @@ impl Node {
                         self.components.insert(change.name, change.new);
                     }
                 }
-                return Some(Event::Answer { step, result });
+                return Some(Event::Answer { step, result: result.map_err(Into::into) });
             }
             Want::Disk { token, request } => {
                 if self.power_off_at == Some(self.disk.requests) {

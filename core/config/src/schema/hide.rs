@@ -12,7 +12,8 @@ use crate::tree::{Level, Tree};
 
 impl Schema {
     /// The same mistakes, with lines in which the secrets of `tree` cannot be read.
-    pub(super) fn hide_secrets(&self, errors: Errors, tree: &Tree) -> Errors {
+    #[must_use]
+    pub fn hide_secrets(&self, errors: Errors, tree: &Tree) -> Errors {
         let mut found = Vec::new();
         secrets(&self.top, &tree.root, &mut found);
         if found.is_empty() {

@@ -9,6 +9,7 @@ mod build;
 mod diff;
 mod diff_text;
 mod node;
+mod origin;
 mod print;
 #[cfg(test)]
 mod tests;
