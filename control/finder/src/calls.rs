@@ -108,7 +108,7 @@ impl Finder {
                 Some(access) => Identity::Operator(uid, access),
                 None => return Err(self.no_operator(uid)),
             },
-            (Credential::None, Peer::Address(address)) => {
+            (Credential::None, Peer::Address(address) | Peer::Key { address, .. }) => {
                 return Err(refused(format!("who connects from {address} needs a secret")));
             }
             (Credential::Ticket(_), _) => {

@@ -177,7 +177,7 @@ impl Client {
     pub(crate) fn process(&self) -> (u32, u32) {
         match self.peer {
             Peer::Process { pid, uid, .. } => (pid, uid),
-            Peer::Address(_) => (0, u32::MAX),
+            Peer::Address(_) | Peer::Key { .. } => (0, u32::MAX),
         }
     }
 }

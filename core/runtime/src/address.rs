@@ -1,10 +1,12 @@
 //! Where channels lead, what kinds there are, and who is at the other end.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use weft_base::Message;
+use weft_keys::{KeyHash, PrivateKey};
 use weft_port::unix::SocketType;
 
 use crate::{MOST_HANDLES, frames};
@@ -29,6 +31,24 @@ pub enum ChannelAddress {
     /// The same frames as on a stream over TCP, without handles. Nothing is encrypted, therefore only addresses of
     /// the loopback interface are allowed. Port 0 lets the system choose.
     Tcp(SocketAddr),
+    /// The same frames inside TLS 1.3 over TCP, without handles. Both sides prove that they have the
+    /// [`Keys`] that they show. Port 0 lets the system choose. The simulator has none of it.
+    Tls {
+        /// Where the listener is.
+        address: SocketAddr,
+        /// The only key that is accepted of the other side; without it those of [`Keys::peers`] are.
+        peer: Option<KeyHash>,
+    },
+}
+
+/// By what a process proves who it is on channels of [`ChannelAddress::Tls`], and whom it accepts; see
+/// [`Action::SetKeys`](crate::Action::SetKeys).
+#[derive(Clone, Debug)]
+pub struct Keys {
+    /// Its own key.
+    pub own: PrivateKey,
+    /// Who is accepted where an address does not say it.
+    pub peers: BTreeSet<KeyHash>,
 }
 
 impl fmt::Display for ChannelAddress {
@@ -38,6 +58,7 @@ impl fmt::Display for ChannelAddress {
                 write!(f, "`{}`", path.display())
             }
             Self::Tcp(address) => write!(f, "TCP {address}"),
+            Self::Tls { address, .. } => write!(f, "TLS {address}"),
         }
     }
 }
@@ -56,6 +77,13 @@ pub enum Peer {
     },
     /// Somebody at an address, who may be anyone there.
     Address(SocketAddr),
+    /// Somebody who has proved to have a key, wherever that is.
+    Key {
+        /// The hash of the public key.
+        key: KeyHash,
+        /// From where the connection came.
+        address: SocketAddr,
+    },
 }
 
 impl Peer {
@@ -64,7 +92,7 @@ impl Peer {
     pub fn uid(&self) -> Option<u32> {
         match self {
             Self::Process { uid, .. } => Some(*uid),
-            Self::Address(_) => None,
+            Self::Address(_) | Self::Key { .. } => None,
         }
     }
 }
@@ -79,6 +107,8 @@ pub(crate) enum ChannelKind {
     /// Shared memory, attached over a Unix socket of type `SOCK_SEQPACKET`.
     Flow,
     Tcp,
+    /// TLS over TCP.
+    Tls,
 }
 
 /// Why a kind of channel does not carry a message.
@@ -99,6 +129,7 @@ impl ChannelKind {
             ChannelAddress::Stream(_) => Self::Stream,
             ChannelAddress::Flow(_) => Self::Flow,
             ChannelAddress::Tcp(_) => Self::Tcp,
+            ChannelAddress::Tls { .. } => Self::Tls,
         }
     }
 
@@ -108,6 +139,7 @@ impl ChannelKind {
             Self::Stream => "SOCK_STREAM",
             Self::Flow => "SOCK_SEQPACKET for flows",
             Self::Tcp => "TCP",
+            Self::Tls => "TCP for TLS",
         }
     }
 
@@ -115,7 +147,7 @@ impl ChannelKind {
     pub(crate) fn socket_type(self) -> SocketType {
         match self {
             Self::Packets | Self::Flow => SocketType::SEQPACKET,
-            Self::Stream | Self::Tcp => SocketType::STREAM,
+            Self::Stream | Self::Tcp | Self::Tls => SocketType::STREAM,
         }
     }
 
@@ -129,13 +161,13 @@ impl ChannelKind {
         let longest = match self {
             Self::Packets => weft_port::datagrams::LONGEST,
             Self::Flow => weft_flow::LONGEST,
-            Self::Stream | Self::Tcp => frames::LONGEST_FRAME,
+            Self::Stream | Self::Tcp | Self::Tls => frames::LONGEST_FRAME,
         };
         let handles = message.handles.len();
         match message.packet.len() {
             0 => Err(Unsuitable::Empty),
             len if len > longest => Err(Unsuitable::TooLong),
-            _ if handles > 0 && matches!(self, Self::Tcp | Self::Flow) => {
+            _ if handles > 0 && matches!(self, Self::Tcp | Self::Tls | Self::Flow) => {
                 Err(Unsuitable::NoHandles)
             }
             _ if handles > MOST_HANDLES => Err(Unsuitable::TooManyHandles),
@@ -154,6 +186,6 @@ pub(crate) fn only_loopback(what: &str, address: SocketAddr) -> Result<(), Strin
     }
     Err(format!(
         "cannot {what} TCP {address}: channels are not encrypted, so only addresses of this machine \
-         are allowed; use 127.0.0.1, [::1] or a path"
+         are allowed; use 127.0.0.1, [::1], a path, or TLS"
     ))
 }

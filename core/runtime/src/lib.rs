@@ -14,7 +14,7 @@ mod process;
 pub mod real;
 pub mod sim;
 
-pub use address::{ChannelAddress, Peer};
+pub use address::{ChannelAddress, Keys, Peer};
 pub use component::Component;
 pub use link::{BILLION, ETHERNET_OVERHEAD, LinkConfig, LinkCount, LinkModel};
 pub use process::{

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -14,7 +15,7 @@ use weft_base::{ChannelId, FileId, Handle, Message, Packet, PortId, Token};
 use weft_netlink::{InterfaceChange, InterfaceRequest};
 use weft_port::{PortInfo, PortSpec, PortStatistics};
 
-use crate::{ChannelAddress, Component, Peer};
+use crate::{ChannelAddress, Component, Keys, Peer};
 
 /// A component at the border of a process.
 pub trait Process: Component<Input = Event, Output = Action> {}
@@ -94,6 +95,15 @@ pub enum Event {
         /// Where, with the TCP port that the system has chosen if the action left it open.
         address: ChannelAddress,
     },
+    /// A socket that listens is open.
+    ListenerOpened {
+        /// The token of [`Action::OpenListener`].
+        token: Token,
+        /// Where, with the port that the system has chosen if the action left it open.
+        address: SocketAddr,
+        /// The descriptor, to be handed to whoever adopts it.
+        handle: Handle,
+    },
     /// Somebody connected to a listener.
     Accepted {
         /// The token of [`Action::Listen`].
@@ -102,6 +112,14 @@ pub enum Event {
         channel: ChannelId,
         /// Who it is, as the kernel says.
         peer: Peer,
+    },
+    /// Somebody connected to a listener of [`ChannelAddress::Tls`] and was turned away, which is also
+    /// counted.
+    Rejected {
+        /// The token of [`Action::Listen`].
+        token: Token,
+        /// Who, and why, in one sentence.
+        error: String,
     },
     /// A channel asked for is connected.
     Connected {
@@ -112,7 +130,7 @@ pub enum Event {
     },
     /// Listening or connecting failed.
     ChannelFailed {
-        /// The token of [`Action::Listen`] or [`Action::Connect`].
+        /// The token of the action.
         token: Token,
         /// Why, and what to do about it, in one sentence.
         error: String,
@@ -232,12 +250,41 @@ pub enum Action {
         request: InterfaceRequest,
     },
 
+    /// From now on show this key on new channels of [`ChannelAddress::Tls`], and accept those of others.
+    /// Channels of keys that are not accepted any more are closed.
+    SetKeys {
+        /// Which.
+        keys: Keys,
+    },
     /// Accept connections; answered by [`Event::Listening`] or [`Event::ChannelFailed`].
     Listen {
         /// Comes back in the answer and with each connection.
         token: Token,
         /// Where. A stale socket of a dead process at a path is replaced, a live one is an error.
         address: ChannelAddress,
+    },
+    /// Open a TCP socket that listens, without using it, for another process that may not do so itself;
+    /// answered by [`Event::ListenerOpened`] or [`Event::ChannelFailed`].
+    OpenListener {
+        /// Comes back in the answer.
+        token: Token,
+        /// Where. Port 0 lets the system choose.
+        address: SocketAddr,
+    },
+    /// Accept connections of [`ChannelAddress::Tls`] with a socket that another process has opened;
+    /// answered like [`Action::Listen`].
+    AdoptListener {
+        /// Comes back in the answer and with each connection.
+        token: Token,
+        /// Where it listens.
+        address: ChannelAddress,
+        /// What the other process has opened.
+        handle: Handle,
+    },
+    /// Accept no connections any more; those that are open stay.
+    CloseListener {
+        /// The token of [`Action::Listen`] or [`Action::AdoptListener`].
+        token: Token,
     },
     /// Connect to a listener; answered by [`Event::Connected`] or [`Event::ChannelFailed`].
     Connect {

@@ -1,4 +1,4 @@
-//! A channel over a stream of bytes: Unix sockets of type `SOCK_STREAM`, and TCP.
+//! A channel over a stream of bytes: Unix sockets of type `SOCK_STREAM`, TCP, and TLS over TCP.
 //!
 //! Messages are `crate::frames`. What is sent in a turn is put together in one buffer, which
 //! leaves with one system call; what comes in is read in large pieces and cut.
@@ -26,6 +26,7 @@ use weft_base::{Handle, Message, Packet};
 use weft_port::datagrams::{self, MOST_HANDLES, Sent};
 
 use super::channel::{Next, Pushed};
+use super::tls::Session;
 use super::{DriverDrop, Drops};
 use crate::frames::{self, Cutter, FrameError};
 
@@ -46,6 +47,8 @@ pub(super) struct Stream {
     blocked: bool,
     listed: bool,
     limit: usize,
+    /// What encrypts, if anything does.
+    session: Option<Box<Session>>,
 }
 
 /// A frame with handles: where it begins and ends in the stream.
@@ -67,7 +70,23 @@ impl Stream {
             blocked: false,
             listed: false,
             limit: limit.max(frames::LONGEST_FRAME + frames::HEADER),
+            session: None,
         }
+    }
+
+    /// The same, encrypted.
+    pub(super) fn encrypted(limit: usize, session: Session) -> Self {
+        Self { session: Some(Box::new(session)), ..Self::new(limit) }
+    }
+
+    /// Announces that nothing more is sent, where the carrier can tell. Call it when all was sent.
+    pub(super) fn say_goodbye(&mut self) {
+        self.session.iter_mut().for_each(|session| session.say_goodbye());
+    }
+
+    /// Whether what came in makes something leave that is no message.
+    pub(super) fn has_to_answer(&self) -> bool {
+        self.queue.is_empty() && !self.is_empty()
     }
 
     /// Queues a message, which fits; `None` if there is no room for it.
@@ -102,7 +121,7 @@ impl Stream {
 
     /// Whether nothing waits to be sent.
     pub(super) fn is_empty(&self) -> bool {
-        self.queue.is_empty()
+        self.queue.is_empty() && self.session.as_ref().is_none_or(|session| session.is_flushed())
     }
 
     /// Hands the queue to the kernel.
@@ -110,6 +129,9 @@ impl Stream {
     /// # Errors
     /// Those of send(2) and sendmsg(2) that last; how many bytes are left is no longer of interest then.
     pub(super) fn flush(&mut self, socket: BorrowedFd<'_>) -> Result<Sent, Errno> {
+        if self.session.is_some() {
+            return self.flush_encrypted(socket);
+        }
         while !self.queue.is_empty() {
             match self.send_run(socket) {
                 Ok(count) => {
@@ -127,6 +149,30 @@ impl Stream {
         self.queue.shrink_to(KEPT);
         self.blocked = false;
         Ok(Sent::All)
+    }
+
+    /// Encrypts the queue and hands it to the kernel.
+    fn flush_encrypted(&mut self, socket: BorrowedFd<'_>) -> Result<Sent, Errno> {
+        let Self { queue, sent, blocked, session, .. } = self;
+        let Some(session) = session else { return Ok(Sent::All) };
+        loop {
+            loop {
+                let count = session.give(queue.as_slices().0);
+                if count == 0 {
+                    break;
+                }
+                queue.drain(..count);
+                *sent += count as u64;
+            }
+            *blocked = session.flush(socket)? == Sent::Blocked;
+            if *blocked {
+                return Ok(Sent::Blocked);
+            }
+            if queue.is_empty() {
+                queue.shrink_to(KEPT);
+                return Ok(Sent::All);
+            }
+        }
     }
 
     /// Forgets what waits.
@@ -173,6 +219,9 @@ impl Stream {
         let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
         let received = recvmsg(socket, &mut [IoSliceMut::new(piece)], &mut control, flags)?;
         let handles = handles(&mut control);
+        if self.session.is_some() {
+            return Ok(self.receive_encrypted(&piece[..received.bytes], messages, drops));
+        }
         let outcome = match received.bytes {
             _ if received.flags.contains(ReturnFlags::CTRUNC) => Err(DriverDrop::HandlesMissing),
             0 => self.cutter.end().map_err(reason).map(|()| Next::End),
@@ -182,6 +231,47 @@ impl Stream {
             drops.add(reason, 1);
             Next::End
         }))
+    }
+
+    /// Decrypts and cuts bytes that came in; none are the end of the connection.
+    fn receive_encrypted(
+        &mut self,
+        bytes: &[u8],
+        messages: &mut Vec<Message>,
+        drops: &mut Drops,
+    ) -> Next {
+        let Some(mut session) = self.session.take() else { return Next::End };
+        let mut outcome = Ok(());
+        let taken = session.take(bytes, |plain| {
+            if outcome.is_ok() {
+                outcome = self.cut(plain, Vec::new(), messages);
+            }
+        });
+        self.session = Some(session);
+        let end = match (outcome, taken) {
+            (Err(reason), _) => Err(reason),
+            (Ok(()), Err(_)) => Err(DriverDrop::TlsBroken),
+            // The other side says when it is done, so that nobody else can end a connection unnoticed.
+            (Ok(()), Ok(false)) if bytes.is_empty() => Err(DriverDrop::TlsCutOff),
+            (Ok(()), Ok(false)) => return Next::Waits,
+            (Ok(()), Ok(true)) => self.cutter.end().map_err(reason),
+        };
+        if let Err(reason) = end {
+            drops.add(reason, 1);
+        }
+        Next::End
+    }
+
+    /// Takes what came behind the handshake.
+    ///
+    /// # Errors
+    /// It is of no use.
+    pub(super) fn begin_with(
+        &mut self,
+        early: &[u8],
+        messages: &mut Vec<Message>,
+    ) -> Result<(), DriverDrop> {
+        self.cut(early, Vec::new(), messages)
     }
 
     /// Cuts bytes that came with `handles`.

@@ -159,7 +159,11 @@ impl Channel {
                 sent
             }
             Transport::Stream(socket, stream) => {
-                let sent = stream.flush(socket.as_fd());
+                let mut sent = stream.flush(socket.as_fd());
+                if sent == Ok(Sent::All) && self.state == State::Closing {
+                    stream.say_goodbye();
+                    sent = stream.flush(socket.as_fd());
+                }
                 if sent.is_err() {
                     stream.clear();
                 }
@@ -220,9 +224,14 @@ impl Channel {
         there
     }
 
+    /// Whether what was received makes something leave that is no message.
+    pub(super) fn has_to_answer(&self) -> bool {
+        matches!(&self.transport, Transport::Stream(_, stream) if stream.has_to_answer())
+    }
+
     /// Whether the socket must stay until the other side has closed it.
     pub(super) fn has_to_drain(&self) -> bool {
-        self.kind == ChannelKind::Tcp && self.state != State::Draining
+        matches!(self.kind, ChannelKind::Tcp | ChannelKind::Tls) && self.state != State::Draining
     }
 }
 

@@ -5,6 +5,9 @@
 //!
 //! Reference: unix(7), tcp(7).
 
+mod attaching;
+mod encrypted;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
 use std::io;
@@ -13,22 +16,26 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::io::Errno;
-use rustix::net::{Shutdown, shutdown, sockopt};
-use weft_base::{ChannelId, Message, Token};
-use weft_flow::{Asking, Attaching, Flow, Kind};
+use rustix::net::{Shutdown, getsockname, shutdown, sockopt};
+use weft_base::{ChannelId, Handle, Message, Token};
+use weft_flow::{Asking, Attaching, Kind};
+use weft_keys::KeyHash;
 use weft_port::datagrams::{self, Sent};
-use weft_port::unix::Accepted;
+use weft_port::unix::{Accepted, BACKLOG};
 
 use super::bytestream::{PIECE, Stream};
 use super::channel::{Channel, Next, Pushed, Refused, State, Transport};
-use super::flows::{Became, FlowEnd, Pending, WANTED};
+use super::flows::{Pending, WANTED};
+use super::handshakes::Handshakes;
 use super::inherited::{self, Inheritance};
-use super::listeners::{self, Listener, connect_to, peer};
+use super::listeners::{Listener, connect_to, peer};
 use super::outgoing::Outgoing;
 use super::poller::{Interest, Poller, Source};
 use super::{DriverDrop, Drops, Inherited, Options, tcp};
 use crate::address::ChannelKind;
-use crate::{ChannelAddress, Event, Peer};
+use crate::{ChannelAddress, Event, Keys, Peer};
+
+use encrypted::{Place, Proven, place};
 
 /// The kernel's send buffer per channel, in bytes: some four hundred messages of 1,500 bytes.
 const SEND_BUFFER: usize = 1 << 20;
@@ -36,6 +43,15 @@ const SEND_BUFFER: usize = 1 << 20;
 const ACCEPTS_PER_TURN: usize = 16;
 /// One user may have this part of all channels.
 const SHARES: usize = 4;
+
+/// Whose a connection is that came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum User {
+    /// A user of this machine.
+    Uid(u32),
+    /// Who has this key.
+    Key(KeyHash),
+}
 
 pub(super) struct Channels {
     listeners: BTreeMap<u32, Listener>,
@@ -45,7 +61,12 @@ pub(super) struct Channels {
     /// Connections that are to become flows.
     pending: BTreeMap<ChannelId, Pending>,
     /// The users who made the connections of these channels; some may be gone.
-    users: BTreeMap<ChannelId, u32>,
+    users: BTreeMap<ChannelId, User>,
+    /// What proves who this process is, and whom it accepts.
+    keys: Option<Keys>,
+    /// Connections that are to become channels of TLS, and whose such channels are.
+    handshakes: Handshakes,
+    proven: BTreeMap<ChannelId, Proven>,
     /// Channels that may have more for which no descriptor becomes ready.
     unfinished: BTreeSet<ChannelId>,
     inheritance: Inheritance,
@@ -70,6 +91,9 @@ impl Channels {
             connecting: BTreeMap::new(),
             pending: BTreeMap::new(),
             users: BTreeMap::new(),
+            keys: options.keys.clone(),
+            handshakes: Handshakes::new(options.handshake),
+            proven: BTreeMap::new(),
             unfinished: BTreeSet::new(),
             inheritance: Inheritance::default(),
             last_listener: 0,
@@ -113,10 +137,41 @@ impl Channels {
         address: &ChannelAddress,
         poller: &Poller,
     ) -> Event {
-        let number = self.last_listener + 1;
         let inherited = self.inheritance.take(token, address);
         let bound = inherited.unwrap_or_else(|| Listener::bind(token, address));
+        self.watch(token, address, bound, poller)
+    }
+
+    /// Listens with a socket that another process has opened.
+    pub(super) fn adopt_listener(
+        &mut self,
+        token: Token,
+        address: &ChannelAddress,
+        handle: Handle,
+        poller: &Poller,
+    ) -> Event {
+        let adopted = inherited::adopt(token, address, handle);
+        self.watch(token, address, adopted, poller)
+    }
+
+    /// Accepts nobody any more at the listeners of a token.
+    pub(super) fn close_listener(&mut self, token: Token, poller: &Poller) {
+        let closed = self.listeners.extract_if(.., |_, listener| listener.token == token);
+        closed.for_each(|(_, listener)| poller.remove(listener.fd()));
+    }
+
+    /// Waits for connections at a listener, if there is one.
+    fn watch(
+        &mut self,
+        token: Token,
+        address: &ChannelAddress,
+        bound: Result<Listener, String>,
+        poller: &Poller,
+    ) -> Event {
+        let number = self.last_listener + 1;
         let bound = bound.and_then(|listener| {
+            place(token, address)
+                .map_or(Ok(()), |place| self.known_keys("listen at", place.address).map(drop))?;
             poller
                 .add(listener.fd(), Source::Listener(number), Interest::Read)
                 .map_err(|error| format!("cannot listen at {address}: {error}"))?;
@@ -138,7 +193,12 @@ impl Channels {
         token: Token,
         address: &ChannelAddress,
         poller: &Poller,
+        drops: &mut Drops,
     ) -> Option<Event> {
+        if let Some(place) = place(token, address) {
+            let failed = self.connect_encrypted(place, poller, drops).err();
+            return failed.map(|error| Event::ChannelFailed { token, error });
+        }
         match self.try_connect(token, address, poller) {
             Ok(channel) => channel.map(|channel| Event::Connected { token, channel }),
             Err(error) => Some(Event::ChannelFailed { token, error }),
@@ -172,6 +232,7 @@ impl Channels {
                 }
                 return Ok(connected.then_some(channel));
             }
+            ChannelAddress::Tls { .. } => return Ok(None),
         };
         let socket = connect_to(path, kind)?;
         self.insert(socket, kind, State::Open, poller)
@@ -189,10 +250,18 @@ impl Channels {
     ) {
         for _ in 0..ACCEPTS_PER_TURN {
             let Some(listener) = self.listeners.get(&number) else { return };
-            let (token, kind) = (listener.token, listener.kind);
+            let (token, kind, wanted) = (listener.token, listener.kind, listener.wanted);
             match listener.accept() {
                 Accepted::Connection(socket) if self.has_room() => {
-                    match self.adopt(socket, kind, token, poller) {
+                    let place = |address| Place { token, address, wanted };
+                    let adopted = match peer(socket.as_fd(), kind) {
+                        Ok(Peer::Address(address)) if kind == ChannelKind::Tls => self
+                            .accept_encrypted(socket, place(address), poller, drops)
+                            .map(|()| None),
+                        Ok(peer) => self.adopt(socket, kind, token, peer, poller),
+                        Err(error) => Err(error),
+                    };
+                    match adopted {
                         Ok(event) => events.extend(event),
                         Err(_) => drops.add(DriverDrop::ConnectionRefused, 1),
                     }
@@ -221,13 +290,10 @@ impl Channels {
         socket: OwnedFd,
         kind: ChannelKind,
         token: Token,
+        peer: Peer,
         poller: &Poller,
     ) -> io::Result<Option<Event>> {
-        let peer = peer(socket.as_fd(), kind)?;
-        let user = match peer {
-            Peer::Process { uid, .. } => Some(uid),
-            Peer::Address(_) => None,
-        };
+        let user = peer.uid().map(User::Uid);
         if user.is_some_and(|user| self.has_its_share(user)) {
             return Err(io::ErrorKind::QuotaExceeded.into());
         }
@@ -247,62 +313,13 @@ impl Channels {
 
     /// Whether a user has as many connections as are for one: with more, somebody who may only
     /// connect could keep everybody else out. Root, and the user of this process, could end it anyway.
-    fn has_its_share(&mut self, user: u32) -> bool {
+    fn has_its_share(&mut self, user: User) -> bool {
         let Self { users, open, pending, .. } = self;
         users.retain(|id, _| open.contains_key(id) || pending.contains_key(id));
-        let trusted = user == 0 || user == rustix::process::geteuid().as_raw();
+        let own = rustix::process::geteuid().as_raw();
+        let trusted = [0, own].map(User::Uid).contains(&user);
         let theirs = users.values().filter(|one| **one == user).count();
         !trusted && theirs >= self.channel_limit / SHARES
-    }
-
-    /// Waits for what makes a flow of a connection.
-    fn wait_for(&mut self, pending: Pending, poller: &Poller) -> io::Result<()> {
-        let id = ChannelId(self.last_channel + 1);
-        poller.add(pending.fd(), Source::Channel(id), Interest::Read)?;
-        self.last_channel = id.0;
-        self.pending.insert(id, pending);
-        Ok(())
-    }
-
-    /// A connection that is to become a flow is ready for its next step.
-    fn advance(
-        &mut self,
-        id: ChannelId,
-        pending: Pending,
-        poller: &Poller,
-        drops: &mut Drops,
-    ) -> Option<Event> {
-        // What fails has closed its socket, which nobody else has, so that it is not watched any more.
-        let (flow, event) = match pending.advance(drops) {
-            Became::Pending(again) => {
-                self.pending.insert(id, again);
-                return None;
-            }
-            Became::Accepted(token, flow) => {
-                let peer = listeners::process(flow.peer());
-                (flow, Event::Accepted { token, channel: id, peer })
-            }
-            Became::Connected(token, flow) => (flow, Event::Connected { token, channel: id }),
-            Became::Nothing => return None,
-            Became::Failed(token, error) => return Some(Event::ChannelFailed { token, error }),
-        };
-        match self.open_flow(id, flow, poller) {
-            Ok(()) => Some(event),
-            Err(error) => {
-                drops.add(DriverDrop::ConnectionRefused, 1);
-                let Event::Connected { token, .. } = event else { return None };
-                let error = format!("cannot wait for a flow: {error}");
-                Some(Event::ChannelFailed { token, error })
-            }
-        }
-    }
-
-    /// Opens the channel of a flow, of which one descriptor is watched already.
-    fn open_flow(&mut self, id: ChannelId, flow: Flow, poller: &Poller) -> io::Result<()> {
-        poller.add(flow.room_fd(), Source::Room(id), Interest::Read)?;
-        let transport = Transport::Flow(FlowEnd::new(flow, self.queue_limit));
-        self.open.insert(id, Channel::new(ChannelKind::Flow, transport, State::Open));
-        Ok(())
     }
 
     /// Opens a channel on a socket.
@@ -386,6 +403,9 @@ impl Channels {
         events: &mut VecDeque<Event>,
         drops: &mut Drops,
     ) {
+        if self.is_handshaking(id) {
+            return events.extend(self.shake_hands(id, poller, drops));
+        }
         if let Some(pending) = self.pending.remove(&id) {
             return events.extend(self.advance(id, pending, poller, drops));
         }
@@ -398,8 +418,10 @@ impl Channels {
         }
         let unheard = matches!(channel.state, State::Draining | State::Closing);
         let (event, next) = channel.receive(id, piece, drops);
+        let answers = channel.has_to_answer();
         events.extend(event.filter(|_| !unheard));
         match next {
+            Next::Waits if answers => events.extend(self.flush_one(id, poller, drops)),
             Next::Waits => {}
             Next::Unfinished => drop(self.unfinished.insert(id)),
             Next::End => {
@@ -499,7 +521,10 @@ impl Channels {
         let result = sockopt::socket_error(channel.fd()).unwrap_or(Err(Errno::IO));
         if let Err(errno) = result {
             self.remove(id, poller);
-            return Some(Event::ChannelFailed { token, error: tcp::connect_error(address, errno) });
+            return Some(Event::ChannelFailed {
+                token,
+                error: tcp::connect_error("TCP", address, errno),
+            });
         }
         channel.state = State::Open;
         let _ = poller.modify(channel.fd(), Source::Channel(id), Interest::Read);
@@ -521,6 +546,7 @@ impl Channels {
     pub(super) fn stop_listening(&mut self) {
         self.listeners.clear();
         self.pending.clear();
+        self.handshakes.stop_listening();
     }
 
     /// Whether no message waits anywhere.
@@ -536,11 +562,25 @@ impl Channels {
 
     fn remove(&mut self, id: ChannelId, poller: &Poller) {
         self.unfinished.remove(&id);
+        self.proven.remove(&id);
         if let Some(channel) = self.open.remove(&id) {
             poller.remove(channel.fd());
             // The other side of a flow may hold this one, too: closing it would not end the watch.
             channel.room_fd().inspect(|fd| poller.remove(fd));
         }
+    }
+}
+
+/// Opens a socket that listens, for another process.
+pub(super) fn open_listener(token: Token, address: SocketAddr) -> Event {
+    let opened = tcp::listen_anywhere("TCP", address, BACKLOG).and_then(|socket| {
+        let bound = getsockname(&socket).ok().and_then(|bound| bound.try_into().ok());
+        let address = bound.ok_or_else(|| format!("TCP {address} is no address of TCP"))?;
+        Ok((address, socket))
+    });
+    match opened {
+        Ok((address, socket)) => Event::ListenerOpened { token, address, handle: socket.into() },
+        Err(error) => Event::ChannelFailed { token, error },
     }
 }
 

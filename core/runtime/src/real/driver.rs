@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use weft_base::Instant;
 
-use super::channels::Channels;
+use super::channels::{self, Channels};
 use super::disk::Disk;
 use super::interfaces::Interfaces;
 use super::poller::{Poller, Ready, Source};
@@ -125,6 +125,7 @@ impl Driver {
         }
         self.deliver();
         let now = clock::now();
+        self.events.extend(self.channels.expire(now, &self.poller, &mut self.drops));
         if self.process.deadline().is_some_and(|deadline| deadline <= now) {
             idle = false;
             self.tell(Event::Tick);
@@ -152,7 +153,7 @@ impl Driver {
             }
             Source::Channel(channel) => {
                 let Self { channels, poller, events, drops, .. } = self;
-                if ready.readable {
+                if ready.readable || channels.is_handshaking(channel) {
                     channels.receive(channel, poller, events, drops);
                 }
                 if ready.writable {
@@ -228,8 +229,16 @@ impl Driver {
             Action::Listen { token, address } => {
                 events.push_back(channels.listen(token, &address, poller));
             }
+            Action::OpenListener { token, address } => {
+                events.push_back(channels::open_listener(token, address));
+            }
+            Action::AdoptListener { token, address, handle } => {
+                events.push_back(channels.adopt_listener(token, &address, handle, poller));
+            }
+            Action::CloseListener { token } => channels.close_listener(token, poller),
+            Action::SetKeys { keys } => events.extend(channels.set_keys(keys, poller, drops)),
             Action::Connect { token, address } => {
-                events.extend(channels.connect(token, &address, poller));
+                events.extend(channels.connect(token, &address, poller, drops));
             }
             Action::Send { channel, message } => {
                 events.extend(channels.send(channel, message, poller, drops));
@@ -278,7 +287,8 @@ impl Driver {
             return Some(Duration::ZERO);
         }
         let stop = self.stop.map(|stop| stop.deadline);
-        let next = self.process.deadline().into_iter().chain(stop).min()?;
+        let handshakes = self.channels.deadline();
+        let next = self.process.deadline().into_iter().chain(stop).chain(handshakes).min()?;
         Some(next.since(clock::now()))
     }
 

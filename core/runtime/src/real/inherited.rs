@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::net::{AddressFamily, SocketType, sockopt};
-use weft_base::Token;
+use weft_base::{Handle, Token};
 
 use super::listeners::Listener;
 use crate::ChannelAddress;
@@ -71,7 +71,7 @@ impl Inheritance {
             ChannelAddress::Packets(path)
             | ChannelAddress::Stream(path)
             | ChannelAddress::Flow(path) => path,
-            ChannelAddress::Tcp(_) => return None,
+            ChannelAddress::Tcp(_) | ChannelAddress::Tls { .. } => return None,
         };
         let wanted = ChannelKind::of(address);
         let (_, kind) = self.listeners.get(path)?;
@@ -83,8 +83,28 @@ impl Inheritance {
             )));
         }
         let (socket, _) = self.listeners.remove(path)?;
-        Some(Ok(Listener::inherited(token, wanted, socket)))
+        Some(Ok(Listener::inherited(token, address, socket)))
     }
+}
+
+/// A listener of a socket that another process has opened for TLS.
+///
+/// # Errors
+/// A sentence: it is not what `address` says.
+pub(super) fn adopt(
+    token: Token,
+    address: &ChannelAddress,
+    handle: Handle,
+) -> Result<Listener, String> {
+    let no_socket = |_| format!("cannot listen at {address}: no descriptor was given for it");
+    let socket = handle.into_descriptor().map_err(no_socket)?;
+    let listens = sockopt::socket_acceptconn(&socket).unwrap_or(false);
+    let is_for_tls = matches!(address, ChannelAddress::Tls { .. });
+    if !listens || !is_for_tls || kind(&socket) != Some(ChannelKind::Tcp) {
+        return Err(format!("cannot listen at {address}: the socket given for it is not for that"));
+    }
+    prepare(&socket).map_err(|error| format!("cannot listen at {address}: {error}"))?;
+    Ok(Listener::inherited(token, address, socket))
 }
 
 /// What kind of channel a connected socket makes. It never blocks from now on.

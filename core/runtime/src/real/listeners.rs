@@ -1,4 +1,4 @@
-//! Where a process listens: Unix sockets at paths, and TCP.
+//! Where a process listens: Unix sockets at paths, and TCP, bare or for TLS.
 //!
 //! Reference: unix(7), tcp(7).
 
@@ -10,6 +10,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::net::{getpeername, getsockname};
 use weft_base::Token;
+use weft_keys::KeyHash;
 use weft_port::datagrams::{self, Credentials};
 use weft_port::unix::{self, Accepted};
 
@@ -21,6 +22,8 @@ use crate::{ChannelAddress, Peer};
 pub(super) struct Listener {
     pub(super) token: Token,
     pub(super) kind: ChannelKind,
+    /// The only key that is accepted, where keys are shown and there is one.
+    pub(super) wanted: Option<KeyHash>,
     socket: unix::Listener,
 }
 
@@ -35,13 +38,17 @@ impl Listener {
             ChannelAddress::Tcp(address) => {
                 unix::Listener::of(tcp::listen_at(*address, unix::BACKLOG)?)
             }
+            ChannelAddress::Tls { address, .. } => {
+                unix::Listener::of(tcp::listen_anywhere("TLS", *address, unix::BACKLOG)?)
+            }
         };
-        Ok(Self { token, kind, socket })
+        Ok(Self { token, kind, wanted: wanted(address), socket })
     }
 
     /// A socket that listens already, and whose path is somebody else's.
-    pub(super) fn inherited(token: Token, kind: ChannelKind, socket: OwnedFd) -> Self {
-        Self { token, kind, socket: unix::Listener::of(socket) }
+    pub(super) fn inherited(token: Token, address: &ChannelAddress, socket: OwnedFd) -> Self {
+        let kind = ChannelKind::of(address);
+        Self { token, kind, wanted: wanted(address), socket: unix::Listener::of(socket) }
     }
 
     /// Where it listens, having been asked to do so at `asked`.
@@ -49,6 +56,9 @@ impl Listener {
         let bound = getsockname(self.fd()).ok().and_then(|bound| bound.try_into().ok());
         match (asked, bound) {
             (ChannelAddress::Tcp(_), Some(bound)) => ChannelAddress::Tcp(bound),
+            (ChannelAddress::Tls { peer, .. }, Some(address)) => {
+                ChannelAddress::Tls { address, peer: *peer }
+            }
             _ => asked.clone(),
         }
     }
@@ -63,6 +73,13 @@ impl Listener {
     }
 }
 
+fn wanted(address: &ChannelAddress) -> Option<KeyHash> {
+    match address {
+        ChannelAddress::Tls { peer, .. } => *peer,
+        _ => None,
+    }
+}
+
 /// Connects to the listener at `path`, without waiting.
 pub(super) fn connect_to(path: &Path, kind: ChannelKind) -> Result<OwnedFd, String> {
     unix::connect(path, kind.socket_type(), Duration::ZERO)
@@ -70,7 +87,7 @@ pub(super) fn connect_to(path: &Path, kind: ChannelKind) -> Result<OwnedFd, Stri
 
 /// Who is at the other end of a connected socket.
 pub(super) fn peer(socket: BorrowedFd<'_>, kind: ChannelKind) -> io::Result<Peer> {
-    if kind == ChannelKind::Tcp {
+    if matches!(kind, ChannelKind::Tcp | ChannelKind::Tls) {
         let address = getpeername(socket)?.ok_or(Errno::NOTCONN)?;
         return Ok(Peer::Address(address.try_into()?));
     }

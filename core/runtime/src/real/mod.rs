@@ -9,7 +9,7 @@
 //! * `ports`: packet ports of `weft_port`;
 //! * `channels`: message channels; `channel`: one of them, on a Unix socket of type `SOCK_SEQPACKET`
 //!   (unix(7)), on a `bytestream`, or in shared memory (`flows`); `listeners`, `tcp` and `inherited`: where
-//!   they come from;
+//!   they come from; `tls`: encryption, which begins with `handshakes`;
 //! * `outgoing`: the bounded queue in front of a port or channel;
 //! * `interfaces`: the machine's interfaces, by `weft_netlink`;
 //! * `disk`: files; `streams`: standard input and output, pipes and devices;
@@ -27,6 +27,7 @@ mod clock;
 mod disk;
 mod driver;
 mod flows;
+mod handshakes;
 mod inherited;
 mod interfaces;
 mod listeners;
@@ -39,6 +40,7 @@ mod tcp;
 mod terminal;
 #[cfg(test)]
 mod tests;
+mod tls;
 
 use std::time::Duration;
 
@@ -46,7 +48,7 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 
 pub use inherited::Inherited;
 
-use crate::{Level, Process};
+use crate::{Keys, Level, Process};
 
 weft_base::reasons! {
     /// What the driver drops or ignores.
@@ -77,6 +79,16 @@ weft_base::reasons! {
             "a stream channel was closed: handles came in that no frame begins with";
         ConnectionRefused = "connection-refused",
             "a connection came in that could not be accepted, for lack of descriptors or by the limit";
+        TlsKey = "tls-key", "a connection was refused: it did not show an accepted key";
+        TlsHandshake = "tls-handshake",
+            "a connection was refused: it broke off, or does not speak TLS as channels do";
+        TlsTimeout = "tls-timeout", "a connection was refused: its TLS handshake took too long";
+        TlsCrowded = "tls-crowded",
+            "a connection was refused: it was the oldest of too many TLS handshakes";
+        TlsRevoked = "tls-revoked", "a TLS channel was closed: its key is not accepted any more";
+        TlsBroken = "tls-broken",
+            "a TLS channel was closed: what came in is no TLS, or was changed on its way";
+        TlsCutOff = "tls-cut-off", "a TLS channel ended without being closed";
         OutputLost = "output-lost",
             "a line could not be printed because the reader of the output is gone or too slow";
     }
@@ -112,6 +124,11 @@ pub struct Options {
     /// descriptors, any other channel one: the limit of descriptors (`RLIMIT_NOFILE`) is raised to hold
     /// them, as far as the process may.
     pub channels: usize,
+    /// What the process proves itself with on channels of TLS, until it says something else by
+    /// [`Action::SetKeys`](crate::Action::SetKeys).
+    pub keys: Option<Keys>,
+    /// How long a connection of TLS may take until it is a channel.
+    pub handshake: Duration,
     /// How to open ports.
     pub ports: weft_port::Options,
     /// Sockets that were opened for the process before it started.
@@ -128,6 +145,8 @@ impl Default for Options {
             channel_queue: 1024,
             stream_queue: 16 << 20,
             channels: 1024,
+            keys: None,
+            handshake: Duration::from_secs(10),
             ports: weft_port::Options::default(),
             inherited: Vec::new(),
         }

@@ -1,9 +1,11 @@
-//! TCP sockets for channels: within the loopback interface, as nothing is encrypted.
+//! TCP sockets for channels: bare ones within the loopback interface, as nothing is encrypted there, and
+//! those for TLS.
 //!
 //! Reference: tcp(7), connect(2).
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{
@@ -18,7 +20,16 @@ use crate::address::only_loopback;
 /// A sentence.
 pub(super) fn listen_at(address: SocketAddr, backlog: i32) -> Result<OwnedFd, String> {
     only_loopback("listen at", address)?;
-    let sentence = |errno| listen_error(address, errno);
+    listen_anywhere("TCP", address, backlog)
+}
+
+/// The same on any interface, for what encrypts; `what` is that.
+pub(super) fn listen_anywhere(
+    what: &str,
+    address: SocketAddr,
+    backlog: i32,
+) -> Result<OwnedFd, String> {
+    let sentence = |errno| listen_error(what, address, errno);
     let socket = new_socket(address).map_err(sentence)?;
     // A process that starts again need not wait for the connections of the one before.
     sockopt::set_socket_reuseaddr(&socket, true).map_err(sentence)?;
@@ -34,36 +45,59 @@ pub(super) fn listen_at(address: SocketAddr, backlog: i32) -> Result<OwnedFd, St
 /// A sentence.
 pub(super) fn connect_to(address: SocketAddr) -> Result<(OwnedFd, bool), String> {
     only_loopback("connect to", address)?;
-    let socket = new_socket(address).map_err(|errno| connect_error(address, errno))?;
+    begin_to_connect("TCP", address)
+}
+
+/// The same to any interface, for TLS.
+pub(super) fn connect_anywhere(address: SocketAddr) -> Result<(OwnedFd, bool), String> {
+    begin_to_connect("TLS", address)
+}
+
+fn begin_to_connect(what: &str, address: SocketAddr) -> Result<(OwnedFd, bool), String> {
+    let socket = new_socket(address).map_err(|errno| connect_error(what, address, errno))?;
     match connect(&socket, &address) {
         Ok(()) => Ok((socket, true)),
         Err(Errno::INPROGRESS) => Ok((socket, false)),
-        Err(errno) => Err(connect_error(address, errno)),
+        Err(errno) => Err(connect_error(what, address, errno)),
     }
 }
 
 /// Why connecting failed.
-pub(super) fn connect_error(address: SocketAddr, errno: Errno) -> String {
+pub(super) fn connect_error(what: &str, address: SocketAddr, errno: Errno) -> String {
     match errno {
         Errno::CONNREFUSED => format!(
-            "nobody listens at TCP {address}: start the process that should, or choose another port"
+            "nobody listens at {what} {address}: start the process that should, or choose another port"
         ),
-        errno => format!("cannot connect to TCP {address}: {errno}"),
+        errno => format!("cannot connect to {what} {address}: {errno}"),
     }
 }
 
-fn listen_error(address: SocketAddr, errno: Errno) -> String {
+fn listen_error(what: &str, address: SocketAddr, errno: Errno) -> String {
     match errno {
         Errno::ADDRINUSE => format!(
-            "another process listens at TCP {address}: end it or choose another port; \
+            "another process listens at {what} {address}: end it or choose another port; \
              `ss -tlpn sport = :{}` shows which",
             address.port()
         ),
         Errno::ACCESS => format!(
-            "cannot listen at TCP {address}: ports below 1024 are for root; choose a higher one"
+            "cannot listen at {what} {address}: ports below 1024 are for root; choose a higher one"
         ),
-        errno => format!("cannot listen at TCP {address}: {errno}"),
+        Errno::ADDRNOTAVAIL => format!(
+            "cannot listen at {what} {address}: no interface of this machine has that address; \
+             `ip address` lists those that there are"
+        ),
+        errno => format!("cannot listen at {what} {address}: {errno}"),
     }
+}
+
+/// Makes an established connection between machines end when the other one is gone without a word: after
+/// a minute without an answer.
+pub(super) fn keep_alive(socket: &OwnedFd) -> rustix::io::Result<()> {
+    sockopt::set_socket_keepalive(socket, true)?;
+    sockopt::set_tcp_keepidle(socket, Duration::from_secs(30))?;
+    sockopt::set_tcp_keepintvl(socket, Duration::from_secs(10))?;
+    sockopt::set_tcp_keepcnt(socket, 3)?;
+    sockopt::set_tcp_user_timeout(socket, 60_000)
 }
 
 fn new_socket(address: SocketAddr) -> rustix::io::Result<OwnedFd> {
@@ -93,6 +127,6 @@ mod tests {
         let address = taken.local_addr().unwrap();
         let error = listen_at(address, 1).unwrap_err();
         assert!(error.contains(&address.to_string()) && error.contains("ss -tlpn"), "{error}");
-        assert!(connect_error(address, Errno::CONNREFUSED).contains("nobody listens"));
+        assert!(connect_error("TCP", address, Errno::CONNREFUSED).contains("nobody listens"));
     }
 }

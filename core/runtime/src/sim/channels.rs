@@ -187,7 +187,39 @@ impl End {
     }
 }
 
+/// Refuses what a modelled node has no TCP for that leads to another.
+fn no_encryption(what: &str, address: &ChannelAddress) -> Result<(), String> {
+    match address {
+        ChannelAddress::Tls { .. } => Err(format!(
+            "cannot {what} {address}: the simulator has no TLS; use namespaces for that"
+        )),
+        _ => Ok(()),
+    }
+}
+
 impl World {
+    /// Says that there is no encryption.
+    pub(super) fn refuse_encryption(
+        &mut self,
+        process: ProcessId,
+        token: Token,
+        what: &str,
+        address: &ChannelAddress,
+    ) {
+        if let Err(error) = no_encryption(what, address) {
+            self.post(process, Waiting::Event(Event::ChannelFailed { token, error }));
+        }
+    }
+
+    /// Accepts nobody any more at the listeners of a token.
+    pub(super) fn stop_listening(&mut self, process: ProcessId, token: Token) {
+        let server = Some((process, token));
+        let listeners = &mut self.channels.listeners;
+        listeners.retain(|_, one| one.server != server || one.owner != process);
+        let lent = listeners.values_mut().filter(|one| one.server == server);
+        lent.for_each(|one| one.server = None);
+    }
+
     pub(super) fn listen(&mut self, process: ProcessId, token: Token, address: &ChannelAddress) {
         let event = match self.try_listen(process, token, address) {
             Ok(address) => Event::Listening { token, address },
@@ -203,6 +235,7 @@ impl World {
         address: &ChannelAddress,
     ) -> Result<ChannelAddress, String> {
         let mut address = address.clone();
+        no_encryption("listen at", &address)?;
         if let ChannelAddress::Tcp(address) = &mut address {
             only_loopback("listen at", *address)?;
             if address.port() == 0 {
@@ -239,7 +272,9 @@ impl World {
             ChannelAddress::Packets(path)
             | ChannelAddress::Stream(path)
             | ChannelAddress::Flow(path) => Place::Path(slot.files.resolve(path)),
-            ChannelAddress::Tcp(address) => Place::Tcp(*address),
+            ChannelAddress::Tcp(address) | ChannelAddress::Tls { address, .. } => {
+                Place::Tcp(*address)
+            }
         };
         (slot.node, place)
     }
@@ -261,6 +296,7 @@ impl World {
         token: Token,
         address: &ChannelAddress,
     ) -> Result<(), String> {
+        no_encryption("connect to", address)?;
         if let ChannelAddress::Tcp(address) = address {
             only_loopback("connect to", *address)?;
         }

@@ -11,7 +11,7 @@ use super::family::ParentEvent;
 use super::ids::{NodeId, ProcessId};
 use super::process::{Body, Line, Slot, Spawn, Status, Waiting};
 use super::world::World;
-use crate::{Action, DiskRequest, Event, Level};
+use crate::{Action, ChannelAddress, DiskRequest, Event, Level};
 
 /// # Processes
 impl World {
@@ -196,6 +196,16 @@ impl World {
                 self.post(id, Waiting::Event(Event::InterfaceConfigured { token, result }));
             }
             Action::Listen { token, address } => self.listen(id, token, &address),
+            Action::OpenListener { token, address } => {
+                let address = ChannelAddress::Tls { address, peer: None };
+                self.refuse_encryption(id, token, "listen at", &address);
+            }
+            Action::AdoptListener { token, address, .. } => {
+                self.refuse_encryption(id, token, "listen at", &address);
+            }
+            Action::CloseListener { token } => self.stop_listening(id, token),
+            // Nothing asks for them.
+            Action::SetKeys { .. } => {}
             Action::Connect { token, address } => self.connect_channel(id, token, &address),
             Action::Send { channel, message } => self.send_message(id, channel, message),
             Action::Close { channel } => self.close_channel(id, channel),

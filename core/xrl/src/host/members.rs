@@ -37,7 +37,9 @@ pub(super) fn token_of(event: &mut Event) -> Option<&mut Token> {
         Event::PortOpened { token, .. }
         | Event::PortFailed { token, .. }
         | Event::HandleOpened { token, .. }
+        | Event::ListenerOpened { token, .. }
         | Event::Listening { token, .. }
+        | Event::Rejected { token, .. }
         | Event::Accepted { token, .. }
         | Event::Connected { token, .. }
         | Event::ChannelFailed { token, .. }
@@ -54,7 +56,10 @@ pub(super) fn tag_token(member: usize, action: &mut Action) {
         Action::OpenPort { token, .. }
         | Action::OpenHandle { token, .. }
         | Action::AdoptPort { token, .. }
+        | Action::OpenListener { token, .. }
+        | Action::AdoptListener { token, .. }
         | Action::Listen { token, .. }
+        | Action::CloseListener { token }
         | Action::Connect { token, .. }
         | Action::Disk { token, .. }
         | Action::ConfigureInterface { token, .. }

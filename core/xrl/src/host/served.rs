@@ -271,7 +271,7 @@ impl Session {
     fn is_of(&self, peer: &Peer) -> bool {
         match peer {
             Peer::Process { pid, uid, .. } => *pid == self.pid && *uid == self.uid,
-            Peer::Address(_) => true,
+            Peer::Address(_) | Peer::Key { .. } => true,
         }
     }
 }

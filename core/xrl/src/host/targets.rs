@@ -411,6 +411,8 @@ fn parse_address(text: &str) -> Option<(bool, ChannelAddress)> {
     let address = match text.split_once(':')? {
         ("unix", path) => ChannelAddress::Stream(PathBuf::from(path)),
         ("tcp", address) => ChannelAddress::Tcp(address.parse().ok()?),
+        // Who is accepted there, this process was told with its own key.
+        ("tls", address) => ChannelAddress::Tls { address: address.parse().ok()?, peer: None },
         _ => return None,
     };
     Some((as_text, address))
@@ -421,6 +423,7 @@ pub(super) fn address_text(address: &ChannelAddress) -> Option<String> {
     match address {
         ChannelAddress::Stream(path) => Some(format!("unix:{}", path.display())),
         ChannelAddress::Tcp(address) => Some(format!("tcp:{address}")),
+        ChannelAddress::Tls { address, .. } => Some(format!("tls:{address}")),
         ChannelAddress::Packets(_) | ChannelAddress::Flow(_) => None,
     }
 }

@@ -486,6 +486,8 @@ impl Component for Node {
             Event::Connected { .. }
             | Event::Inherited { .. }
             | Event::HandleOpened { .. }
+            | Event::ListenerOpened { .. }
+            | Event::Rejected { .. }
             | Event::Interface { .. }
             | Event::InterfaceConfigured { .. }
             | Event::Disk { .. } => {}

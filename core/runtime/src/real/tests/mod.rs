@@ -3,6 +3,7 @@
 mod channels;
 mod children;
 mod disk;
+mod encrypted;
 mod flows;
 mod interfaces;
 mod ports;
