@@ -1,10 +1,11 @@
 //! One operator's session: it holds the lock from its beginning to its end.
 
 use std::path::Path;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use weft_manager::interface;
-use weft_xrl::{Request, XrlError};
+use weft_xrl::{ErrorCode, Request, XrlError};
 
 use super::command::{Command, HELP};
 use crate::call::Client;
@@ -12,10 +13,18 @@ use crate::call::Client;
 /// How long a commit may take: components are asked, told and perhaps told again.
 const PATIENCE: Duration = Duration::from_secs(120);
 const MANAGER: &str = "manager";
+/// How long the manager may be away, and how often it is looked for.
+const AWAY: Duration = Duration::from_secs(20);
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// A session; see the module's text.
 pub(super) struct Session {
     client: Client,
+}
+
+/// Whether a call failed because nobody was there to take it.
+fn is_away(error: &XrlError) -> bool {
+    matches!(error.code, ErrorCode::ResolveFailed | ErrorCode::SendFailedTransient)
 }
 
 /// What follows a command.
@@ -34,12 +43,23 @@ impl Session {
     /// Somebody else has it, or the node does not answer.
     pub(super) fn begin(directory: &Path, steal: bool) -> Result<Self, String> {
         let session = Self { client: Client::new(directory)? };
-        session.ask(interface::Lock { steal: steal.then_some(true) })?;
+        let lock = interface::Lock { steal: steal.then_some(true) };
+        // Whoever only begins need not wait for a node that does not run.
+        let locked = session.client.call(MANAGER, lock, PATIENCE);
+        locked.map_err(|XrlError { note, .. }| note)?;
         Ok(session)
     }
 
-    fn ask<R: Request>(&self, request: R) -> Result<R::Reply, String> {
-        self.client.call(MANAGER, request, PATIENCE).map_err(|XrlError { note, .. }| note)
+    /// Asks the manager. While there is none it is being started again: what was not sent to the one
+    /// before waits for the next, which knows the lock and the candidate.
+    fn ask<R: Request + Clone>(&self, request: R) -> Result<R::Reply, String> {
+        let begun = Instant::now();
+        loop {
+            match self.client.call(MANAGER, request.clone(), PATIENCE) {
+                Err(error) if is_away(&error) && begun.elapsed() < AWAY => thread::sleep(PAUSE),
+                done => return done.map_err(|XrlError { note, .. }| note),
+            }
+        }
     }
 
     /// Gives the lock back.

@@ -143,3 +143,110 @@ fn a_manager_that_was_killed_goes_on_with_what_was_committed() {
     assert!(done.stdout.contains("principal zf;"), "{done:?}");
     assert_eq!(pid("xia"), xia);
 }
+
+/// A session that is given commands one by one.
+struct Operator {
+    child: std::process::Child,
+    commands: std::process::ChildStdin,
+    said: std::io::Lines<std::io::BufReader<std::process::ChildStdout>>,
+}
+
+impl Operator {
+    fn new(node: &Node) -> Self {
+        use std::io::BufRead;
+        let mut command = node.command("configure", &[]);
+        command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let said = std::io::BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { commands: child.stdin.take().unwrap(), child, said }
+    }
+
+    fn say(&mut self, command: &str) {
+        std::io::Write::write_all(&mut self.commands, format!("{command}\n").as_bytes()).unwrap();
+    }
+
+    fn hears(&mut self, line: &str) {
+        assert_eq!(self.said.next().unwrap().unwrap(), line);
+    }
+}
+
+impl Drop for Operator {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Kills the manager and waits until the next one can be called.
+fn kill_manager(node: &Node) {
+    let pid =
+        || node.processes().into_iter().find(|(name, _)| name == "manager").map(|(_, pid)| pid);
+    let before = pid().unwrap();
+    let killed = rustix::process::Pid::from_raw(before.cast_signed()).unwrap();
+    rustix::process::kill_process(killed, rustix::process::Signal::KILL).unwrap();
+    node.wait_until(|| pid().is_some_and(|pid| pid != before));
+    node.wait_until(|| node.call(&["finder://manager/manager/1.0/processes"]).status == Some(0));
+}
+
+#[test]
+fn edits_outlive_the_manager_as_long_as_their_operator_is_there() {
+    if !privileged() {
+        return;
+    }
+    let node = Node::start();
+    let mut operator = Operator::new(&node);
+    operator.say("set xia principal zf\nshow | compare");
+    operator.hears("[edit xia]");
+    operator.hears("+   principal zf;");
+    let file = node.run_directory().join("manager/history/candidate");
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&file).unwrap().permissions());
+    let directory = std::fs::metadata(node.run_directory().join("manager")).unwrap().permissions();
+    let directory = std::os::unix::fs::PermissionsExt::mode(&directory);
+    assert!(mode & 0o077 == 0 || directory & 0o077 == 0, "{mode:o} in {directory:o}");
+    kill_manager(&node);
+    configure(&node, &["show"]).expect_failure(&["root edits the configuration"]);
+    operator.say("set xia principal ad\nshow | compare");
+    operator.hears("[edit xia]");
+    operator.hears("+   principal zf;");
+    operator.hears("+   principal ad;");
+    // While there is no manager the session waits.
+    let mut killed = node.processes().into_iter().filter(|(name, _)| name == "manager");
+    let pid = rustix::process::Pid::from_raw(killed.next().unwrap().1.cast_signed()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    operator.say("commit");
+    operator.hears("revision 2 runs");
+    assert_eq!(principals(&node), ["ad", "hid", "xdp", "zf"]);
+    // Nobody is there any more when the next manager comes.
+    operator.say("set xia copies 5\nshow | compare");
+    operator.hears("[edit xia]");
+    operator.hears("+   copies 5;");
+    drop(operator);
+    kill_manager(&node);
+    node.wait_until(|| configure(&node, &["show | compare"]).status == Some(0));
+    assert_eq!(configure(&node, &["show | compare"]).stdout, "");
+    assert!(!file.exists());
+}
+
+#[test]
+fn an_operator_who_goes_with_the_manager_keeps_nobody_waiting() {
+    if !privileged() {
+        return;
+    }
+    let node = Node::start();
+    let mut operator = Operator::new(&node);
+    operator.say("set xia principal zf\nshow | compare");
+    operator.hears("[edit xia]");
+    let stop = |name: &str, signal| {
+        let all = node.processes();
+        let (_, pid) = all.iter().find(|(found, _)| found == name).unwrap();
+        let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+    };
+    stop("manager", rustix::process::Signal::STOP);
+    drop(operator);
+    stop("manager", rustix::process::Signal::KILL);
+    node.wait_until(|| configure(&node, &["show | compare"]).status == Some(0));
+    let done = configure(&node, &["show | compare"]);
+    assert_eq!((done.status, done.stdout.as_str()), (Some(0), ""), "{done:?}");
+}

@@ -295,6 +295,9 @@ impl Finder {
                 self.set_processes(now, channel, processes, out)?;
                 Encoded::default()
             }
+            finder::Call::Session(finder::Session { session }) => {
+                Encoded::new(self.session(channel, session)?)
+            }
         };
         Ok(Some(reply))
     }
@@ -348,7 +351,7 @@ impl Finder {
         Ok(finder::RegisterReply { generation })
     }
 
-    fn unregister(&mut self, now: Instant, instance: &str, out: &mut Vec<Action>) {
+    pub(crate) fn unregister(&mut self, now: Instant, instance: &str, out: &mut Vec<Action>) {
         if let Some(target) = self.tables.unregister(instance) {
             self.dead(now, instance, &target, out);
         }
@@ -409,7 +412,12 @@ impl Finder {
         Ok(())
     }
 
-    fn asked(&mut self, asked: Asked, result: Result<(), XrlError>, out: &mut Vec<Action>) {
+    pub(crate) fn asked(
+        &mut self,
+        asked: Asked,
+        result: Result<(), XrlError>,
+        out: &mut Vec<Action>,
+    ) {
         if let Asked::Grant { call, reply } = asked
             && self.clients.get_mut(call.channel).is_some()
         {
@@ -570,31 +578,5 @@ impl Finder {
         };
         let channels = self.clients.which(changed);
         self.drop_clients(now, channels, out);
-    }
-
-    fn drop_clients(&mut self, now: Instant, channels: Vec<ChannelId>, out: &mut Vec<Action>) {
-        for channel in channels {
-            let note = "what this process may do has changed";
-            refuse(channel, XrlError::new(ErrorCode::SendFailedTransient, note), out);
-            self.gone(now, channel, out);
-        }
-    }
-
-    /// A process is gone.
-    pub(crate) fn gone(&mut self, now: Instant, channel: ChannelId, out: &mut Vec<Action>) {
-        let Some(mut client) = self.clients.remove(channel) else { return };
-        self.tables.forget_cache(channel);
-        for instance in self.tables.of_channel(channel) {
-            self.unregister(now, &instance, out);
-        }
-        for server in &client.granted_by {
-            let revoke = finder_client::Revoke { session: client.session };
-            self.clients.ask(now, *server, revoke, Asked::Notice, out);
-        }
-        let (sent, unsent) = client.outgoing.abandon();
-        for asked in sent.into_iter().chain(unsent.into_iter().map(|call| call.owner)) {
-            let note = "the component is gone";
-            self.asked(asked, Err(XrlError::new(ErrorCode::ResolveFailed, note)), out);
-        }
     }
 }

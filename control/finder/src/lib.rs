@@ -17,6 +17,7 @@ mod calls;
 mod clients;
 mod monitor;
 mod operators;
+mod sessions;
 mod tables;
 
 use weft_base::{CounterGroup, Counters, Instant, Token};

@@ -21,6 +21,8 @@ pub(crate) struct Calls {
     configuring: BTreeMap<u64, String>,
     /// Questions of a commit that were sent, by the token of the call.
     checking: BTreeMap<u64, Checking>,
+    /// The question whether an operator is still there: its token, and the operator's session.
+    finding: Option<(u64, u64)>,
     /// Callers who wait for the launcher, by the number of the request.
     waiting: BTreeMap<u64, Called>,
 }
@@ -108,6 +110,14 @@ impl Manager {
         out.push(Call::new(self.calls.last, FINDER, finder::SetOperators { operators }).into());
     }
 
+    /// Asks whether the operator is still there who edited when the manager before this one ended.
+    pub(crate) fn find_operator(&mut self, out: &mut Vec<Output>) {
+        let Some(session) = self.commits.take_absent() else { return };
+        self.calls.last += 1;
+        self.calls.finding = Some((self.calls.last, session));
+        out.push(Call::new(self.calls.last, FINDER, finder::Session { session }).into());
+    }
+
     /// A component is there: gives it its configuration.
     pub(crate) fn born(&mut self, name: &str, out: &mut Vec<Output>) {
         let Some(one) = self.instances.get_mut(name) else { return };
@@ -135,7 +145,12 @@ impl Manager {
         result: Result<Reply, XrlError>,
         out: &mut Vec<Output>,
     ) {
-        if let Some(name) = self.calls.configuring.remove(&token) {
+        if let Some((_, session)) = self.calls.finding.take_if(|(finding, _)| *finding == token) {
+            let present = result.and_then(Reply::read::<finder::Session>);
+            if !present.is_ok_and(|reply| reply.present) {
+                self.operator_left(now, session, out);
+            }
+        } else if let Some(name) = self.calls.configuring.remove(&token) {
             self.configured(now, &name, result, out);
         } else if let Some(Checking { step, name, part }) = self.calls.checking.remove(&token) {
             let result = result.map(drop).map_err(|error| match error.code {

@@ -49,6 +49,9 @@ pub(crate) struct Commits {
     log: LogLevels,
     /// Components that are making a change.
     changing: BTreeMap<String, Changing>,
+    /// The session that edited when the manager before this one ended, until it is known whether it
+    /// still is there.
+    absent: Option<u64>,
 }
 
 /// How far the start is.
@@ -103,6 +106,7 @@ impl Commits {
             operators: Vec::new(),
             log: LogLevels::default(),
             changing: BTreeMap::new(),
+            absent: None,
         })
     }
 
@@ -112,6 +116,11 @@ impl Commits {
 
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.machine.deadline()
+    }
+
+    /// The session of which it is not known whether it still is there; asked once.
+    pub(crate) fn take_absent(&mut self) -> Option<u64> {
+        self.absent.take()
     }
 
     /// Whether it is known what runs.
@@ -173,6 +182,10 @@ impl Manager {
             return;
         }
         self.commits.state = State::Booting;
+        if let Some(lock) = self.commits.machine.transaction().lock().cloned() {
+            // Who edited when the node ran before does not any more.
+            self.request(now, OWN, lock.who, Action::Unlock, out);
+        }
         let file = self.commits.boot.clone();
         let comment = format!("started from {}", self.settings.source);
         for action in [
@@ -279,6 +292,8 @@ impl Manager {
                 if let State::Waiting { history, .. } = &mut self.commits.state {
                     *history = true;
                 }
+                let lock = self.commits.machine.transaction().lock();
+                self.commits.absent = lock.map(|lock| lock.who.session);
                 self.boot(now, out);
                 None
             }

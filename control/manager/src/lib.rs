@@ -176,6 +176,7 @@ impl Component for Manager {
                 self.registered = true;
                 self.say_who_there_is(out);
                 self.say_who_may_call(out);
+                self.find_operator(out);
                 out.push(Output::Watch { class: None });
                 // It may be another Finder.
                 self.forget_log_level(weft_xrl::FINDER);

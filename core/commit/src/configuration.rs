@@ -4,7 +4,8 @@ use weft_base::{Instant, Token, WallTime};
 use weft_config::Schema;
 use weft_runtime::{Component, DiskError, DiskReply, DiskRequest};
 
-use crate::history::{History, HistoryInput, HistoryOutput, HistorySettings};
+use crate::history::{Found, History, HistoryInput, HistoryOutput, HistorySettings};
+use crate::kept::Kept;
 use crate::messages::{Action, BlockChange, Done, Input, Output, Reason, Refusal, Who};
 use crate::revision::Revision;
 use crate::transaction::Transaction;
@@ -99,6 +100,12 @@ pub struct Configuration {
     history: History,
     /// The time of day at the start, until the history has been read.
     started: WallTime,
+    /// What the history was last told to keep, if it was told.
+    kept: Option<Kept>,
+    /// How many of these it has not answered yet.
+    keeping: usize,
+    /// Replies that wait for that: what is answered outlives this process.
+    held: Vec<Want>,
 }
 
 impl Configuration {
@@ -108,6 +115,9 @@ impl Configuration {
             transaction: Transaction::new(schema, order),
             history: History::new(settings),
             started: WallTime::from_unix_nanos(0),
+            kept: None,
+            keeping: 0,
+            held: Vec::new(),
         }
     }
 
@@ -130,7 +140,7 @@ impl Configuration {
                 Output::Ready => out.push(Want::Ready),
                 Output::Check { step, change } => out.push(Want::Check { step, change }),
                 Output::Apply { step, change } => out.push(Want::Apply { step, change }),
-                Output::Reply { token, result } => out.push(Want::Reply { token, result }),
+                Output::Reply { token, result } => self.held.push(Want::Reply { token, result }),
                 Output::Notice(text) => out.push(Want::Notice(text)),
                 Output::Store { revision, text } => {
                     self.ask(now, HistoryInput::Store { revision, text }, out);
@@ -138,6 +148,21 @@ impl Configuration {
                 Output::Confirm { text } => self.ask(now, HistoryInput::Confirm { text }, out),
                 Output::Load { number } => self.ask(now, HistoryInput::Load { number }, out),
             }
+        }
+        self.keep(now, out);
+    }
+
+    /// Has the history keep what is being edited, if that has changed.
+    fn keep(&mut self, now: Instant, out: &mut Vec<Want>) {
+        let kept = self.transaction.kept();
+        if kept != self.kept {
+            self.keeping += 1;
+            let bytes = kept.as_ref().map(Kept::encode);
+            self.kept = kept;
+            self.ask(now, HistoryInput::Keep(bytes), out);
+        }
+        if self.keeping == 0 {
+            out.append(&mut self.held);
         }
     }
 
@@ -148,8 +173,17 @@ impl Configuration {
             match output {
                 HistoryOutput::Disk { token, request } => out.push(Want::Disk { token, request }),
                 HistoryOutput::Notice(text) => out.push(Want::Notice(text)),
-                HistoryOutput::Ready(Ok(newest)) => {
-                    self.tell(now, Input::Restored { wall: self.started, newest }, out);
+                HistoryOutput::Ready(Ok(Found { newest, kept })) => {
+                    self.kept.clone_from(&kept);
+                    self.tell(now, Input::Restored { wall: self.started, newest, kept }, out);
+                }
+                HistoryOutput::Kept(result) => {
+                    self.keeping -= 1;
+                    if let Err(reason) = result {
+                        let text = format!("edits would not outlive a restart: {reason}");
+                        out.push(Want::Notice(text));
+                    }
+                    self.keep(now, out);
                 }
                 HistoryOutput::Ready(Err(reason)) => out.push(Want::Failed(reason)),
                 HistoryOutput::Stored(result) => self.tell(now, Input::Stored(result), out),

@@ -16,7 +16,13 @@ use weft_config::MAX_SIZE;
 use weft_runtime::{DiskError, DiskErrorKind, DiskReply, DiskRequest};
 
 use crate::file::{Progress, ReadFile, UNFINISHED, WriteFile};
-use crate::revision::{MAX_HEAD, Revision, file_name, number_of};
+use crate::kept::{CANDIDATE, Kept};
+use crate::revision::{Revision, file_name, number_of};
+use crate::sealed::MAX_HEAD;
+
+/// The most that is read of what is being edited, in bytes. A candidate may be longer than what can be
+/// committed.
+const MAX_KEPT: usize = 4 * MAX_SIZE;
 
 /// Where revisions are kept, and how many.
 #[derive(Debug, Clone)]
@@ -45,6 +51,8 @@ pub(crate) enum HistoryInput {
         /// Its text, once more.
         text: String,
     },
+    /// Keep what is being edited; nothing is any more.
+    Keep(Option<Vec<u8>>),
     /// Read the text of a revision.
     Load {
         /// Which.
@@ -69,14 +77,25 @@ pub(crate) enum HistoryOutput {
         /// What.
         request: DiskRequest,
     },
-    /// The answer to [`HistoryInput::Start`]: the newest revision that can be read, if there is any.
-    Ready(Result<Option<(Revision, String)>, String>),
+    /// The answer to [`HistoryInput::Start`].
+    Ready(Result<Found, String>),
+    /// The answer to [`HistoryInput::Keep`].
+    Kept(Result<(), String>),
     /// The answer to [`HistoryInput::Store`] and [`HistoryInput::Confirm`]: the revision is durable.
     Stored(Result<Revision, String>),
     /// The answer to [`HistoryInput::Load`].
     Loaded(Result<(Revision, String), String>),
     /// Something that the operator should know, in one sentence.
     Notice(String),
+}
+
+/// What there was on disk.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// The newest revision that can be read, if there is any.
+    pub(crate) newest: Option<(Revision, String)>,
+    /// What was being edited.
+    pub(crate) kept: Option<Kept>,
 }
 
 /// The revisions on disk.
@@ -87,6 +106,8 @@ pub(crate) struct History {
     revisions: BTreeMap<u64, Revision>,
     /// The numbers of all files that are there, readable or not.
     files: BTreeSet<u64>,
+    /// Whether there is a file of what is being edited.
+    has_candidate: bool,
     waiting: VecDeque<HistoryInput>,
     job: Option<Job>,
     last_token: u32,
@@ -102,6 +123,11 @@ enum Job {
     Scan(Scan),
     Write(Revision, WriteFile),
     Load(u64, ReadFile),
+    /// What was being edited is read, when all else has been.
+    Candidate(Option<(Revision, String)>, ReadFile),
+    Keep(WriteFile),
+    /// Nothing is being edited.
+    Forget,
     /// Revisions that are too old go away.
     Prune(u64),
 }
@@ -123,6 +149,7 @@ impl History {
             settings,
             revisions: BTreeMap::new(),
             files: BTreeSet::new(),
+            has_candidate: false,
             waiting: VecDeque::new(),
             job: None,
             last_token: 0,
@@ -169,6 +196,18 @@ impl History {
                 }
                 None => out.push(HistoryOutput::Stored(Err("there is no revision".to_owned()))),
             },
+            HistoryInput::Keep(Some(bytes)) => {
+                let directory = &self.settings.directory;
+                let (write, request) = WriteFile::begin(directory, CANDIDATE, true, bytes);
+                self.has_candidate = true;
+                self.ask(Job::Keep(write), request, out);
+            }
+            HistoryInput::Keep(None) if self.has_candidate => {
+                self.has_candidate = false;
+                let path = self.settings.directory.join(CANDIDATE);
+                self.ask(Job::Forget, DiskRequest::Remove { path }, out);
+            }
+            HistoryInput::Keep(None) => out.push(HistoryOutput::Kept(Ok(()))),
             HistoryInput::Load { number } if self.revisions.contains_key(&number) => {
                 let (read, request) = self.read(number, true);
                 self.ask(Job::Load(number, read), request, out);
@@ -212,6 +251,28 @@ impl History {
                     out.push(HistoryOutput::Loaded(decoded(number, done)));
                 }
             },
+            Job::Candidate(newest, mut read) => match read.answered(result) {
+                Progress::Ask(request) => self.ask(Job::Candidate(newest, read), request, out),
+                Progress::Done(done) => {
+                    let kept = done.and_then(|bytes| Kept::decode(&bytes));
+                    let kept = kept.map_err(|reason| {
+                        let text = format!("edits that were not committed are gone: {reason}");
+                        out.push(HistoryOutput::Notice(text));
+                    });
+                    out.push(HistoryOutput::Ready(Ok(Found { newest, kept: kept.ok() })));
+                }
+            },
+            Job::Keep(mut write) => match write.answered(result) {
+                Progress::Ask(request) => self.ask(Job::Keep(write), request, out),
+                Progress::Done(done) => out.push(HistoryOutput::Kept(done)),
+            },
+            Job::Forget => {
+                let result = match result {
+                    Err(error) if error.kind != DiskErrorKind::NotFound => Err(error.text),
+                    _ => Ok(()),
+                };
+                out.push(HistoryOutput::Kept(result));
+            }
             Job::Prune(number) => {
                 self.pruned(number, result, out);
             }
@@ -235,6 +296,7 @@ impl History {
     fn listed(&mut self, result: Result<DiskReply, DiskError>, out: &mut Vec<HistoryOutput>) {
         match result {
             Ok(DiskReply::Names(names)) => {
+                self.has_candidate = names.iter().any(|name| name == CANDIDATE);
                 self.files = names.iter().filter_map(|name| number_of(name)).collect();
                 let left = self.files.iter().copied().collect();
                 self.scan(left, None, out);
@@ -254,11 +316,19 @@ impl History {
         out: &mut Vec<HistoryOutput>,
     ) {
         let Some(number) = left.pop() else {
-            out.push(HistoryOutput::Ready(Ok(newest)));
-            return;
+            return self.scan_candidate(newest, out);
         };
         let (read, request) = self.read(number, newest.is_none());
         self.ask(Job::Scan(Scan { left, newest, number, read }), request, out);
+    }
+
+    fn scan_candidate(&mut self, newest: Option<(Revision, String)>, out: &mut Vec<HistoryOutput>) {
+        if !self.has_candidate {
+            return out.push(HistoryOutput::Ready(Ok(Found { newest, kept: None })));
+        }
+        let path = self.settings.directory.join(CANDIDATE);
+        let (read, request) = ReadFile::begin(path, MAX_KEPT);
+        self.ask(Job::Candidate(newest, read), request, out);
     }
 
     fn scanned(

@@ -66,8 +66,10 @@ mod configuration;
 mod file;
 mod history;
 mod job;
+mod kept;
 mod messages;
 mod revision;
+mod sealed;
 mod transaction;
 
 pub use configuration::{Configuration, Event, Want};

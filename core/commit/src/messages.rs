@@ -6,11 +6,13 @@ use weft_base::{Token, WallTime};
 use weft_config::{Errors, LoadMode, Schema, Tree};
 
 use crate::Revision;
+use crate::kept::Kept;
 
 /// Who edits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Who {
-    /// The session; two sessions of one user are two.
+    /// The session; two sessions of one user are two. 0 is that of the configuration's owner, whose edits
+    /// are not kept.
     pub session: u64,
     /// The user's name, for messages and the history.
     pub user: String,
@@ -214,6 +216,8 @@ pub(crate) enum Input {
         wall: WallTime,
         /// The newest revision and its text.
         newest: Option<(Revision, String)>,
+        /// Who was editing what.
+        kept: Option<Kept>,
     },
     /// What may be configured has changed: a component came or went.
     Described {

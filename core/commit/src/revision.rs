@@ -15,18 +15,18 @@
 //! …
 //! ```
 
-use std::fmt::Write;
-
-use sha2::{Digest, Sha256};
 use weft_base::WallTime;
 use weft_config::{FromWord, Statement};
+
+use crate::sealed::{Damage, Head, seal, shortened, words};
+
+/// The word by which its file is known.
+const KIND: &str = "revision";
 
 /// The longest name of a user that is kept, in characters.
 pub(crate) const MAX_USER: usize = 64;
 /// The longest comment that is kept, in characters.
 pub(crate) const MAX_COMMENT: usize = 512;
-/// No head of a file is longer, in bytes: a character takes at most ten.
-pub(crate) const MAX_HEAD: usize = 8 << 10;
 
 /// What is known of a revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,17 +52,6 @@ pub struct Unconfirmed {
     pub back_to: u64,
 }
 
-/// Why a file holds no revision.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Damage {
-    #[error("its first line is not that of a revision")]
-    NoRevision,
-    #[error("its head cannot be read")]
-    Head,
-    #[error("its content is not the one that was written")]
-    Digest,
-}
-
 impl Revision {
     /// The name of its file.
     pub(crate) fn file_name(&self) -> String {
@@ -71,37 +60,41 @@ impl Revision {
 
     /// The content of its file.
     pub(crate) fn encode(&self, text: &str) -> Vec<u8> {
-        let mut head = String::new();
-        let mut line = |statement: Statement| {
-            let text = statement.to_string();
-            // Writing to a string cannot fail.
-            let _ = writeln!(head, "# {}", text.trim_end().trim_end_matches(';'));
-        };
-        line(Statement::new("weft").word("revision").word(&self.number));
-        line(Statement::new("time").word(&self.time.as_unix_nanos()));
-        line(Statement::new("user").word(shortened(&self.user, MAX_USER).as_str()));
-        line(Statement::new("comment").word(shortened(&self.comment, MAX_COMMENT).as_str()));
+        let line = Statement::new;
+        let mut lines = vec![
+            line("time").word(&self.time.as_unix_nanos()),
+            line("user").word(shortened(&self.user, MAX_USER).as_str()),
+            line("comment").word(shortened(&self.comment, MAX_COMMENT).as_str()),
+        ];
         if let Some(Unconfirmed { until, back_to }) = &self.unconfirmed {
-            line(Statement::new("confirm-by").word(&until.as_unix_nanos()));
-            line(Statement::new("back-to").word(back_to));
+            lines.push(line("confirm-by").word(&until.as_unix_nanos()));
+            lines.push(line("back-to").word(back_to));
         }
-        let digest = digest(&head, text);
-        [head.as_str(), "# sha256 ", &digest, "\n", text].concat().into_bytes()
+        seal(line(KIND).word(&self.number), lines, text)
     }
 
     /// What a file says of its revision; `bytes` may be cut behind its head.
     pub(crate) fn decode_head(bytes: &[u8]) -> Result<Self, Damage> {
-        Head::read(bytes).map(|head| head.revision)
+        Self::of(&Head::read(KIND, bytes)?)
     }
 
     /// The revision in a file and the text of its configuration.
     pub(crate) fn decode(bytes: &[u8]) -> Result<(Self, String), Damage> {
-        let head = Head::read(bytes)?;
-        let text = std::str::from_utf8(&bytes[head.text_at..]).map_err(|_| Damage::Digest)?;
-        if digest(head.text, text) != head.digest {
-            return Err(Damage::Digest);
-        }
-        Ok((head.revision, text.to_owned()))
+        let head = Head::read(KIND, bytes)?;
+        let revision = Self::of(&head)?;
+        Ok((revision, head.text(bytes)?.to_owned()))
+    }
+
+    fn of(head: &Head<'_>) -> Result<Self, Damage> {
+        let mut revision = Revision {
+            number: 0,
+            time: WallTime::from_unix_nanos(0),
+            user: String::new(),
+            comment: String::new(),
+            unconfirmed: None,
+        };
+        head.lines.iter().try_for_each(|line| revision.read(&words(line)))?;
+        Ok(revision)
     }
 }
 
@@ -116,54 +109,13 @@ pub(crate) fn number_of(file_name: &str) -> Option<u64> {
     (self::file_name(number) == file_name && number > 0).then_some(number)
 }
 
-/// The head of a file.
-struct Head<'b> {
-    revision: Revision,
-    /// All its lines but the last.
-    text: &'b str,
-    digest: String,
-    /// Where the configuration begins.
-    text_at: usize,
-}
-
-impl<'b> Head<'b> {
-    fn read(bytes: &'b [u8]) -> Result<Self, Damage> {
-        let mut revision = Revision {
-            number: 0,
-            time: WallTime::from_unix_nanos(0),
-            user: String::new(),
-            comment: String::new(),
-            unconfirmed: None,
-        };
-        let mut at = 0;
-        loop {
-            let rest = bytes.get(at..bytes.len().min(MAX_HEAD)).unwrap_or_default();
-            let end = rest.iter().position(|byte| *byte == b'\n').ok_or(Damage::Head)?;
-            let line = std::str::from_utf8(&rest[..end]).map_err(|_| Damage::Head)?;
-            let statement = line.strip_prefix("# ").ok_or(Damage::Head)?;
-            let statement = Statement::parse_one(statement).map_err(|_| Damage::Head)?;
-            let words: Vec<&str> = statement.words().iter().map(|word| word.text()).collect();
-            if at == 0 && words.get(..2) != Some(&["weft", "revision"]) {
-                return Err(Damage::NoRevision);
-            }
-            if let ["sha256", digest] = words.as_slice() {
-                let text = std::str::from_utf8(&bytes[..at]).map_err(|_| Damage::Head)?;
-                let text_at = at + end + 1;
-                return Ok(Self { revision, text, digest: (*digest).to_owned(), text_at });
-            }
-            revision.read(&words)?;
-            at += end + 1;
-        }
-    }
-}
-
 impl Revision {
     /// Takes what a line of the head says.
     fn read(&mut self, words: &[&str]) -> Result<(), Damage> {
         let number = |word: &str| u64::from_word(word).map_err(|_| Damage::Head);
         let unconfirmed = Unconfirmed { until: WallTime::from_unix_nanos(0), back_to: 0 };
         match words {
-            ["weft", "revision", n] => self.number = number(n)?,
+            [KIND, n] => self.number = number(n)?,
             ["time", nanos] => self.time = WallTime::from_unix_nanos(number(nanos)?),
             ["user", user] => self.user = (*user).to_owned(),
             ["comment", comment] => self.comment = (*comment).to_owned(),
@@ -178,18 +130,10 @@ impl Revision {
     }
 }
 
-fn digest(head: &str, text: &str) -> String {
-    let digest = Sha256::new().chain_update(head).chain_update(text).finalize();
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn shortened(text: &str, longest: usize) -> String {
-    text.chars().take(longest).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sealed::MAX_HEAD;
     use proptest::prelude::*;
 
     fn revision() -> impl Strategy<Value = Revision> {

@@ -35,7 +35,7 @@ pub enum Input {
     Registered,
     /// The Finder did not register it, or is another one's: why, in one sentence. It is tried again.
     NotRegistered(String),
-    /// A caller's connection has ended.
+    /// A caller's connection has ended, or it is gone without ever having had one to this process.
     Left {
         /// The session that its calls had.
         session: u64,

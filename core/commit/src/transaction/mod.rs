@@ -23,6 +23,7 @@ use weft_base::{Instant, Token, WallTime};
 use weft_config::{Diff, MAX_SIZE, Schema, Tree};
 
 use crate::job::{Job, Phase, Purpose};
+use crate::kept::Kept;
 use crate::messages::{Action, Done, Input, Lock, Output, Refusal, Who};
 use crate::revision::Revision;
 
@@ -43,6 +44,8 @@ pub struct Transaction {
     revision: Option<Revision>,
     candidate: Tree,
     lock: Option<Lock>,
+    /// Who was editing what before the start, until everything else is known.
+    kept: Option<Kept>,
     job: Option<Job>,
     /// What a revision that is being read is for.
     loading: Option<Loading>,
@@ -84,6 +87,7 @@ impl Transaction {
             revision: None,
             candidate: Tree::empty(),
             lock: None,
+            kept: None,
             job: None,
             loading: None,
             pending: None,
@@ -122,6 +126,13 @@ impl Transaction {
         self.schema.mask_diff(&self.running.diff(&self.candidate))
     }
 
+    /// Who edits what, for as long as somebody of the world outside does.
+    pub(crate) fn kept(&self) -> Option<Kept> {
+        let lock = self.lock.clone().filter(|lock| lock.who.session != 0)?;
+        let edited = (self.candidate != self.running).then(|| self.candidate.clone());
+        Some(Kept { lock, edited })
+    }
+
     /// When everything falls back unless somebody confirms.
     pub fn unconfirmed_until(&self) -> Option<WallTime> {
         self.pending.as_ref().map(|pending| pending.until)
@@ -138,8 +149,9 @@ impl Transaction {
     /// Takes an input at time `now` and pushes what is to be done.
     pub(crate) fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
         match input {
-            Input::Restored { wall, newest } => {
+            Input::Restored { wall, newest, kept } => {
                 self.clocks = (now, wall);
+                self.kept = kept;
                 self.restored(now, newest, out);
             }
             Input::Described { schema, order } => {

@@ -9,6 +9,7 @@ use weft_config::{LoadMode, Tree};
 use super::{Loading, Pending, Transaction};
 use crate::changes::changes;
 use crate::job::{Job, Phase, Purpose};
+use crate::kept::Kept;
 use crate::messages::{BlockChange, Done, Objection, Output, Reason, Refusal};
 use crate::revision::{Revision, Unconfirmed};
 
@@ -310,8 +311,7 @@ impl Transaction {
         out: &mut Vec<Output>,
     ) {
         let Some((revision, text)) = newest else {
-            self.is_ready = true;
-            return out.push(Output::Ready);
+            return self.ready(out);
         };
         match read(&revision, &text) {
             Ok(tree) => self.running = tree,
@@ -325,8 +325,7 @@ impl Transaction {
         let (unconfirmed, time) = (revision.unconfirmed, revision.time);
         self.revision = Some(revision);
         let Some(Unconfirmed { until, back_to }) = unconfirmed else {
-            self.is_ready = true;
-            return out.push(Output::Ready);
+            return self.ready(out);
         };
         // A clock that was set back does not prolong what was granted.
         let left = between(self.wall(now), until).min(between(time, until));
@@ -348,13 +347,22 @@ impl Transaction {
         tree: Tree,
         out: &mut Vec<Output>,
     ) {
-        self.is_ready = true;
         if left.is_zero() {
             // Nothing has been started yet, so nobody has to be asked.
             self.running = tree.clone();
             self.candidate = tree.clone();
         }
         self.pending = Some(Pending { deadline: now + left, until, back_to, tree });
+        self.ready(out);
+    }
+
+    /// What runs is known, and who edits what.
+    fn ready(&mut self, out: &mut Vec<Output>) {
+        self.is_ready = true;
+        if let Some(Kept { lock, edited }) = self.kept.take() {
+            self.lock = Some(lock);
+            self.candidate = edited.unwrap_or_else(|| self.running.clone());
+        }
         out.push(Output::Ready);
     }
 
@@ -379,12 +387,11 @@ impl Transaction {
                         self.fall_back_later(now, until, left, number, tree, out);
                     }
                     Err(reason) => {
-                        self.is_ready = true;
                         out.push(Output::Notice(format!(
                             "the last commit was not confirmed, but what to fall back to cannot be \
                              read: {reason}"
                         )));
-                        out.push(Output::Ready);
+                        self.ready(out);
                     }
                 }
             }

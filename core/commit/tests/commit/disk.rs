@@ -192,6 +192,11 @@ impl Disk {
         self.seen.keys().map(|name| name.file_name().unwrap().to_string_lossy().into()).collect()
     }
 
+    /// Those of them that are revisions.
+    pub(crate) fn revisions(&self) -> Vec<String> {
+        self.names().into_iter().filter(|name| name.ends_with(".conf")).collect()
+    }
+
     /// Changes one byte of a file.
     pub(crate) fn spoil(&mut self, path: &Path, at: usize) {
         let inode = self.seen[path];

@@ -73,7 +73,7 @@ fn a_power_cut_anywhere_leaves_the_old_or_the_new_and_never_half() {
     let (whole, _) = run(None);
     let all = whole.disk.requests;
     assert!(all > 50, "{all} requests");
-    assert!(whole.disk.names().len() <= KEEP + 1);
+    assert!(whole.disk.revisions().len() <= KEEP + 1);
     let mut news = 0;
     for cut in 0..all {
         let (node, during) = run(Some(cut));

@@ -154,7 +154,7 @@ fn a_full_disk_takes_everything_back() {
         };
         assert!(refusal.to_string().starts_with("disk: request"), "{refusal}");
         node.assert_components_hold_what_runs();
-        assert_eq!(node.disk.names(), ["0000000001.conf"]);
+        assert_eq!(node.disk.revisions(), ["0000000001.conf"]);
         assert_eq!(committed(node.ask(commit())), 2);
         assert_eq!(restarted(node, MINUTE).running(), TWO);
     }
@@ -290,12 +290,12 @@ fn the_history_is_bounded_and_keeps_what_may_be_needed() {
         node.ask(edit(&format!("set fea mtu {mtu}"))).unwrap();
         committed(node.ask(commit()));
     }
-    assert_eq!(node.disk.names().len(), KEEP);
+    assert_eq!(node.disk.revisions().len(), KEEP);
     for mtu in 20..40 {
         node.ask(edit(&format!("set fea mtu {mtu}"))).unwrap();
         committed(node.ask(commit_confirmed(60)));
     }
-    let names = node.disk.names();
+    let names = node.disk.revisions();
     assert_eq!((names.len(), names[0].as_str()), (KEEP + 1, "0000000019.conf"));
     node.wait(2 * MINUTE);
     assert_eq!(node.running(), "version 1;\nfea {\n    mtu 19;\n}\n");
@@ -331,4 +331,50 @@ fn differences_are_shown_without_secrets() {
     node.ask(edit("set rib key geheim")).unwrap();
     let text = node.configuration.transaction().compare().to_string();
     assert_eq!(text, "[edit]\n+   rib {\n+       key ********;\n+   }\n");
+}
+
+#[test]
+fn edits_and_their_lock_outlive_the_process() {
+    let mut node = running_one();
+    node.ask(edit("set fea mtu 77")).unwrap();
+    let edited = node.candidate();
+    let mut again = restarted(node, MINUTE);
+    assert_eq!((again.running().as_str(), again.candidate()), (ONE, edited));
+    let lock = again.configuration.transaction().lock().unwrap();
+    assert_eq!(lock.who, who(ALICE));
+    let refused = again.ask_as(3, edit("set fea mtu 78")).unwrap();
+    assert!(matches!(refused, Err(Refusal::Locked(_))), "{refused:?}");
+    assert_eq!(committed(again.ask(commit())), 2);
+    // The lock alone stays, too; without it nothing is kept.
+    let mut again = restarted(again, MINUTE);
+    assert!(again.configuration.transaction().lock().is_some());
+    assert_eq!(again.candidate(), again.running());
+    again.ask(edit("set fea mtu 79")).unwrap();
+    again.ask(Action::Unlock).unwrap();
+    let again = restarted(again, MINUTE);
+    assert!(again.configuration.transaction().lock().is_none());
+    assert_eq!(again.candidate(), again.running());
+    assert!(!again.disk.names().iter().any(|name| name.ends_with("candidate")));
+}
+
+#[test]
+fn edits_whose_file_is_spoilt_are_named_and_the_rest_goes_on() {
+    let mut node = running_one();
+    node.ask(edit("set fea mtu 77")).unwrap();
+    node.disk.spoil(&std::path::Path::new(DIRECTORY).join("candidate"), 60);
+    let again = restarted(node, MINUTE);
+    assert_eq!((again.running().as_str(), again.candidate().as_str()), (ONE, ONE));
+    assert!(again.configuration.transaction().lock().is_none());
+    let notice = &again.notices[0];
+    assert!(notice.starts_with("edits that were not committed are gone: "), "{notice}");
+}
+
+#[test]
+fn what_the_disk_does_not_keep_is_edited_nevertheless() {
+    let mut node = running_one();
+    node.disk.failing = Some((node.disk.requests + 2, DiskErrorKind::Other));
+    node.ask(edit("set fea mtu 77")).unwrap();
+    let notice = &node.notices[0];
+    assert!(notice.starts_with("edits would not outlive a restart: "), "{notice}");
+    assert_eq!(committed(node.ask(commit())), 2);
 }

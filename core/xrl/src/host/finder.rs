@@ -382,7 +382,14 @@ impl Host {
                 self.served.grant(grant, member, &interfaces, &mut self.signatures)?;
             }
             client::Call::Revoke(revoke) => {
-                for channel in self.served.revoke(revoke.session) {
+                let channels = self.served.revoke(revoke.session);
+                if channels.is_empty() {
+                    // It has called nobody here, but a member may know it from the process before.
+                    let session = revoke.session;
+                    let left = |member| (member, Input::Left { session });
+                    self.inputs.extend((0..self.members.len()).map(left));
+                }
+                for channel in channels {
                     self.caller_left(channel);
                     self.channels.remove(&channel);
                     now.out.push(Action::Close { channel });
