@@ -106,7 +106,7 @@ impl RunningNode {
                     Action::OpenPort { token, spec } => events.push(self.open(token, &spec)),
                     Action::Send { channel, message } => {
                         let response =
-                            Response::parse(message.packet).expect("the node speaks the protocol");
+                            Response::parse(message.buffer.into()).expect("the node speaks the protocol");
                         responses.extend((channel == OPERATOR).then_some(response));
                     }
                     Action::Exit { .. } => panic!("a message ended the node"),

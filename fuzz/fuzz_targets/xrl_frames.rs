@@ -99,7 +99,7 @@ fn talk<C: Component<Input = Event, Output = Action>>(process: &mut C, mut rest:
         for action in out.drain(..) {
             match action {
                 Action::Send { mut message, .. } => {
-                    Frame::parse(&mut message.packet).expect("a process sends frames");
+                    Frame::parse(&mut message.buffer).expect("a process sends frames");
                 }
                 Action::Close { .. } => closed = true,
                 _ => {}

@@ -94,7 +94,7 @@ pub(crate) fn transmitted(actions: Vec<Action>) -> Vec<(PortId, Packet)> {
 /// Messages of actions that are nothing but messages to an application.
 pub(crate) fn sent(actions: Vec<Action>) -> Vec<Response> {
     let one = |action| match action {
-        Action::Send { message, .. } => Response::parse(message.packet).unwrap(),
+        Action::Send { message, .. } => Response::parse(message.buffer.into()).unwrap(),
         other => panic!("unexpected {other:?}"),
     };
     actions.into_iter().map(one).collect()

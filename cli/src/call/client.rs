@@ -55,7 +55,9 @@ impl Client {
         timeout: Duration,
     ) -> Result<R::Reply, XrlError> {
         let gone = || XrlError::new(ErrorCode::SendFailed, "the thread for calls has ended");
-        self.calls.send(Call::new(0, target, request).within(timeout)).map_err(|_| gone())?;
+        self.calls
+            .send(Call::new(0, target.to_owned(), request).within(timeout))
+            .map_err(|_| gone())?;
         rustix::io::write(&self.wake, &[1]).map_err(|_| gone())?;
         self.answers.recv().map_err(|_| gone())??.read::<R>()
     }

@@ -98,7 +98,7 @@ impl Reader {
         let request =
             monitor::Log { after, level: Some(self.level.to_string()), wait: wait.then_some(true) };
         let patience = if wait { SILENCE } else { PATIENCE };
-        out.push(Call::new(self.token, component.as_str(), request).within(patience).into());
+        out.push(Call::new(self.token, component.clone(), request).within(patience).into());
         self.asked.insert(self.token, component);
     }
 

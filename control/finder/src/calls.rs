@@ -51,8 +51,8 @@ impl Finder {
         out: &mut Vec<Action>,
     ) {
         let Some(client) = self.clients.get_mut(channel) else { return };
-        let Message { mut packet, handles } = message;
-        let done = match (Frame::parse(&mut packet), client.identity.is_some()) {
+        let Message { mut buffer, handles } = message;
+        let done = match (Frame::parse(&mut buffer), client.identity.is_some()) {
             (Err(error), _) => Err(XrlError::new(ErrorCode::InternalError, error.to_string())),
             (Ok(Frame::Hello { version, window, credential }), false) => {
                 self.hello(channel, version, window, credential, out)
@@ -61,7 +61,7 @@ impl Finder {
                 Err(XrlError::new(ErrorCode::InternalError, "the first message must be a hello"))
             }
             (Ok(frame), true) => {
-                self.frame(now, channel, frame, Encoded { args: packet, handles }, out)
+                self.frame(now, channel, frame, Encoded { args: buffer, handles }, out)
             }
         };
         if let Err(error) = done {

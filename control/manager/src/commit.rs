@@ -497,7 +497,7 @@ impl Manager {
         let nothing = || self.always_runs(name).then(String::new);
         let text = self.commits.part(name).map(Tree::body).or_else(nothing)?;
         let request = configurable::Configure { source: SOURCE.to_owned(), line: 1, text };
-        Some(Call::new(token, name, request))
+        Some(Call::new(token, name.to_owned(), request))
     }
 }
 

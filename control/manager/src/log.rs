@@ -69,7 +69,7 @@ impl Manager {
             self.log_levels.insert(component.to_owned(), wanted);
             let request = monitor::SetLogLevel { level: wanted.to_string() };
             let token = self.calls.unanswered();
-            out.push(Call::new(token, component, request).into());
+            out.push(Call::new(token, component.to_owned(), request).into());
         }
     }
 

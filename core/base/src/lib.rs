@@ -5,11 +5,13 @@
 //!
 //! * [`Instant`] — monotonic time in nanoseconds; [`WallTime`] is a type of its own so that the two
 //!   cannot be mixed up.
-//! * [`Packet`] — one owned frame with headroom, its metadata beside it, recycled per thread.
+//! * [`Buffer`] — one owned frame with headroom, recycled per thread; [`Packet`] — a buffer and its
+//!   metadata.
 //! * [`Message`] — what channels carry: bytes, and with them descriptors that change hands.
 //! * [`reasons!`] and [`Counters`] — every drop has a name, and the counter follows from the name.
 //! * [`Random`] — a seeded generator that is passed in, never global.
 
+mod buffer;
 mod counters;
 mod ids;
 mod message;
@@ -17,9 +19,10 @@ mod packet;
 mod random;
 mod time;
 
+pub use buffer::{Buffer, HEADROOM, STANDARD_FRAME};
 pub use counters::{Count, CounterGroup, Counters, Reason};
 pub use ids::{ChannelId, FileId, PortId, Token};
 pub use message::{Handle, Message};
-pub use packet::{HEADROOM, LinkAddress, Meta, Packet, STANDARD_FRAME};
+pub use packet::{LinkAddress, Meta, Packet};
 pub use random::Random;
 pub use time::{Instant, WallTime};

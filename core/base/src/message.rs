@@ -6,7 +6,7 @@
 use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use crate::Packet;
+use crate::{Buffer, Packet};
 
 /// Something that one process opened and another may use: a descriptor of the operating system, or a
 /// number that a simulated world gave out for one. Whoever has it owns it; it cannot be copied, and a
@@ -74,7 +74,7 @@ impl fmt::Debug for Handle {
 #[derive(Debug, Default)]
 pub struct Message {
     /// Its bytes.
-    pub packet: Packet,
+    pub buffer: Buffer,
     /// What is handed over with them, in order.
     pub handles: Vec<Handle>,
 }
@@ -83,13 +83,20 @@ impl Message {
     /// Its bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        self.packet.bytes()
+        self.buffer.bytes()
     }
 }
 
+impl From<Buffer> for Message {
+    fn from(buffer: Buffer) -> Self {
+        Self { buffer, handles: Vec::new() }
+    }
+}
+
+/// The bytes of a packet are a message; what else is known of it stays here.
 impl From<Packet> for Message {
     fn from(packet: Packet) -> Self {
-        Self { packet, handles: Vec::new() }
+        packet.into_buffer().into()
     }
 }
 
@@ -110,8 +117,9 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_is_a_message_without_handles() {
-        let message = Message::from(Packet::from_slice(b"text"));
+    fn bytes_are_a_message_without_handles() {
+        let message = Message::from(Buffer::from_slice(b"text"));
         assert_eq!((message.bytes(), message.handles.len()), (&b"text"[..], 0));
+        assert_eq!(Message::from(Packet::from_slice(b"text")).bytes(), b"text");
     }
 }

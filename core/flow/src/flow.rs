@@ -15,7 +15,7 @@
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use weft_base::Packet;
+use weft_base::Buffer;
 use weft_port::datagrams::Credentials;
 
 use crate::bell::{Bell, Heard};
@@ -113,22 +113,22 @@ impl Flow {
     /// # Errors
     /// [`Error::Closed`] or [`Error::Hostile`]; [`Error::Empty`] or [`Error::TooLong`] for the packet
     /// in front, which stays there.
-    pub fn send(&mut self, queue: &mut VecDeque<Packet>) -> Result<Sent, Error> {
+    pub fn send(&mut self, queue: &mut VecDeque<Buffer>) -> Result<Sent, Error> {
         let result = self.fill(queue);
         self.publish();
         result
     }
 
-    fn fill(&mut self, queue: &mut VecDeque<Packet>) -> Result<Sent, Error> {
+    fn fill(&mut self, queue: &mut VecDeque<Buffer>) -> Result<Sent, Error> {
         self.hear_of_room()?;
-        while let Some(packet) = queue.front_mut() {
-            let taken = self.offer(packet.bytes())?;
-            if taken == packet.len() {
+        while let Some(message) = queue.front_mut() {
+            let taken = self.offer(message.bytes())?;
+            if taken == message.len() {
                 queue.pop_front();
             } else if taken > 0 {
                 // It has more bytes than that.
-                let _ = packet.pull_front(taken);
-            } else if !self.ask_for_room(packet.len())? {
+                let _ = message.pull_front(taken);
+            } else if !self.ask_for_room(message.len())? {
                 return Ok(Sent::Blocked);
             }
         }
@@ -165,13 +165,13 @@ impl Flow {
     ///
     /// # Errors
     /// [`Error::Closed`] or [`Error::Hostile`], after what was taken before.
-    pub fn receive(&mut self, max: usize, mut take: impl FnMut(Packet)) -> Result<Received, Error> {
+    pub fn receive(&mut self, max: usize, mut take: impl FnMut(Buffer)) -> Result<Received, Error> {
         for _ in 0..max {
             let Some(len) = self.next()? else { return Ok(Received::All) };
-            let mut packet = Packet::with_capacity(len);
-            self.copy_out(&mut packet.spare_mut()[..len]);
-            packet.fill(len);
-            take(packet);
+            let mut message = Buffer::with_capacity(len);
+            self.copy_out(&mut message.spare_mut()[..len]);
+            message.fill(len);
+            take(message);
         }
         Ok(Received::Enough)
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use tempfile::TempDir;
-use weft_base::Packet;
+use weft_base::Buffer;
 
 use super::*;
 
@@ -74,8 +74,8 @@ fn receive_all(flow: &mut Flow) -> Vec<Vec<u8>> {
     messages
 }
 
-fn packets(messages: &[Vec<u8>]) -> VecDeque<Packet> {
-    messages.iter().map(|message| Packet::from_slice(message)).collect()
+fn packets(messages: &[Vec<u8>]) -> VecDeque<Buffer> {
+    messages.iter().map(|message| Buffer::from_slice(message)).collect()
 }
 
 #[test]

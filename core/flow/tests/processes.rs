@@ -97,7 +97,7 @@ fn applications_die(path: &Path) {
         let mut flow = accept(&listener);
         wait(flow.fd());
         let mut next = 0_u64;
-        let mut take = |packet: weft_base::Packet| {
+        let mut take = |packet: weft_base::Buffer| {
             let (number, rest) = packet.bytes().split_first_chunk().unwrap();
             assert_eq!((u64::from_le_bytes(*number), rest.len() as u64), (next, next % 3000));
             next += 1;

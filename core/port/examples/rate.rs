@@ -71,6 +71,7 @@ fn frame(to: [u8; 6], from: [u8; 6], len: usize) -> Packet {
     frame.extend(&to);
     frame.extend(&from);
     frame.extend(&ETHERTYPE.to_be_bytes());
-    frame.extend(&vec![0; len - frame.len()]);
+    let missing = len - frame.len();
+    frame.extend(&vec![0; missing]);
     frame
 }

@@ -53,7 +53,7 @@ pub fn receive(
     sys::mmsg::receive(socket, max, true, |received| {
         let handles = received.rights.descriptors.into_iter().map(Handle::from).collect();
         take(Received {
-            message: Message { packet: received.packet, handles },
+            message: Message { buffer: received.packet.into_buffer(), handles },
             truncated: received.truncated,
             handles_missing: received.rights.truncated,
         });

@@ -7,7 +7,7 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use weft_base::{ChannelId, Instant, Packet, Token};
+use weft_base::{Buffer, ChannelId, Instant, Token};
 use weft_runtime::{Action, ChannelAddress, Component, Event, real};
 
 /// For how long messages are sent.
@@ -121,7 +121,7 @@ impl Component for Sender {
                 }
                 let bytes = vec![7; self.len];
                 for _ in 0..BATCH.min(BATCH_BYTES / self.len) {
-                    let message = Packet::compact(&bytes).into();
+                    let message = Buffer::compact(&bytes).into();
                     out.push(Action::Send { channel, message });
                 }
             }

@@ -164,7 +164,7 @@ impl ChannelKind {
             Self::Stream | Self::Tcp | Self::Tls => frames::LONGEST_FRAME,
         };
         let handles = message.handles.len();
-        match message.packet.len() {
+        match message.buffer.len() {
             0 => Err(Unsuitable::Empty),
             len if len > longest => Err(Unsuitable::TooLong),
             _ if handles > 0 && matches!(self, Self::Tcp | Self::Tls | Self::Flow) => {

@@ -27,6 +27,21 @@ pub trait Atom: Sized {
     /// Writes the value.
     fn put(self, to: &mut Encoder);
 
+    /// Reads an argument of this type, which is called `name` in errors.
+    ///
+    /// # Errors
+    /// It is missing, of another type, or cut off.
+    fn take_argument(from: &mut Decoder<'_>, name: &str) -> Result<Self, Malformed> {
+        from.take_any(name)
+    }
+
+    /// Writes the value as an argument of its own, with its type in front.
+    fn put_argument(self, to: &mut Encoder) {
+        to.bytes(&[Self::TAG]);
+        self.put_header(to);
+        self.put(to);
+    }
+
     /// Reads a value.
     ///
     /// # Errors
@@ -110,6 +125,23 @@ macro_rules! numbers {
             #[inline]
             fn put(self, to: &mut Encoder) {
                 to.bytes(&self.to_le_bytes());
+            }
+
+            // In one piece: where a piece ends must be known before the next can be written.
+            #[inline]
+            fn put_argument(self, to: &mut Encoder) {
+                let argument = to.room(1 + size_of::<Self>());
+                argument[0] = Self::TAG;
+                argument[1..].copy_from_slice(&self.to_le_bytes());
+            }
+
+            #[inline]
+            fn take_argument(from: &mut Decoder<'_>, name: &str) -> Result<Self, Malformed> {
+                let piece = from.piece(Self::TAG, 1 + size_of::<Self>());
+                match piece.and_then(|argument| argument.last_chunk()) {
+                    Some(value) => Ok(Self::from_le_bytes(*value)),
+                    None => from.take_any(name),
+                }
             }
 
             #[inline]

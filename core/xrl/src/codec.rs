@@ -19,7 +19,7 @@
 //! A reader therefore understands arguments without their specification, and a batch of a million
 //! records costs nothing but its values.
 
-use weft_base::{Handle, Packet};
+use weft_base::{Buffer, Handle};
 
 use crate::atom::Atom;
 
@@ -68,12 +68,28 @@ impl Malformed {
     pub(crate) fn short() -> Self {
         Self("the arguments end inside a value".to_owned())
     }
+
+    #[cold]
+    fn missing(name: &str) -> Self {
+        Self(format!("the argument `{name}` is missing"))
+    }
+
+    #[cold]
+    fn mistaken(name: &str, found: u8, expected: u8) -> Self {
+        let (found, expected) = (type_name(found), type_name(expected));
+        Self(format!("the argument `{name}` is a {found}, expected a {expected}"))
+    }
+
+    #[cold]
+    fn in_argument(self, name: &str) -> Self {
+        Self(format!("the argument `{name}`: {self}"))
+    }
 }
 
 /// Writes arguments.
 #[derive(Debug, Default)]
 pub struct Encoder {
-    packet: Packet,
+    buffer: Buffer,
     handles: Vec<Handle>,
 }
 
@@ -87,9 +103,7 @@ impl Encoder {
     /// Adds an argument.
     #[inline]
     pub fn put<T: Atom>(&mut self, value: T) {
-        self.bytes(&[T::TAG]);
-        value.put_header(self);
-        value.put(self);
+        value.put_argument(self);
     }
 
     /// Adds an optional argument.
@@ -103,7 +117,13 @@ impl Encoder {
     /// Adds bytes as they are. In line, so that a number of known length is stored and not copied.
     #[inline]
     pub(crate) fn bytes(&mut self, bytes: &[u8]) {
-        self.packet.extend(bytes);
+        self.buffer.extend(bytes);
+    }
+
+    /// Room for `count` bytes more, to be filled.
+    #[inline]
+    pub(crate) fn room(&mut self, count: usize) -> &mut [u8] {
+        self.buffer.push_back(count)
     }
 
     /// Adds a descriptor and says its index.
@@ -115,8 +135,8 @@ impl Encoder {
 
     /// What was written.
     #[must_use]
-    pub fn finish(self) -> (Packet, Vec<Handle>) {
-        (self.packet, self.handles)
+    pub fn finish(self) -> (Buffer, Vec<Handle>) {
+        (self.buffer, self.handles)
     }
 }
 
@@ -138,10 +158,24 @@ impl<'a> Decoder<'a> {
     ///
     /// # Errors
     /// It is missing, left out, of another type, or cut off.
+    #[inline]
     pub fn take<T: Atom>(&mut self, name: &str) -> Result<T, Malformed> {
-        match self.take_optional(name)? {
-            Some(value) => Ok(value),
-            None => Err(Malformed(format!("the argument `{name}` is missing"))),
+        T::take_argument(self, name)
+    }
+
+    /// As [`Decoder::take`], of any type.
+    pub(crate) fn take_any<T: Atom>(&mut self, name: &str) -> Result<T, Malformed> {
+        match self.bytes.split_first() {
+            Some((&first, rest)) if first == T::TAG => {
+                self.bytes = rest;
+                T::take_header(self)
+                    .and_then(|()| T::take(self))
+                    .map_err(|error| error.in_argument(name))
+            }
+            Some((&first, _)) if first != tag::ABSENT => {
+                Err(Malformed::mistaken(name, first, T::TAG))
+            }
+            _ => Err(Malformed::missing(name)),
         }
     }
 
@@ -150,20 +184,14 @@ impl<'a> Decoder<'a> {
     /// # Errors
     /// It is of another type, or cut off.
     pub fn take_optional<T: Atom>(&mut self, name: &str) -> Result<Option<T>, Malformed> {
-        let Some((&first, rest)) = self.bytes.split_first() else { return Ok(None) };
-        self.bytes = rest;
-        if first == tag::ABSENT {
-            return Ok(None);
+        match self.bytes.split_first() {
+            None => Ok(None),
+            Some((&tag::ABSENT, rest)) => {
+                self.bytes = rest;
+                Ok(None)
+            }
+            Some(_) => self.take(name).map(Some),
         }
-        if first != T::TAG {
-            return Err(Malformed(format!(
-                "the argument `{name}` is a {}, expected a {}",
-                type_name(first),
-                type_name(T::TAG)
-            )));
-        }
-        let value = T::take_header(self).and_then(|()| T::take(self));
-        value.map(Some).map_err(|error| Malformed(format!("the argument `{name}`: {error}")))
     }
 
     /// Checks that nothing is left.
@@ -191,10 +219,22 @@ impl<'a> Decoder<'a> {
         self.array::<1>().map(|[byte]| byte)
     }
 
+    #[inline]
     pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
         let (first, rest) = self.bytes.split_first_chunk().ok_or_else(Malformed::short)?;
         self.bytes = rest;
         Ok(*first)
+    }
+
+    /// The next `len` bytes, if they are there and begin with `first`; else nothing is taken.
+    #[inline]
+    pub(crate) fn piece(&mut self, first: u8, len: usize) -> Option<&'a [u8]> {
+        let (piece, rest) = self.bytes.split_at_checked(len)?;
+        if piece.first() != Some(&first) {
+            return None;
+        }
+        self.bytes = rest;
+        Some(piece)
     }
 
     pub(crate) fn slice(&mut self, len: usize) -> Result<&'a [u8], Malformed> {

@@ -3,9 +3,10 @@
 //! As everywhere, a call is an output and its reply an input; see
 //! [`Component`](weft_runtime::Component). [`Host`](crate::Host) makes a process of such components.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
-use weft_base::{Handle, Packet};
+use weft_base::{Buffer, Handle};
 use weft_runtime::{Action, Event};
 
 use crate::XrlError;
@@ -87,7 +88,7 @@ pub enum Output {
 #[derive(Debug, Default)]
 pub struct Encoded {
     /// Their bytes.
-    pub args: Packet,
+    pub args: Buffer,
     /// What comes with them.
     pub handles: Vec<Handle>,
 }
@@ -102,8 +103,8 @@ impl Encoded {
     }
 }
 
-impl From<Packet> for Encoded {
-    fn from(args: Packet) -> Self {
+impl From<Buffer> for Encoded {
+    fn from(args: Buffer) -> Self {
         Self { args, handles: Vec::new() }
     }
 }
@@ -130,7 +131,7 @@ pub struct Call {
     /// Comes back with the reply.
     pub token: u64,
     /// The class or instance that is called.
-    pub target: String,
+    pub target: Cow<'static, str>,
     /// The method.
     pub method: Method,
     /// Its arguments.
@@ -142,7 +143,7 @@ pub struct Call {
 impl Call {
     /// A call of a method that this program knows.
     #[must_use]
-    pub fn new<R: Request>(token: u64, target: impl Into<String>, request: R) -> Self {
+    pub fn new<R: Request>(token: u64, target: impl Into<Cow<'static, str>>, request: R) -> Self {
         Self {
             token,
             target: target.into(),
@@ -158,10 +159,10 @@ impl Call {
         let text: Vec<_> = xrl.args.iter().map(ToString::to_string).collect();
         Self {
             token,
-            target: xrl.target.clone(),
+            target: xrl.target.clone().into(),
             method: Method::Path(xrl.path()),
             arguments: Encoded {
-                args: Packet::from_slice(text.join("&").as_bytes()),
+                args: Buffer::from_slice(text.join("&").as_bytes()),
                 handles: Vec::new(),
             },
             timeout: DEFAULT_TIMEOUT,

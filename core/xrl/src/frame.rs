@@ -23,7 +23,7 @@
 //!   only, gives one to a path `interface/version/method`.
 //! * The timeout is in milliseconds from the sending; 0 is none.
 
-use weft_base::{Handle, Message, Packet};
+use weft_base::{Buffer, Handle, Message};
 
 use crate::{ErrorCode, XrlError};
 
@@ -144,7 +144,7 @@ impl Frame {
     ///
     /// # Errors
     /// The message is no frame.
-    pub fn parse(message: &mut Packet) -> Result<Self, FrameError> {
+    pub fn parse(message: &mut Buffer) -> Result<Self, FrameError> {
         let bytes = message.bytes();
         let error = FrameError { first: bytes.first().copied().unwrap_or(0), len: bytes.len() };
         let (frame, len) = Self::read(bytes).ok_or(error)?;
@@ -183,14 +183,14 @@ impl Frame {
     /// The message of a frame without arguments.
     #[must_use]
     pub fn emit(&self) -> Message {
-        let mut message = Packet::new();
+        let mut message = Buffer::new();
         self.write(&mut message);
         message.into()
     }
 
     /// The message of a frame with arguments.
     #[must_use]
-    pub fn emit_with(&self, mut arguments: Packet, handles: Vec<Handle>) -> Message {
+    pub fn emit_with(&self, mut arguments: Buffer, handles: Vec<Handle>) -> Message {
         match self {
             Self::Call { slot, id, timeout, text } => {
                 let front = arguments.push_front(11);
@@ -206,10 +206,10 @@ impl Frame {
             }
             _ => return self.emit(),
         }
-        Message { packet: arguments, handles }
+        Message { buffer: arguments, handles }
     }
 
-    fn write(&self, to: &mut Packet) {
+    fn write(&self, to: &mut Buffer) {
         match self {
             Self::Hello { version, window, credential } => {
                 to.extend(&[kind::HELLO]);
@@ -244,7 +244,7 @@ impl Frame {
                 to.extend(path.as_bytes());
             }
             Self::Call { .. } | Self::Reply { .. } => {
-                *to = self.emit_with(Packet::new(), Vec::new()).packet;
+                *to = self.emit_with(Buffer::new(), Vec::new()).buffer;
             }
             Self::Failed { id, error } => {
                 to.extend(&[kind::FAILED]);
@@ -259,7 +259,7 @@ impl Frame {
     }
 }
 
-fn write_error(error: &XrlError, to: &mut Packet) {
+fn write_error(error: &XrlError, to: &mut Buffer) {
     to.extend(&error.code.number().to_le_bytes());
     to.extend(error.note.as_bytes());
 }

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use weft_base::{Handle, Instant, Message, Packet};
+use weft_base::{Buffer, Handle, Instant, Message};
 
 use crate::frame::{FIRST_WINDOW, Frame};
 
@@ -17,7 +17,7 @@ pub struct Ready<T> {
     /// The number of the method on this connection.
     pub slot: u16,
     /// The arguments.
-    pub args: Packet,
+    pub args: Buffer,
     /// What comes with them.
     pub handles: Vec<Handle>,
     /// Whether they are text.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use weft_base::Packet;
+use weft_base::Buffer;
 
 use crate::codec::{Decoder, Encoder};
 use crate::component::Encoded;
@@ -71,7 +71,7 @@ impl Signature {
     ///
     /// # Errors
     /// They are not those of the method.
-    pub fn arguments_to_text(&self, encoded: Encoded) -> Result<Packet, XrlError> {
+    pub fn arguments_to_text(&self, encoded: Encoded) -> Result<Buffer, XrlError> {
         self.decode(encoded, &self.method().args)
     }
 
@@ -79,14 +79,14 @@ impl Signature {
     ///
     /// # Errors
     /// They are not those of the method.
-    pub fn returns_to_text(&self, encoded: Encoded) -> Result<Packet, XrlError> {
+    pub fn returns_to_text(&self, encoded: Encoded) -> Result<Buffer, XrlError> {
         self.decode(encoded, &self.method().returns)
     }
 
-    fn decode(&self, encoded: Encoded, fields: &[weft_xif::Field]) -> Result<Packet, XrlError> {
+    fn decode(&self, encoded: Encoded, fields: &[weft_xif::Field]) -> Result<Buffer, XrlError> {
         let mut from = Decoder::new(encoded.args.bytes(), encoded.handles);
         let text = decode_arguments(&mut from, fields, &self.interface)?;
-        Ok(Packet::from_slice(text.as_bytes()))
+        Ok(Buffer::from_slice(text.as_bytes()))
     }
 }
 

@@ -325,7 +325,8 @@ fn object(bytes: &[u8]) -> ObjectId {
 fn pad(packet: &mut Packet, len: usize) {
     while packet.len() < len {
         const ZEROS: [u8; 64] = [0; 64];
-        packet.extend(&ZEROS[..ZEROS.len().min(len - packet.len())]);
+        let missing = len - packet.len();
+        packet.extend(&ZEROS[..ZEROS.len().min(missing)]);
     }
 }
 

@@ -123,7 +123,7 @@ impl Client {
             }
             Event::Messages { channel, messages } if self.has(channel) => {
                 for message in messages {
-                    self.message(channel, message.packet, events);
+                    self.message(channel, message.buffer.into(), events);
                 }
             }
             Event::Closed { channel } if self.has(channel) => {

@@ -56,7 +56,7 @@ impl<P: Process> Harness<P> {
             Action::Connect { token, .. } => {
                 self.give(Event::Connected { token, channel: CHANNEL });
             }
-            Action::Send { message, .. } => match Request::parse(message.packet).unwrap() {
+            Action::Send { message, .. } => match Request::parse(message.buffer.into()).unwrap() {
                 Request::Bind(_) => self.answer(channel::emit_bound(&Self::own_address())),
                 Request::Send { destination, payload, .. } => {
                     self.datagrams.push((destination, payload.bytes().to_vec()));

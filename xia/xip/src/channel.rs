@@ -187,7 +187,8 @@ impl Request {
         let [_, hop_limit, rows] = *front;
         let len = usize::from(rows) * ROW_LEN;
         let destination = Address::from_bytes(rest.get(..len)?).ok()?;
-        message.pull_front(front.len() + len).then_some(())?;
+        let before = front.len() + len;
+        message.pull_front(before).then_some(())?;
         Some(Self::Send { hop_limit, destination, payload: message })
     }
 }

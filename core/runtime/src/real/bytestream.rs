@@ -22,7 +22,7 @@ use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendFlags, recvmsg, send,
 };
-use weft_base::{Handle, Message, Packet};
+use weft_base::{Buffer, Handle, Message};
 use weft_port::datagrams::{self, MOST_HANDLES, Sent};
 
 use super::channel::{Next, Pushed};
@@ -91,9 +91,9 @@ impl Stream {
 
     /// Queues a message, which fits; `None` if there is no room for it.
     pub(super) fn push(&mut self, message: Message) -> Option<Pushed> {
-        let Message { packet, handles } = message;
+        let Message { buffer, handles } = message;
         let begin = self.sent + self.queue.len() as u64;
-        let fits = frames::emit(packet.bytes(), &mut self.queue);
+        let fits = frames::emit(buffer.bytes(), &mut self.queue);
         debug_assert!(fits, "the kind of channel has been checked");
         if self.queue.len() > self.limit {
             return None;
@@ -286,7 +286,7 @@ impl Stream {
         let result = cutter.cut(bytes, |begin, bytes| {
             // What is awaited belongs to the first frame that ends here.
             let handles = std::mem::take(awaiting);
-            messages.push(Message { packet: Packet::compact(bytes), handles });
+            messages.push(Message { buffer: Buffer::compact(bytes), handles });
             last = Some(begin);
         });
         result.map_err(reason)?;

@@ -105,7 +105,7 @@ impl Channel {
         self.kind.check(&message).map_err(|why| refused(reason(why)))?;
         let pushed = match &mut self.transport {
             Transport::Packets(_, outgoing) => outgoing.push(message),
-            Transport::Flow(flow) => flow.outgoing.push(message.packet),
+            Transport::Flow(flow) => flow.outgoing.push(message.buffer),
             Transport::Stream(_, stream) => {
                 return stream.push(message).ok_or(refused(DriverDrop::StreamQueueFull));
             }
@@ -253,7 +253,7 @@ fn receive(
 ) -> Result<Next, Errno> {
     let mut end = false;
     let result = datagrams::receive(socket, BATCH, |received| {
-        if end || received.message.packet.is_empty() {
+        if end || received.message.buffer.is_empty() {
             end = true;
         } else if received.truncated {
             drops.add(DriverDrop::MessageTooLong, 1);

@@ -13,7 +13,7 @@
 use std::os::fd::BorrowedFd;
 
 use rustix::io::Errno;
-use weft_base::{Message, Packet, Token};
+use weft_base::{Buffer, Message, Token};
 use weft_flow::{Asked, Asking, Attached, Attaching, Error, Flow, Limits, Received, Sizes};
 use weft_port::datagrams::{BATCH, Sent};
 
@@ -80,7 +80,7 @@ impl Pending {
 /// One end of a flow and what waits for room in it.
 pub(super) struct FlowEnd {
     flow: Flow,
-    pub(super) outgoing: Outgoing<Packet>,
+    pub(super) outgoing: Outgoing<Buffer>,
 }
 
 impl FlowEnd {
@@ -118,7 +118,7 @@ impl FlowEnd {
 
     /// Takes one batch out of the memory.
     pub(super) fn receive(&mut self, messages: &mut Vec<Message>, drops: &mut Drops) -> Next {
-        match self.flow.receive(BATCH, |packet| messages.push(packet.into())) {
+        match self.flow.receive(BATCH, |buffer| messages.push(buffer.into())) {
             Ok(Received::Enough) => Next::Unfinished,
             Ok(Received::All) => Next::Waits,
             Err(error) => {

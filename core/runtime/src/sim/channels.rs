@@ -14,7 +14,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use weft_base::{ChannelId, Counters, Instant, Message, Meta, Token};
+use weft_base::{ChannelId, Counters, Instant, Message, Token};
 
 use super::agenda::Due;
 use super::ids::{EndId, NodeId, ProcessId};
@@ -384,7 +384,7 @@ impl World {
         &mut self,
         process: ProcessId,
         channel: ChannelId,
-        mut message: Message,
+        message: Message,
     ) {
         self.channels.counters.add(ChannelCount::Sent, 1);
         let own = self.processes[process.index()].channels.get(&channel).copied();
@@ -399,7 +399,7 @@ impl World {
         let Some((peer, end)) = peer.and_then(|id| Some((id, self.channels.end(id)?))) else {
             return self.channels.counters.add(ChannelCount::Closed, 1);
         };
-        let len = message.packet.len();
+        let len = message.buffer.len();
         if !end.has_room(len, &config) {
             return self.refuse_message(process, channel, kind, ChannelCount::Overflow);
         }
@@ -408,7 +408,6 @@ impl World {
         let (load, limit) = end.load(&config);
         let newly_congested = load >= limit && !end.congested;
         end.congested |= newly_congested;
-        message.packet.meta = Meta::default();
         self.dispatch(peer, Item::Message(message));
         if newly_congested {
             self.post(process, Waiting::Event(Event::Congested { channel }));
@@ -477,7 +476,7 @@ impl World {
         for event in events {
             if let Event::Messages { messages, .. } = event {
                 delivered += messages.len();
-                bytes += messages.iter().map(|message| message.packet.len()).sum::<usize>();
+                bytes += messages.iter().map(|message| message.buffer.len()).sum::<usize>();
             }
         }
         self.channels.counters.add(ChannelCount::Delivered, delivered as u64);

@@ -291,8 +291,8 @@ impl Host {
 
     pub(super) fn finder_messages(&mut self, messages: Vec<Message>, now: &mut Now<'_>) {
         let Link::Up(channel) = self.finder.link else { return };
-        for Message { mut packet, handles } in messages {
-            let frame = match Frame::parse(&mut packet) {
+        for Message { mut buffer, handles } in messages {
+            let frame = match Frame::parse(&mut buffer) {
                 Ok(frame) => frame,
                 Err(error) => {
                     now.report(Level::Error, format!("the Finder sent something else: {error}"));
@@ -302,7 +302,7 @@ impl Host {
                     return;
                 }
             };
-            self.finder_frame(channel, frame, Encoded { args: packet, handles }, now);
+            self.finder_frame(channel, frame, Encoded { args: buffer, handles }, now);
         }
         self.finder.flush(now);
     }

@@ -283,10 +283,10 @@ impl Host {
         messages: Vec<Message>,
         now: &mut Now<'_>,
     ) {
-        for Message { mut packet, handles } in messages {
-            let done = match Frame::parse(&mut packet) {
+        for Message { mut buffer, handles } in messages {
+            let done = match Frame::parse(&mut buffer) {
                 Ok(Frame::Call { slot, id, text, .. }) => {
-                    let arguments = Encoded { args: packet, handles };
+                    let arguments = Encoded { args: buffer, handles };
                     match self.served.call(channel, slot, id, arguments, text) {
                         Ok((member, called)) => {
                             self.inputs.push_back((member, Input::Called(called)));
@@ -334,10 +334,10 @@ impl Host {
         messages: Vec<Message>,
         now: &mut Now<'_>,
     ) {
-        for Message { mut packet, handles } in messages {
-            let reply: Option<(_, Result<Reply, _>)> = match Frame::parse(&mut packet) {
+        for Message { mut buffer, handles } in messages {
+            let reply: Option<(_, Result<Reply, _>)> = match Frame::parse(&mut buffer) {
                 Ok(frame) => {
-                    let arguments = Encoded { args: packet, handles };
+                    let arguments = Encoded { args: buffer, handles };
                     self.targets.frame(channel, frame, arguments, now)
                 }
                 Err(error) => {

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 
-use weft_base::{ChannelId, Instant, Packet, Token};
+use weft_base::{Buffer, ChannelId, Instant, Token};
 use weft_runtime::{Action, ChannelAddress};
 
 use super::{Caller, Now, members};
@@ -104,10 +104,10 @@ impl Targets {
             Method::Known(one, number) => MethodKey::Known(one.name, one.version, *number),
             Method::Path(path) => MethodKey::Path(path.clone()),
         };
-        if !self.all.contains_key(&name) {
-            self.all.insert(name.clone(), Target::default());
+        if !self.all.contains_key(&*name) {
+            self.all.insert(name.to_string(), Target::default());
         }
-        let Some(target) = self.all.get_mut(&name) else { return Vec::new() };
+        let Some(target) = self.all.get_mut(&*name) else { return Vec::new() };
         if target.waiting.len() + target.outgoing.waiting() >= MOST_WAITING {
             let note = format!("{MOST_WAITING} calls wait for {name}");
             return vec![(caller, XrlError::new(ErrorCode::SendFailedTransient, note))];
@@ -118,7 +118,7 @@ impl Targets {
                 Method::Known(interface, number) => interface.path_of(*number),
                 Method::Path(path) => path.clone(),
             };
-            self.wanted.push((name, key.clone(), path));
+            self.wanted.push((name.into_owned(), key.clone(), path));
         }
         let deadline = now.time + timeout;
         target.waiting.push_back(Waiting { caller, key, method, arguments, deadline });
@@ -382,7 +382,7 @@ impl Waiting {
 
 impl ReplyForm {
     fn of(self, arguments: Encoded, text: bool) -> Result<Reply, XrlError> {
-        let as_text = |args: &Packet| String::from_utf8_lossy(args.bytes()).into_owned();
+        let as_text = |args: &Buffer| String::from_utf8_lossy(args.bytes()).into_owned();
         match (self, text) {
             (Self::AsItIs, false) => Ok(Reply::Arguments(arguments)),
             (Self::Text, true) => Ok(Reply::Text(as_text(&arguments.args))),

@@ -461,7 +461,7 @@ impl Component for Node {
             }
             Event::Messages { channel, messages } => {
                 for message in messages {
-                    self.message(now, channel, message.packet, out);
+                    self.message(now, channel, message.buffer.into(), out);
                 }
             }
             Event::Closed { channel } => {

@@ -99,7 +99,7 @@ mod tests {
             let Action::Send { channel, message } = action else { panic!("{action:?}") };
             if *channel == of {
                 let Ok(Response::Reply { last, part }) =
-                    Response::parse(message.packet.duplicate())
+                    Response::parse(message.buffer.duplicate().into())
                 else {
                     panic!("not a reply")
                 };

@@ -122,7 +122,7 @@ fn messages_keep_their_borders_on(kind: Kind) {
         Event::Messages { channel, messages } => {
             turn.out.extend(messages.iter().map(|message| Action::Send {
                 channel: *channel,
-                message: message.packet.duplicate().into(),
+                message: message.buffer.duplicate().into(),
             }));
         }
         Event::Closed { .. } => turn.exit(0),

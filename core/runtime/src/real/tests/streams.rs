@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
-use weft_base::{ChannelId, Handle, Message, Packet, Token};
+use weft_base::{Buffer, ChannelId, Handle, Message, Token};
 use weft_port::datagrams;
 
 use super::{Turn, options, run_script_with};
@@ -69,7 +69,7 @@ fn addresses(directory: &Path) -> [ChannelAddress; 3] {
 }
 
 fn message(bytes: &[u8]) -> Message {
-    Packet::from_slice(bytes).into()
+    Buffer::from_slice(bytes).into()
 }
 
 fn send(channel: ChannelId, message: impl Into<Message>) -> Action {
@@ -77,11 +77,11 @@ fn send(channel: ChannelId, message: impl Into<Message>) -> Action {
 }
 
 /// The message with this number, of a size that follows from it: mostly short ones.
-fn numbered(number: u32) -> Packet {
+fn numbered(number: u32) -> Buffer {
     let len = if number.is_multiple_of(1000) { 300_000 } else { number as usize % 50 };
-    let mut packet = Packet::from_slice(&number.to_be_bytes());
-    packet.extend(&vec![number as u8; len]);
-    packet
+    let mut buffer = Buffer::from_slice(&number.to_be_bytes());
+    buffer.extend(&vec![number as u8; len]);
+    buffer
 }
 
 /// A file that holds `text`, to be handed over.
@@ -196,14 +196,14 @@ fn handles_arrive_with_the_message_they_were_sent_with() {
         let statuses = server.client(move |turn| match &turn.event {
             Event::Connected { channel, .. } => {
                 for number in 0..300_u32 {
-                    let mut packet = Packet::from_slice(&number.to_be_bytes());
+                    let mut buffer = Buffer::from_slice(&number.to_be_bytes());
                     if number.is_multiple_of(50) {
-                        packet.extend(&vec![7; longest - 4]);
+                        buffer.extend(&vec![7; longest - 4]);
                     }
                     let handles =
                         (0..handles_of(number)).map(|place| file(&format!("{number}/{place}")));
                     let handles = handles.collect();
-                    turn.out.push(send(*channel, Message { packet, handles }));
+                    turn.out.push(send(*channel, Message { buffer, handles }));
                 }
                 turn.out.push(Action::Close { channel: *channel });
                 turn.exit(0);
@@ -246,7 +246,7 @@ fn what_a_channel_does_not_carry_closes_a_stream_and_is_dropped_from_packets() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("socket");
     let with_handles = |count| Message {
-        packet: Packet::from_slice(b"x"),
+        buffer: Buffer::from_slice(b"x"),
         handles: (0..count).map(|_| file("")).collect(),
     };
     let packets = ChannelAddress::Packets(path.clone());
@@ -283,9 +283,9 @@ fn a_stream_whose_sender_ignores_congestion_is_closed() {
     let statuses = server.client(move |turn| match &turn.event {
         Event::Connected { channel, .. } => {
             for number in 0..400_u32 {
-                let mut packet = Packet::from_slice(&number.to_be_bytes());
-                packet.extend(&[0; 100_000]);
-                turn.out.push(send(*channel, packet));
+                let mut buffer = Buffer::from_slice(&number.to_be_bytes());
+                buffer.extend(&[0; 100_000]);
+                turn.out.push(send(*channel, buffer));
             }
             turn.out.push(Action::Count { token: Token(3) });
         }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use weft_base::{ChannelId, Handle, Message};
+use weft_base::{Buffer, ChannelId, Handle, Message};
 
 use super::*;
 use crate::frames::LONGEST_FRAME;
@@ -223,7 +223,7 @@ fn stream_world(
 
 fn with_handles(numbers: impl IntoIterator<Item = u64>) -> Message {
     let handles = numbers.into_iter().map(Handle::from_number).collect();
-    Message { packet: Packet::from_slice(b"x"), handles }
+    Message { buffer: Buffer::from_slice(b"x"), handles }
 }
 
 #[test]

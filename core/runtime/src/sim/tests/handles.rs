@@ -1,6 +1,6 @@
 //! Ports that one process opens for another.
 
-use weft_base::Handle;
+use weft_base::{Buffer, Handle};
 
 use super::*;
 use crate::{ChannelAddress, Message};
@@ -22,8 +22,8 @@ fn opener(spec: PortSpec) -> Spawn {
         }
         Event::HandleOpened { handle, info, .. } => {
             let local = info.local.map_or(String::from("-"), |local| local.to_string());
-            let packet = Packet::from_slice(format!("{} {local}", info.mtu).as_bytes());
-            let message = Message { packet, handles: vec![handle] };
+            let buffer = Buffer::from_slice(format!("{} {local}", info.mtu).as_bytes());
+            let message = Message { buffer, handles: vec![handle] };
             turn.act(Action::Send { channel: waiting.unwrap(), message });
         }
         _ => {}

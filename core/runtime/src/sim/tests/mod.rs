@@ -126,7 +126,7 @@ fn frame(payload: &[u8]) -> Vec<u8> {
 fn describe(event: &Event) -> String {
     match event {
         Event::Packets { port, packets } => {
-            let sizes: Vec<_> = packets.iter().map(Packet::len).collect();
+            let sizes: Vec<_> = packets.iter().map(|packet| packet.len()).collect();
             format!("{port} {sizes:?}")
         }
         Event::Messages { channel, messages } => {

@@ -483,7 +483,7 @@ impl Reception {
     pub(super) fn memory(&self) -> usize {
         self.blocks.memory()
             + self.store.as_ref().map_or(0, Store::memory)
-            + self.waiting.iter().map(Packet::len).sum::<usize>()
+            + self.waiting.iter().map(|packet| packet.len()).sum::<usize>()
             + self.pass.memory()
             + self.decode.as_ref().map_or(0, Decode::memory)
     }
