@@ -8,6 +8,7 @@ use weft_finder::Nobody;
 use weft_keys::KeyHash;
 use weft_lab::{SimLauncher, SimNode, Starting};
 use weft_launcher::supervisor::Settings;
+use weft_manager::ProgramKind;
 use weft_runtime::Level;
 use weft_runtime::sim::Spawn;
 
@@ -41,7 +42,7 @@ pub(super) fn whole(
     let mut times: BTreeMap<String, u32> = BTreeMap::new();
     let make = move |starting: &Starting<'_>| {
         let &Starting { now, instance, class, secret } = starting;
-        if class == "program" {
+        if ProgramKind::of_class(class).is_some() {
             return Err("a program of others cannot run in the simulator".to_owned());
         }
         let times = times.entry(instance.to_owned()).or_default();

@@ -10,7 +10,7 @@ use weft_base::WallTime;
 use weft_finder::{Finder, Users};
 use weft_keys::KeyHash;
 use weft_launcher::{Inherited, Sandbox, inherited, isolate};
-use weft_manager::Manager;
+use weft_manager::{Manager, ProgramKind};
 use weft_runtime::{ChannelAddress, Level, Process, real};
 use weft_xrl::{Host, Identity, Part, Settings};
 
@@ -74,7 +74,7 @@ pub(crate) struct Boot {
 }
 
 pub(crate) fn run(args: &ComponentArgs) -> Outcome {
-    if args.class == program::CLASS {
+    if ProgramKind::of_class(&args.class).is_some() {
         return program::run(&args.instance, &args.command);
     }
     let mut inherited = inherited().map_err(|error| error.to_string())?;

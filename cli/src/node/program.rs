@@ -1,4 +1,4 @@
-//! `weft component program`: a program of others, in the sandbox of a component.
+//! `weft component program` and `application`: a program of others, in the sandbox of a component.
 //!
 //! The program takes over this process with all that the launcher gave it: the sandbox, which nothing
 //! can leave, the listening socket and the secret, whose descriptors the variable `WEFT_INHERITED` names.
@@ -13,8 +13,6 @@ use std::process::Command;
 use super::component;
 use crate::output::Outcome;
 
-/// The name of the class.
-pub(super) const CLASS: &str = "program";
 /// Where a program finds others, such as the interpreter in its first line.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 

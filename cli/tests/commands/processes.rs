@@ -38,6 +38,11 @@ impl Node {
         Self { directory, launcher: Running::start(command) }
     }
 
+    /// Waits for a line of its log.
+    pub(crate) fn wait_for(&self, text: &str) {
+        self.launcher.wait_for(text);
+    }
+
     /// Tells it to end.
     pub(crate) fn end(&self) {
         let pid = Pid::from_raw(self.launcher.pid().cast_signed()).unwrap();

@@ -23,6 +23,9 @@ pub enum Profile {
     Fea,
     /// A program of others: it may execute programs, and may do nothing else that a component may not.
     Program,
+    /// A program of others that attaches to stacks by flows: it may send descriptors, which attaching takes,
+    /// and therefore receive none, so that it never holds a packet port.
+    Application,
     /// Everything else: works with the descriptors that it is given.
     Component,
 }
@@ -36,6 +39,7 @@ impl Profile {
             "finder" => Self::Finder,
             "fea" => Self::Fea,
             "program" => Self::Program,
+            "application" => Self::Application,
             _ => Self::Component,
         }
     }
@@ -49,7 +53,7 @@ impl Profile {
                     | CapabilitySet::NET_BIND_SERVICE
                     | CapabilitySet::BPF
             }
-            Self::Manager | Self::Finder | Self::Program | Self::Component => {
+            Self::Manager | Self::Finder | Self::Program | Self::Application | Self::Component => {
                 CapabilitySet::empty()
             }
         }
@@ -59,7 +63,7 @@ impl Profile {
     pub(crate) fn limits(self) -> Limits {
         let nice = match self {
             Self::Manager | Self::Finder | Self::Fea => 0,
-            Self::Program | Self::Component => 5,
+            Self::Program | Self::Application | Self::Component => 5,
         };
         Limits {
             memory: Some(2 << 30),
@@ -74,6 +78,12 @@ impl Profile {
     /// Whether the manager may choose arguments for it. Where there are privileges, it may not.
     pub(crate) fn takes_arguments(self) -> bool {
         self != Self::Fea
+    }
+
+    /// Whether it may be started with descriptors that are kept. Who may send with an address in memory
+    /// holds no socket on which that means anything.
+    pub(crate) fn takes_descriptors(self) -> bool {
+        self != Self::Application
     }
 }
 

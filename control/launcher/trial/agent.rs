@@ -53,7 +53,17 @@ impl Agent {
     fn obey(&mut self, words: &[&str], descriptors: Vec<OwnedFd>) -> String {
         match words {
             ["hold", name] => {
-                self.held.insert((*name).to_owned(), descriptors.into_iter().next().unwrap());
+                let Some(descriptor) = descriptors.into_iter().next() else {
+                    return "nothing came".to_owned();
+                };
+                self.held.insert((*name).to_owned(), descriptor);
+                "held".to_owned()
+            }
+            // One of its own making.
+            ["pair", one, other] => {
+                let (first, second) = std::os::unix::net::UnixStream::pair().unwrap();
+                self.held.insert((*one).to_owned(), first.into());
+                self.held.insert((*other).to_owned(), second.into());
                 "held".to_owned()
             }
             ["secret"] => format!("{:?}", self.inherited.secret.as_ref().unwrap().bytes()),

@@ -4,9 +4,10 @@ use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+    SendAncillaryMessage, SendFlags, recv, recvmsg, sendmsg,
 };
 
 /// A message and what came with it; `None` at the end.
@@ -15,7 +16,15 @@ pub(crate) fn receive(socket: BorrowedFd<'_>) -> Option<(Vec<u8>, Vec<OwnedFd>)>
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::CMSG_CLOEXEC;
-    let result = recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags).ok()?;
+    let result = match recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags) {
+        // Who may not receive descriptors still hears what is said.
+        Err(Errno::PERM) => {
+            let (count, _) = recv(socket, &mut bytes[..], RecvFlags::empty()).ok()?;
+            bytes.truncate(count);
+            return (count > 0).then_some((bytes, Vec::new()));
+        }
+        result => result.ok()?,
+    };
     let mut descriptors = Vec::new();
     for message in control.drain() {
         if let RecvAncillaryMessage::ScmRights(rights) = message {
@@ -41,7 +50,7 @@ pub(crate) fn send(socket: BorrowedFd<'_>, bytes: &[u8], descriptors: &[OwnedFd]
         };
         match sent {
             Ok(_) => return true,
-            Err(rustix::io::Errno::AGAIN) => {
+            Err(Errno::AGAIN) => {
                 let mut fds = [rustix::event::PollFd::from_borrowed_fd(
                     socket,
                     rustix::event::PollFlags::OUT,

@@ -4,6 +4,11 @@ use std::borrow::Cow;
 
 use weft_launcher::protocol::Limits;
 
+use crate::programs::PROGRAM;
+
+/// What a program that attaches by flows is to the launcher.
+const APPLICATION: &str = "application";
+
 /// What the manager knows of a class. The binary, which knows all architectures, tells it.
 #[derive(Clone, Debug)]
 pub struct Class {
@@ -21,8 +26,34 @@ pub struct Class {
     pub limits: Limits,
     /// Arguments that the node was started with; of a program, its path and its arguments.
     pub arguments: Vec<String>,
-    /// Whether it is a program of others, which the configuration names.
-    pub is_program: bool,
+    /// Whether it is a program of others, which the configuration names, and of which kind.
+    pub program: Option<ProgramKind>,
+}
+
+/// The kinds of programs of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProgramKind {
+    /// It may be handed packet ports.
+    Plain,
+    /// It may attach to stacks by flows, and is handed nothing.
+    Application,
+}
+
+impl ProgramKind {
+    /// The class that it is to the launcher.
+    #[must_use]
+    pub fn class(self) -> &'static str {
+        match self {
+            Self::Plain => PROGRAM,
+            Self::Application => APPLICATION,
+        }
+    }
+
+    /// The kind that is this class to the launcher.
+    #[must_use]
+    pub fn of_class(class: &str) -> Option<Self> {
+        [Self::Plain, Self::Application].into_iter().find(|kind| kind.class() == class)
+    }
 }
 
 /// A socket for applications.
@@ -38,7 +69,9 @@ impl Class {
     /// Whether a process of the other class need not be started anew to be one of this. Rights that
     /// changed need no new process.
     pub(crate) fn runs_as(&self, other: &Self) -> bool {
-        self.name == other.name && self.arguments == other.arguments
+        self.name == other.name
+            && self.arguments == other.arguments
+            && self.program == other.program
     }
 
     /// A class without statement, rights and sockets.
@@ -52,7 +85,7 @@ impl Class {
             sockets: &[],
             limits: Limits::default(),
             arguments: Vec::new(),
-            is_program: false,
+            program: None,
         }
     }
 }

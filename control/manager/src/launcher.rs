@@ -13,8 +13,7 @@ use weft_xrl::{FINDER, Output};
 
 use crate::commit::Found;
 use crate::instances::Run;
-use crate::programs::PROGRAM;
-use crate::{Class, Manager, report};
+use crate::{Class, Manager, ProgramKind, report};
 
 /// How long a process has to end when it is not needed any more, in milliseconds.
 const GRACE: u32 = 2_000;
@@ -120,7 +119,7 @@ impl Manager {
             let name = spec.instance.as_str();
             // What no statement names any more is ended when the configuration is known.
             let known = self.settings.classes.iter().any(|class| class.name == name);
-            if !known && spec.class.as_str() != PROGRAM {
+            if !known && ProgramKind::of_class(spec.class.as_str()).is_none() {
                 self.ask(Command::Stop { instance: spec.instance, grace_ms: GRACE }, out);
                 continue;
             }
@@ -217,7 +216,7 @@ impl Manager {
             let kind = if socket.packets { ListenerKind::Seqpacket } else { ListenerKind::Stream };
             listeners.push(listener(socket.name.to_owned(), kind, 0o660)?);
         }
-        let kind = if class.is_program { PROGRAM } else { &*class.name };
+        let kind = class.program.map_or(&*class.name, |kind| kind.class());
         Ok(Spec {
             instance: class.name.parse()?,
             class: kind.parse()?,

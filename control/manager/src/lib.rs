@@ -43,7 +43,7 @@ use weft_config::Errors;
 use weft_runtime::{Action, Component, Event, Level};
 use weft_xrl::{Input, Interface, Output, Secrets};
 
-pub use class::{Class, Socket};
+pub use class::{Class, ProgramKind, Socket};
 use commit::Commits;
 use instances::Instances;
 pub use launcher::CALLS;

@@ -6,6 +6,10 @@
 //!     access manager/manager/1.0/processes "fea/fea/1.0/open_port?spec=udp:*";
 //!     config { log 100; }             # given to the program; only it knows what may stand here
 //! }
+//! program chat {
+//!     execute /usr/lib/chat/chat.py;
+//!     flows;                          # it may attach to stacks, such as XIA, and is handed no ports
+//! }
 //! ```
 //!
 //! The name is that of the instance and of the class that the program may register.
@@ -13,10 +17,15 @@
 use weft_config::{Block, Entry, Error, Errors, Name, gather};
 use weft_xrl::{Access, FINDER};
 
-use crate::{Class, MANAGER};
+use crate::{Class, MANAGER, ProgramKind};
 
 /// The word that begins their statements, which is also what all of them are to the launcher.
 pub(crate) const PROGRAM: &str = "program";
+/// The statement by which they may attach to stacks by flows.
+const FLOWS: &str = "flows";
+/// What hands out packet ports, and how.
+const FEA: &str = "fea";
+const OPEN_PORT: &str = "fea/1.0/open_port";
 /// The statement in theirs that they are given.
 pub(crate) const CONFIG: &str = "config";
 
@@ -76,8 +85,21 @@ fn read_program(entry: &Entry<'_>, name: String) -> Result<Program, Errors> {
             return Err(missing(what).into());
         }
         let access = block.list::<String>("access")?.join(" ");
-        Access::parse(&access)
+        let rights = Access::parse(&access)
             .map_err(|note| missing(&format!("cannot have its access: {note}")))?;
+        let kind = match block.one(FLOWS)? {
+            None => ProgramKind::Plain,
+            Some(flows) => {
+                flows.end()?;
+                if rights.limits([FEA; 2], OPEN_PORT).is_some() {
+                    let sentence = "a program with `flows` is never handed packet ports, but this one's \
+                                    `access` lets it open them: remove one of the two, or let it use \
+                                    `fea/fea/1.0/open_relay`";
+                    return Err(flows.error(sentence).into());
+                }
+                ProgramKind::Application
+            }
+        };
         // Only the program itself knows what may stand there.
         block.one(CONFIG)?;
         // What stands behind `--` is never an option of ours.
@@ -86,7 +108,7 @@ fn read_program(entry: &Entry<'_>, name: String) -> Result<Program, Errors> {
             name: name.clone().into(),
             access: access.into(),
             arguments,
-            is_program: true,
+            program: Some(kind),
             ..Class::new(PROGRAM)
         };
         Ok(Program { class })
@@ -109,15 +131,17 @@ mod tests {
     fn a_program_is_what_it_executes_and_may_call() {
         let programs = read(
             "program a { execute /x -q; access b/c/1.0 \"d?e=f*\"; config { any thing; } }
-             program b { execute /y; }",
+             program b { execute /y; flows; access fea/fea/1.0/open_relay a; }",
         )
         .unwrap();
         let [first, second] = &programs[..] else { panic!("{programs:?}") };
         assert_eq!(first.class.name, "a");
         assert_eq!(first.class.arguments, ["--", "/x", "-q"]);
         assert_eq!(first.class.access, "b/c/1.0 d?e=f*");
-        assert!(first.class.is_program);
-        assert_eq!(second.class.access.as_ref(), "");
+        assert_eq!(first.class.program, Some(ProgramKind::Plain));
+        assert_eq!(second.class.access.as_ref(), "fea/fea/1.0/open_relay a");
+        assert_eq!(second.class.program, Some(ProgramKind::Application));
+        assert!(!first.class.runs_as(&second.class));
     }
 
     #[test]
@@ -132,6 +156,13 @@ mod tests {
             ("program a { execute x; }", "whole path"),
             ("program a { execute /x; access a//b; }", "not of the form"),
             ("program a { execute /x; exceed /y; }", "unknown statement"),
+            ("program a { execute /x; flows on; }", "takes nothing more"),
+            ("program a { execute /x; flows; access fea; }", "never handed packet ports"),
+            ("program a { execute /x; flows; access *; }", "never handed packet ports"),
+            (
+                "program a { execute /x; flows; access \"*/fea/*/open_port?spec=udp:*\"; }",
+                "never handed packet ports",
+            ),
         ] {
             let error = read(text).unwrap_err().to_string();
             assert!(error.contains(part) && error.contains("t:1:"), "{text}: {error}");

@@ -119,7 +119,7 @@ fn rules(sandbox: &Sandbox) -> Vec<(PathBuf, BitFlags<AccessFs>)> {
             rules.extend(FEA_WRITES.iter().map(|path| (PathBuf::from(path), write)));
         }
         // A program of others needs libraries, an interpreter and data that nobody here knows of.
-        Profile::Program => {
+        Profile::Program | Profile::Application => {
             rules.push((PathBuf::from("/"), read | AccessFs::Execute));
             rules.push((PathBuf::from("/dev/null"), read | AccessFs::WriteFile));
             rules

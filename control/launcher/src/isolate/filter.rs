@@ -131,8 +131,14 @@ mod tests {
 
     #[test]
     fn the_filters_of_every_profile_fit_the_kernel() {
-        let profiles =
-            [Profile::Manager, Profile::Finder, Profile::Fea, Profile::Program, Profile::Component];
+        let profiles = [
+            Profile::Manager,
+            Profile::Finder,
+            Profile::Fea,
+            Profile::Program,
+            Profile::Application,
+            Profile::Component,
+        ];
         for profile in profiles {
             for program in programs(profile).unwrap() {
                 // BPF_MAXINSNS

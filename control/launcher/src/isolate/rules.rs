@@ -40,7 +40,18 @@ pub(super) enum Rules {
 /// The rules of a profile.
 pub(super) fn of(profile: Profile) -> Rules {
     match profile {
-        Profile::Program => Rules::AllBut { refused: for_programs() },
+        Profile::Program => {
+            let mut refused = for_programs();
+            refused.extend(all(SENDING));
+            refused.push(any(libc::SYS_setsockopt));
+            Rules::AllBut { refused: with_x32(refused) }
+        }
+        Profile::Application => {
+            let mut refused = for_programs();
+            refused.extend(all(RECEIVING));
+            refused.extend(options_but(WAITING));
+            Rules::AllBut { refused: with_x32(refused) }
+        }
         Profile::Fea => {
             let mut allowed = common();
             allowed.extend(all(FEA));
@@ -452,6 +463,28 @@ const OF_IPV4: u32 = size_of::<libc::sockaddr_in>() as u32;
 /// TCP: connects past Landlock.
 const CONNECTS: u32 = libc::MSG_FASTOPEN.cast_unsigned();
 
+// Attaching to a stack by a flow takes sending descriptors. A program that may do so must never hold a packet
+// socket, nor any other of the network: it can make none, is started with none, and may not call what
+// descriptors are received by. So it may either send descriptors or receive them.
+
+/// Sending messages with an address, and with descriptors.
+const SENDING: &[i64] = &[libc::SYS_sendmsg, libc::SYS_sendmmsg];
+/// Receiving messages with descriptors. sendmmsg(2) is not needed for a flow.
+const RECEIVING: &[i64] = &[libc::SYS_recvmsg, libc::SYS_recvmmsg, libc::SYS_sendmmsg];
+
+/// The options of sockets of which attaching takes one: how long connecting may wait. 66 and 67 are the newer
+/// forms, `SO_RCVTIMEO_NEW` and `SO_SNDTIMEO_NEW` of asm-generic/socket.h.
+const WAITING: &[i32] = &[libc::SO_RCVTIMEO, libc::SO_SNDTIMEO, 66, 67];
+
+/// Setting options of sockets, but for these.
+fn options_but(options: &[i32]) -> Vec<Call> {
+    let others = options.iter().map(|option| When::IsNot(2, option.cast_unsigned()));
+    let of_sockets = When::Is(1, libc::SOL_SOCKET.cast_unsigned());
+    let elsewhere = When::IsNot(1, libc::SOL_SOCKET.cast_unsigned());
+    let others: Vec<_> = std::iter::once(of_sockets).chain(others).collect();
+    vec![only(libc::SYS_setsockopt, &[elsewhere]), only(libc::SYS_setsockopt, &others)]
+}
+
 /// What of sockets and maps, where the process works with those that it is given.
 fn restricted() -> Vec<Call> {
     let unix = &[libc::AF_UNIX];
@@ -473,16 +506,15 @@ fn restricted() -> Vec<Call> {
     calls
 }
 
-/// What a program of others may not do: what no process of weft may, but for executing programs and making
-/// processes.
+/// What a program of others may not do, of either kind: what no process of weft may, but for executing
+/// programs and making processes.
 fn for_programs() -> Vec<Call> {
     let keeps = [libc::SYS_execve, libc::SYS_execveat];
     let mut calls: Vec<_> =
         FATAL.iter().filter(|number| !keeps.contains(number)).map(|number| any(*number)).collect();
     calls.push(only(libc::SYS_socket, &[When::IsNot(0, libc::AF_UNIX.cast_unsigned())]));
     calls.push(only(libc::SYS_socketpair, &[When::IsNot(0, libc::AF_UNIX.cast_unsigned())]));
-    calls.extend(all(&[libc::SYS_bind, libc::SYS_listen, libc::SYS_setsockopt, libc::SYS_bpf]));
-    calls.extend(all(&[libc::SYS_sendmsg, libc::SYS_sendmmsg]));
+    calls.extend(all(&[libc::SYS_bind, libc::SYS_listen, libc::SYS_bpf]));
     let somewhere = When::NotNull(ADDRESS);
     calls.push(only(libc::SYS_sendto, &[somewhere, When::IsNot(LENGTH, OF_IPV4)]));
     calls.push(only(libc::SYS_sendto, &[somewhere, When::Bits(FLAGS, CONNECTS, CONNECTS)]));
@@ -494,7 +526,7 @@ fn for_programs() -> Vec<Call> {
         }
     }
     calls.extend(one_of(libc::SYS_ioctl, 1, &[libc::TIOCSTI as i32]));
-    with_x32(calls)
+    calls
 }
 
 /// On x86-64 the same calls have second numbers, which a list of what is refused must name, too. Those

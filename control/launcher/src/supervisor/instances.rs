@@ -174,6 +174,9 @@ impl<D> Supervisor<D> {
         if !profile.takes_arguments() && !arguments.is_empty() {
             return Err(format!("the class {class} has privileges and takes no arguments"));
         }
+        if !profile.takes_descriptors() && self.kept_for(instance).next().is_some() {
+            return Err(format!("the class {class} is started without descriptors that are kept"));
+        }
         let all = &self.instances.all;
         let runs = |item: &&Item| item.runs();
         if all.get(instance).filter(runs).is_some() {

@@ -317,3 +317,66 @@ fn a_map_of_the_kernel_is_written_and_nothing_is_loaded() {
     }
     refused(&talk, &calls);
 }
+
+#[test]
+fn an_application_sends_descriptors_and_never_gets_one() {
+    if !privileged() {
+        return;
+    }
+    let mut node = Node::start();
+    node.start_instance(Spec { class: name("application"), ..node.agent("one") });
+    let talk = node.talk("one");
+    // What it could misuse does not reach it, whoever sends it.
+    let udp = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let packet = socket(AddressFamily::PACKET, SocketType::RAW, None).unwrap();
+    for held in [udp.as_fd(), packet.as_fd()] {
+        assert_eq!(talk.offer("held", held), "nothing came");
+    }
+    let descriptors = talk.ask("descriptors");
+    let sockets = descriptors.split(' ').filter(|target| target.starts_with("socket:")).count();
+    // Its listening socket and this connection, and the standard streams of the test perhaps.
+    assert!(sockets <= 4, "{descriptors}");
+    // Nor does it get one from itself.
+    assert_eq!(talk.ask("pair held other"), "held");
+    assert_eq!(talk.ask("sendmsg held "), "ok 1");
+    let zeros = "00".repeat(64);
+    refused(
+        &talk,
+        &[
+            "sendmmsg held ".to_owned(),
+            format!("call {} $other @{zeros} 0", libc::SYS_recvmsg),
+            format!("call {} $other @{zeros} 1 0 0", libc::SYS_recvmmsg),
+            format!("call {} {} 0 0", libc::SYS_pidfd_getfd, 0),
+            format!("call {} 8 @{zeros}", libc::SYS_io_uring_setup),
+            format!("call {} $held @{} 16", libc::SYS_bind, ip_address(0)),
+            format!("call {} $held 5", libc::SYS_listen),
+            option(libc::SOL_SOCKET, libc::SO_PASSCRED),
+            option(libc::SOL_SOCKET, libc::SO_ATTACH_FILTER),
+            option(libc::IPPROTO_TCP, libc::TCP_NODELAY),
+        ],
+    );
+    // How long connecting may wait is its own affair.
+    let waiting = option(libc::SOL_SOCKET, libc::SO_SNDTIMEO);
+    assert_eq!(talk.ask(&waiting), "ok 0");
+    if cfg!(target_arch = "x86_64") {
+        let x32 = 0x4000_0000;
+        // The numbers of recvmsg, recvmmsg and sendmmsg there.
+        for number in [519, 537, 538] {
+            refused(&talk, &[format!("call {} $other @{zeros} 0", number | x32)]);
+        }
+    }
+}
+
+#[test]
+fn an_application_is_started_with_nothing_that_was_kept() {
+    if !privileged() {
+        return;
+    }
+    let mut node = Node::start();
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    node.ask_with(Order::Keep { name: name("port") }, &[socket.as_fd()]);
+    node.order(Order::Give { name: name("port"), instance: name("one") });
+    let application = Spec { class: name("application"), ..node.agent("one") };
+    let said = node.refused(Order::Start(application));
+    assert!(said.contains("without descriptors that are kept"), "{said}");
+}

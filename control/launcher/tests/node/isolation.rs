@@ -226,8 +226,14 @@ fn a_program_of_others_may_execute_and_nothing_else() {
     if !privileged() {
         return;
     }
+    for class in ["program", "application"] {
+        check_program(class);
+    }
+}
+
+fn check_program(class: &str) {
     let mut node = Node::start();
-    let program = of_class(&node, "program");
+    let program = of_class(&node, class);
     let pid = node.start_instance(program);
     let talk = node.talk("one");
     assert_eq!(talk.ask("missing"), "nothing");

@@ -321,8 +321,13 @@ impl Talk {
 
     /// Hands a descriptor to the agent, which calls it `name`.
     pub(crate) fn give(&self, name: &str, descriptor: BorrowedFd<'_>) {
+        assert_eq!(self.offer(name, descriptor), "held");
+    }
+
+    /// Sends a descriptor to the agent; what it says of it.
+    pub(crate) fn offer(&self, name: &str, descriptor: BorrowedFd<'_>) -> String {
         send(self.socket.as_fd(), format!("hold {name}").as_bytes(), &[descriptor]);
-        assert_eq!(self.answer().as_deref(), Some("held"));
+        self.answer().expect("the agent answers")
     }
 }
 
