@@ -36,6 +36,7 @@
 
 mod check;
 mod complete;
+mod describe;
 mod edit;
 mod hide;
 mod mask;
