@@ -19,6 +19,8 @@ pub(crate) struct Calls {
     last: u64,
     /// Configurations that were sent, by the token of the call.
     configuring: BTreeMap<u64, String>,
+    /// Programs that were asked what they understand, by the token of the call.
+    describing: BTreeMap<u64, String>,
     /// Questions of a commit that were sent, by the token of the call.
     checking: BTreeMap<u64, Checking>,
     /// The question whether an operator is still there: its token, and the operator's session.
@@ -41,6 +43,13 @@ impl Calls {
     pub(crate) fn check(&mut self, step: u64, name: String, part: Tree) -> u64 {
         self.last += 1;
         self.checking.insert(self.last, Checking { step, name, part });
+        self.last
+    }
+
+    /// A token for the question what a program understands.
+    pub(crate) fn describe(&mut self, name: &str) -> u64 {
+        self.last += 1;
+        self.describing.insert(self.last, name.to_owned());
         self.last
     }
 
@@ -124,6 +133,7 @@ impl Manager {
         one.registered = true;
         self.forget_log_level(name);
         self.say_log_level(name, out);
+        self.ask_for_schema(name, out);
         self.configure(name, out);
     }
 
@@ -152,6 +162,8 @@ impl Manager {
             }
         } else if let Some(name) = self.calls.configuring.remove(&token) {
             self.configured(now, &name, result, out);
+        } else if let Some(name) = self.calls.describing.remove(&token) {
+            self.schema_told(now, &name, result, out);
         } else if let Some(Checking { step, name, part }) = self.calls.checking.remove(&token) {
             let result = result.map(drop).map_err(|error| match error.code {
                 ErrorCode::CommandFailed => self.reason(&name, &part, &error.note),
@@ -201,6 +213,9 @@ impl Manager {
                 Err(error.note.into())
             }
         };
+        if result.is_ok() {
+            self.ask_again_for_schema(name, out);
+        }
         self.changed(now, name, result, out);
     }
 

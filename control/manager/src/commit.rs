@@ -20,6 +20,7 @@ use crate::log::{LOG, LogLevels};
 use crate::operators::OPERATORS;
 use crate::programs::{CONFIG, PROGRAM, Program};
 use crate::refusals::{SOURCE, kept, log_of, operators_of, programs_of};
+use crate::schemas::Schemas;
 use crate::{Class, Manager, Settings, report};
 
 /// How many revisions are kept.
@@ -31,6 +32,8 @@ const OWN: Token = Token(0);
 
 pub(crate) struct Commits {
     machine: Configuration,
+    /// What may be configured.
+    pub(crate) schemas: Schemas,
     /// What the node was started with.
     boot: Tree,
     state: State,
@@ -92,10 +95,11 @@ impl Commits {
         operators_of(&boot)?;
         log_of(&boot)?;
         let order = settings.classes.iter().filter_map(|class| class.statement);
-        let order = order.chain([PROGRAM, OPERATORS, LOG]).map(str::to_owned).collect();
+        let order: Vec<_> = order.chain([PROGRAM, OPERATORS, LOG]).map(str::to_owned).collect();
         let history = HistorySettings { directory: settings.history.clone(), keep: KEEP };
         Ok(Self {
-            machine: Configuration::new(schema, order, history),
+            machine: Configuration::new(schema.clone(), order.clone(), history),
+            schemas: Schemas::new(schema, order),
             boot,
             state: State::Waiting { history: false, processes: None },
             epoch: (Instant::ZERO, settings.wall),
@@ -470,6 +474,7 @@ impl Manager {
         for class in old {
             if new.iter().all(|program| !program.class.runs_as(&class)) {
                 self.commits.parts.remove(&*class.name);
+                self.forget_schema(now, &class.name, out);
                 self.end(&class.name, out);
             }
         }

@@ -7,6 +7,7 @@
 //! * `commit`: the node's configuration: what runs, and how a change reaches the components;
 //! * `edit`: what operators ask of it;
 //! * `programs`: programs of others that the configuration names;
+//! * `schemas`: what may be configured, as these programs say it;
 //! * `operators`: who may call besides root, as the configuration says;
 //! * `refusals`: what components have against their configuration, at the places of the operator;
 //! * `log`: how much processes write, as the configuration says;
@@ -32,6 +33,7 @@ mod operators;
 mod processes;
 mod programs;
 mod refusals;
+mod schemas;
 mod status;
 
 use std::collections::BTreeMap;

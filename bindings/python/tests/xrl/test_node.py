@@ -200,8 +200,39 @@ program strict {{
 
                 wait_until(again, "the next program")
                 node.call("manager", "manager/1.0/lock")
+
+                # What may be configured is what the program says.
+                def offered():
+                    line = "set program census config "
+                    words = node.call("manager", "manager/1.0/complete", line=line)["words"]
+                    return {one["text"]: one["help"] for one in words}.get("log")
+
+                wait_until(lambda: "how many events are kept" in (offered() or ""), "the program's schema")
+                with self.assertRaisesRegex(BadArgs, "command:1:31: `0` is out of range: it must be 1 to 10000"):
+                    node.call("manager", "manager/1.0/edit", command="set program census config log 0")
+                with self.assertRaisesRegex(BadArgs, "`lock`: accepted here: `log`"):
+                    node.call("manager", "manager/1.0/edit", command="set program census config lock 8")
+                # The schema of one whose statement does not fit it is not used.
+                strict = "set program strict config lock 8"
+                node.call("manager", "manager/1.0/edit", command=strict)
+                node.call("manager", "manager/1.0/edit", command="delete program strict config lock")
                 node.call("manager", "manager/1.0/edit", command="set program census config log 8")
+                self.assertEqual(node.call("manager", "manager/1.0/compare")["text"].split("\n")[1:3],
+                                 ["-   log 7;", "+   log 8;"])
                 node.call("manager", "manager/1.0/commit", comment="more")
+                # When it does fit, it is.
+                node.call("manager", "manager/1.0/edit", command="delete program strict config log")
+                node.call("manager", "manager/1.0/edit", command="set program strict config log 9")
+                node.call("manager", "manager/1.0/commit", comment="fits")
+
+                def checked():
+                    try:
+                        node.call("manager", "manager/1.0/edit", command=strict)
+                        node.call("manager", "manager/1.0/edit", command="delete program strict config lock")
+                    except BadArgs as error:
+                        return "`lock`" in str(error)
+
+                wait_until(checked, "the schema of the other program")
                 wait_until(lambda: "of 8 events" in node.call("census", "component/1.0/status")["detail"],
                            "the next configuration")
                 node.call("manager", "manager/1.0/edit", command="delete program census")
