@@ -224,6 +224,18 @@ impl Channel {
         there
     }
 
+    /// The process ends: tells the other side so behind what waits, where the carrier can, as far as that
+    /// leaves at once.
+    pub(super) fn say_goodbye(&mut self) {
+        if let Transport::Stream(socket, stream) = &mut self.transport
+            && self.kind == ChannelKind::Tls
+            && stream.flush(socket.as_fd()) == Ok(Sent::All)
+        {
+            stream.say_goodbye();
+            let _ = stream.flush(socket.as_fd());
+        }
+    }
+
     /// Whether what was received makes something leave that is no message.
     pub(super) fn has_to_answer(&self) -> bool {
         matches!(&self.transport, Transport::Stream(_, stream) if stream.has_to_answer())

@@ -542,8 +542,10 @@ impl Channels {
         }
     }
 
-    /// Accepts nobody any more, and removes the paths of the listeners.
-    pub(super) fn stop_listening(&mut self) {
+    /// The end of the process: accepts nobody any more, removes the paths of the listeners, and says goodbye
+    /// where that can be said.
+    pub(super) fn end(&mut self) {
+        self.open.values_mut().for_each(Channel::say_goodbye);
         self.listeners.clear();
         self.pending.clear();
         self.handshakes.stop_listening();

@@ -332,7 +332,7 @@ impl Driver {
     /// process that was told to stop. Else output is waited for as long as there is a reader, who
     /// may be a person.
     fn linger(&mut self) -> Option<Signal> {
-        self.channels.stop_listening();
+        self.channels.end();
         let deadline = clock::now() + self.options.grace;
         let mut ready = Vec::new();
         while !self.is_flushed() {
