@@ -202,6 +202,31 @@ fn a_tcp_socket_cannot_be_connected_elsewhere() {
 }
 
 #[test]
+fn a_listening_tcp_socket_stays_where_it_is() {
+    if !privileged() {
+        return;
+    }
+    let (_node, talk) = agent();
+    let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let there = ip_address(other.local_addr().unwrap().port());
+    let held = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    talk.give("held", held.as_fd());
+    let calls = [
+        format!("call {} $held @{} 16", libc::SYS_bind, ip_address(0)),
+        format!("call {} $held 4096", libc::SYS_listen),
+        format!("call {} $held @00 1 {} @{there} 16", libc::SYS_sendto, libc::MSG_FASTOPEN),
+        option(libc::SOL_SOCKET, libc::SO_BINDTODEVICE),
+        option(libc::SOL_SOCKET, libc::SO_REUSEPORT),
+    ];
+    refused(&talk, &calls);
+    // Open: it can be shut down. It is no way to somewhere else then, either.
+    assert_eq!(talk.ask(&format!("call {} $held 2", libc::SYS_shutdown)), "ok 0");
+    refused(&talk, &calls);
+    let said = talk.ask(&format!("call {} $held @{there} 16", libc::SYS_connect));
+    assert_eq!(said, format!("error {}", libc::EACCES));
+}
+
+#[test]
 fn descriptors_are_not_passed_on() {
     if !privileged() {
         return;
