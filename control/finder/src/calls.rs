@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 
 use weft_base::{ChannelId, Instant, Message};
-use weft_runtime::{Action, Level, Peer};
-use weft_xrl::frame::{Credential, Frame, PROTOCOL, SECRET_LEN, Secret, same};
+use weft_runtime::{Action, Level};
+use weft_xrl::frame::{Frame, SECRET_LEN, Secret};
 use weft_xrl::{
     Access, Binary, Calls, Decoder, Encoded, ErrorCode, Interface, Signature, XrlError, finder,
     finder_client, monitor,
 };
 
-use crate::clients::{Asked, Client, Identity, WINDOW, introduce, refuse};
-use crate::operators::Operators;
+use crate::clients::{Asked, Client, Identity, refuse};
 use crate::tables::{Process, Target};
 use crate::{Activity, Finder};
 
@@ -75,57 +74,6 @@ impl Finder {
         }
     }
 
-    /// Finds out who connects.
-    fn hello(
-        &mut self,
-        channel: ChannelId,
-        version: u16,
-        window: u32,
-        credential: Credential,
-        out: &mut Vec<Action>,
-    ) -> Result<(), XrlError> {
-        if version != PROTOCOL {
-            let note = format!("the Finder speaks version {PROTOCOL}, not {version}");
-            return Err(XrlError::new(ErrorCode::SendFailed, note));
-        }
-        let Some(peer) = self.clients.get_mut(channel).map(|client| client.peer) else {
-            return Ok(());
-        };
-        let refused = |note: String| XrlError::new(ErrorCode::ResolveFailed, note);
-        let identity = match (credential, peer) {
-            (Credential::Secret(secret), _) if same(&secret, &self.settings.owner) => {
-                Identity::Owner
-            }
-            (Credential::Secret(secret), _) => match self.tables.process_of(&secret) {
-                Some(instance) => Identity::Process(instance.clone()),
-                None if self.tables.processes.is_none() => {
-                    let note = "the manager has not said yet which processes there are";
-                    return Err(XrlError::new(ErrorCode::SendFailedTransient, note));
-                }
-                None => return Err(refused("the secret is not one of this node".to_owned())),
-            },
-            (Credential::None, Peer::Process { uid, .. }) => match self.access_of(uid) {
-                Some(access) => Identity::Operator(uid, access),
-                None => return Err(self.no_operator(uid)),
-            },
-            (Credential::None, Peer::Address(address) | Peer::Key { address, .. }) => {
-                return Err(refused(format!("who connects from {address} needs a secret")));
-            }
-            (Credential::Ticket(_), _) => {
-                return Err(refused("a ticket is for components, not for the Finder".to_owned()));
-            }
-        };
-        let session = self.keys.number();
-        let Some(client) = self.clients.get_mut(channel) else { return Ok(()) };
-        client.session = session;
-        client.outgoing.set_window(window);
-        let welcome = Frame::Welcome { version: PROTOCOL, window: WINDOW, name: identity.name() };
-        client.identity = Some(identity);
-        out.push(Action::Send { channel, message: welcome.emit() });
-        introduce(channel, out);
-        Ok(())
-    }
-
     fn frame(
         &mut self,
         now: Instant,
@@ -160,6 +108,7 @@ impl Finder {
             Frame::Hello { .. }
             | Frame::Welcome { .. }
             | Frame::Bind { .. }
+            | Frame::Via { .. }
             | Frame::Goodbye(_) => {
                 return Err(XrlError::new(ErrorCode::InternalError, "an unexpected frame"));
             }
@@ -208,7 +157,7 @@ impl Finder {
     ) -> Result<String, XrlError> {
         let access = match who {
             Identity::Owner => return Ok(String::new()),
-            Identity::Operator(_, access) => Some(access),
+            Identity::Operator(_, access) | Identity::Remote(_, access) => Some(access),
             Identity::Process(own) => {
                 let process = self.tables.processes.as_ref().and_then(|all| all.get(own));
                 process.map(|process| &process.access)
@@ -287,8 +236,8 @@ impl Finder {
                 }
                 Encoded::default()
             }
-            finder::Call::SetOperators(finder::SetOperators { operators }) => {
-                self.set_operators(now, channel, operators, out)?;
+            finder::Call::SetOperators(request) => {
+                self.set_operators(now, channel, request, out)?;
                 Encoded::default()
             }
             finder::Call::SetProcesses(finder::SetProcesses { processes }) => {
@@ -328,6 +277,10 @@ impl Finder {
             Identity::Operator(_, access) if access != Access::everything() => {
                 let note =
                     format!("who may not call everything may not register {instance} either");
+                return Err(XrlError::failed(note));
+            }
+            Identity::Remote(..) => {
+                let note = format!("{instance} is not on this machine, so nobody could call it");
                 return Err(XrlError::failed(note));
             }
             Identity::Owner | Identity::Operator(..) => {}
@@ -517,47 +470,6 @@ impl Finder {
         let old = self.tables.processes.replace(new).unwrap_or_default();
         self.drop_changed(now, &old, out);
         Ok(())
-    }
-
-    fn set_operators(
-        &mut self,
-        now: Instant,
-        channel: ChannelId,
-        operators: Vec<finder::Operator>,
-        out: &mut Vec<Action>,
-    ) -> Result<(), XrlError> {
-        if self.identity(channel)? != Identity::Owner {
-            return Err(XrlError::failed("only the manager says who may call"));
-        }
-        self.operators = Operators::new(operators)?;
-        let changed = |client: &Client| match &client.identity {
-            Some(Identity::Operator(uid, access)) => self.access_of(*uid).as_ref() != Some(access),
-            _ => false,
-        };
-        let channels = self.clients.which(changed);
-        self.drop_clients(now, channels, out);
-        Ok(())
-    }
-
-    /// What a user of this machine may call.
-    fn access_of(&self, uid: u32) -> Option<Access> {
-        if uid == 0 || uid == self.settings.operator {
-            return Some(Access::everything());
-        }
-        self.operators.access(uid, &*self.settings.users).cloned()
-    }
-
-    fn no_operator(&self, uid: u32) -> XrlError {
-        if self.tables.processes.is_none() {
-            let note = "the manager has not said yet who may call";
-            return XrlError::new(ErrorCode::SendFailedTransient, note);
-        }
-        let operator = self.settings.operator;
-        let note = format!(
-            "the user {uid} may not call this node's components: root, the user that runs the node \
-             (uid {operator}) and those that its statement `operators` names may"
-        );
-        XrlError::new(ErrorCode::ResolveFailed, note)
     }
 
     /// Ends the connections of processes that are no more, or may call something else now: who is still

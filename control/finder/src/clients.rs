@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use weft_base::{ChannelId, Instant};
+use weft_keys::KeyHash;
 use weft_runtime::{Action, Peer};
-use weft_xrl::frame::Frame;
+use weft_xrl::frame::{Frame, remote_operator};
 use weft_xrl::{
     Access, Encoded, Interface, Outgoing, Ready, Request, XrlError, finder, finder_client,
 };
@@ -26,6 +27,8 @@ pub(crate) enum Identity {
     Process(String),
     /// A user who may call what this list says.
     Operator(u32, Access),
+    /// Somebody on another machine who has this key, by the word of the gateway.
+    Remote(KeyHash, Access),
 }
 
 impl Identity {
@@ -35,6 +38,7 @@ impl Identity {
             Self::Owner => "manager".to_owned(),
             Self::Process(instance) => instance.clone(),
             Self::Operator(uid, _) => format!("operator (uid {uid})"),
+            Self::Remote(key, _) => remote_operator(key),
         }
     }
 }

@@ -15,6 +15,7 @@
 
 mod calls;
 mod clients;
+mod hello;
 mod monitor;
 mod operators;
 mod sessions;

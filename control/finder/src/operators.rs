@@ -1,10 +1,14 @@
-//! Users of this machine who may call components, besides root and the user that runs the node.
+//! Users of this machine who may call components, besides root and the user that runs the node, and
+//! operators on other machines.
 //!
-//! Who connects without a secret is known by the user id that the kernel tells. The manager says which
-//! users and groups may call what, from the node's configuration.
+//! Who connects without a secret is known by the user id that the kernel tells, and who comes by the gateway
+//! by the key that the gateway has seen proved. The manager says which users, groups and keys may call
+//! what, from the node's configuration.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
+use weft_keys::KeyHash;
 use weft_xrl::{Access, XrlError, finder};
 
 /// Knows the users and groups of the machine.
@@ -34,6 +38,7 @@ impl Users for Nobody {
 #[derive(Debug, Default)]
 pub(crate) struct Operators {
     all: Vec<Operator>,
+    remote: BTreeMap<KeyHash, Access>,
 }
 
 #[derive(Debug)]
@@ -45,13 +50,32 @@ struct Operator {
 
 impl Operators {
     /// Reads what the manager says.
-    pub(crate) fn new(told: Vec<finder::Operator>) -> Result<Self, XrlError> {
+    pub(crate) fn new(
+        told: Vec<finder::Operator>,
+        remote: Vec<finder::RemoteOperator>,
+    ) -> Result<Self, XrlError> {
         let read = |finder::Operator { name, group, access }| {
             let access = Access::parse(&access)
                 .map_err(|note| XrlError::bad_args(format!("{name}: {note}")))?;
             Ok(Operator { name, group, access })
         };
-        Ok(Self { all: told.into_iter().map(read).collect::<Result<_, XrlError>>()? })
+        let read_remote = |finder::RemoteOperator { key, access }| {
+            let hash = key
+                .parse()
+                .map_err(|error| XrlError::bad_args(format!("the key `{key}`: {error}")))?;
+            let access = Access::parse(&access)
+                .map_err(|note| XrlError::bad_args(format!("the key {key}: {note}")))?;
+            Ok((hash, access))
+        };
+        Ok(Self {
+            all: told.into_iter().map(read).collect::<Result<_, XrlError>>()?,
+            remote: remote.into_iter().map(read_remote).collect::<Result<_, XrlError>>()?,
+        })
+    }
+
+    /// What who has a key may call. `None` is nothing.
+    pub(crate) fn remote(&self, key: &KeyHash) -> Option<&Access> {
+        self.remote.get(key)
     }
 
     /// What a user may call: what the first entry says that names the user or, if none does, a group of
@@ -96,7 +120,7 @@ mod tests {
             group: *group,
             access: (*access).to_owned(),
         });
-        Operators::new(told.collect()).unwrap()
+        Operators::new(told.collect(), Vec::new()).unwrap()
     }
 
     #[test]

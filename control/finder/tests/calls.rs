@@ -2,6 +2,7 @@
 //! the Finder or a target has been away.
 
 mod network;
+mod remote;
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -125,7 +126,7 @@ fn only_the_owner_says_which_processes_there_are() {
         network.take_log(),
         ["caller: 102 COMMAND_FAILED: only the manager says which processes there are"]
     );
-    let request = finder::SetOperators { operators: Vec::new() };
+    let request = finder::SetOperators { operators: Vec::new(), remote: None };
     network.spawn_caller("caller", Some(CALLER), "finder", request);
     network.run(SECOND);
     assert_eq!(

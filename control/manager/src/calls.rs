@@ -7,7 +7,9 @@ use weft_commit::Event;
 use weft_config::Tree;
 use weft_launcher::protocol::Command;
 use weft_runtime::Level;
-use weft_xrl::{Binary, Call, Called, ErrorCode, FINDER, Output, Reply, XrlError, finder};
+use weft_xrl::{
+    Binary, Call, Called, ErrorCode, FINDER, GATEWAY, Output, Reply, XrlError, finder, gateway,
+};
 
 use crate::instances::Configured;
 use crate::interface;
@@ -115,8 +117,20 @@ impl Manager {
             return;
         }
         self.calls.last += 1;
-        let operators = self.commits.operators().to_vec();
-        out.push(Call::new(self.calls.last, FINDER, finder::SetOperators { operators }).into());
+        let operators = self.commits.operators().clone();
+        out.push(Call::new(self.calls.last, FINDER, operators).into());
+        self.say_whose_keys(out);
+    }
+
+    /// Tells the gateway, if there is one, whose keys to accept.
+    fn say_whose_keys(&mut self, out: &mut Vec<Output>) {
+        if !self.instances.get(GATEWAY).is_some_and(|gateway| gateway.registered) {
+            return;
+        }
+        self.calls.last += 1;
+        let remote = self.commits.operators().remote.iter().flatten();
+        let keys = remote.map(|operator| operator.key.clone()).collect();
+        out.push(Call::new(self.calls.last, GATEWAY, gateway::Accept { keys }).into());
     }
 
     /// Asks whether the operator is still there who edited when the manager before this one ended.
@@ -134,6 +148,9 @@ impl Manager {
         self.forget_log_level(name);
         self.say_log_level(name, out);
         self.ask_for_schema(name, out);
+        if name == GATEWAY {
+            self.say_whose_keys(out);
+        }
         self.configure(name, out);
     }
 

@@ -17,7 +17,7 @@ use weft_xrl::{Call, Called, Output, XrlError, configurable, finder};
 
 use crate::instances::Run;
 use crate::log::{LOG, LogLevels};
-use crate::operators::OPERATORS;
+use crate::operators::{self, OPERATORS};
 use crate::programs::{CONFIG, PROGRAM, Program};
 use crate::refusals::{SOURCE, kept, log_of, operators_of, programs_of};
 use crate::schemas::Schemas;
@@ -47,7 +47,7 @@ pub(crate) struct Commits {
     /// Programs of others that run.
     programs: Vec<Class>,
     /// Who may call besides root.
-    operators: Vec<finder::Operator>,
+    operators: finder::SetOperators,
     /// How much processes write.
     log: LogLevels,
     /// Components that are making a change.
@@ -107,7 +107,7 @@ impl Commits {
             last_token: OWN.0,
             parts: BTreeMap::new(),
             programs: Vec::new(),
-            operators: Vec::new(),
+            operators: operators::nobody(),
             log: LogLevels::default(),
             changing: BTreeMap::new(),
             absent: None,
@@ -147,7 +147,7 @@ impl Commits {
         &self.log
     }
 
-    pub(crate) fn operators(&self) -> &[finder::Operator] {
+    pub(crate) fn operators(&self) -> &finder::SetOperators {
         &self.operators
     }
 
@@ -237,7 +237,7 @@ impl Manager {
             self.commits.parts.extend(config.map(|part| (class.name.to_string(), part)));
             self.commits.programs.push(class);
         }
-        self.commits.operators = operators_of(running).unwrap_or_default();
+        self.commits.operators = operators_of(running).unwrap_or_else(|_| operators::nobody());
         self.commits.log = log_of(running).unwrap_or_default();
     }
 
@@ -377,7 +377,8 @@ impl Manager {
         }
         if change.name == OPERATORS && self.commits.state == State::Running {
             // They were checked before.
-            self.commits.operators = operators_of(&change.new).unwrap_or_default();
+            self.commits.operators =
+                operators_of(&change.new).unwrap_or_else(|_| operators::nobody());
             self.say_who_may_call(out);
             return done;
         }
@@ -512,8 +513,13 @@ fn own() -> Who {
 }
 
 fn who(called: &Called) -> Who {
+    let user = match called.uid {
+        Some(0) => "root".to_owned(),
+        Some(uid) => format!("uid {uid}"),
+        // On another machine.
+        None => called.caller.to_string(),
+    };
     let uid = called.uid.unwrap_or(u32::MAX);
-    let user = if uid == 0 { "root".to_owned() } else { format!("uid {uid}") };
     Who { session: called.session, user, uid }
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn log_of(tree: &Tree) -> Result<LogLevels, Errors> {
 }
 
 /// The operators that a tree names.
-pub(crate) fn operators_of(tree: &Tree) -> Result<Vec<finder::Operator>, Errors> {
+pub(crate) fn operators_of(tree: &Tree) -> Result<finder::SetOperators, Errors> {
     read_back(&tree.part(OPERATORS), |document| read_operators(&mut document.block()))
 }
 

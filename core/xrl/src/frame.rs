@@ -15,15 +15,20 @@
 //! 08 goodbye  code(2) note…
 //! 09 call     as 05, but arguments and return arguments are text: name:type=value&…
 //! 0a reply    as 06, for a call of that kind
+//! 0b via      name…
 //! ```
 //!
 //! * The window is how many calls the sender of the hello or welcome takes at a time.
-//! * A credential is nothing (0), a process's secret (1) or a ticket (2).
+//! * A credential is nothing (0), a process's secret (1) or a ticket (2), or one of these two with the
+//!   20 bytes of a key hash behind it (3, 4): a gateway shows it, for the remote operator who has that key.
+//! * `via` comes before the hello, and only to a gateway: the instance, or the Finder, to which everything
+//!   behind it goes.
 //! * `bind` gives a key that came from the Finder a number for this connection; `name`, with the Finder
 //!   only, gives one to a path `interface/version/method`.
 //! * The timeout is in milliseconds from the sending; 0 is none.
 
 use weft_base::{Buffer, Handle, Message};
+use weft_keys::KeyHash;
 
 use crate::{ErrorCode, XrlError};
 
@@ -52,6 +57,7 @@ mod kind {
     pub(super) const GOODBYE: u8 = 8;
     pub(super) const CALL_TEXT: u8 = 9;
     pub(super) const REPLY_TEXT: u8 = 10;
+    pub(super) const VIA: u8 = 11;
 }
 
 /// What somebody who connects shows.
@@ -63,6 +69,16 @@ pub enum Credential {
     Secret(Secret),
     /// What the Finder gave for this target.
     Ticket(Key),
+    /// The secret of a gateway, and the key of the operator for whom it speaks.
+    SecretFor(Secret, KeyHash),
+    /// What the Finder gave to that operator for this target.
+    TicketFor(Key, KeyHash),
+}
+
+/// What the operator who has a key is called, as a caller.
+#[must_use]
+pub fn remote_operator(key: &KeyHash) -> String {
+    format!("operator (key {key})")
 }
 
 /// A frame.
@@ -127,6 +143,11 @@ pub enum Frame {
     },
     /// The connection ends because of this.
     Goodbye(XrlError),
+    /// To a gateway: where what follows is to go.
+    Via {
+        /// An instance, or [`FINDER`](crate::FINDER).
+        target: String,
+    },
 }
 
 /// A message that is no frame: the other side speaks another protocol or is broken.
@@ -175,6 +196,7 @@ impl Frame {
             kind::NAME => Self::Name { slot: from.u16()?, path: from.text()? },
             kind::FAILED => Self::Failed { id: from.u32()?, error: from.error()? },
             kind::GOODBYE => Self::Goodbye(from.error()?),
+            kind::VIA => Self::Via { target: from.text()? },
             _ => return None,
         };
         Some((frame, bytes.len() - from.bytes.len()))
@@ -225,6 +247,16 @@ impl Frame {
                         to.extend(&[2]);
                         to.extend(ticket);
                     }
+                    Credential::SecretFor(secret, key) => {
+                        to.extend(&[3]);
+                        to.extend(secret);
+                        to.extend(key.as_bytes());
+                    }
+                    Credential::TicketFor(ticket, key) => {
+                        to.extend(&[4]);
+                        to.extend(ticket);
+                        to.extend(key.as_bytes());
+                    }
                 }
             }
             Self::Welcome { version, window, name } => {
@@ -254,6 +286,10 @@ impl Frame {
             Self::Goodbye(error) => {
                 to.extend(&[kind::GOODBYE]);
                 write_error(error, to);
+            }
+            Self::Via { target } => {
+                to.extend(&[kind::VIA]);
+                to.extend(target.as_bytes());
             }
         }
     }
@@ -293,6 +329,8 @@ impl Reader<'_> {
             [0] => Credential::None,
             [1] => Credential::Secret(self.array()?),
             [2] => Credential::Ticket(self.array()?),
+            [3] => Credential::SecretFor(self.array()?, KeyHash::from_bytes(self.array()?)),
+            [4] => Credential::TicketFor(self.array()?, KeyHash::from_bytes(self.array()?)),
             _ => return None,
         };
         self.bytes.is_empty().then_some(credential)

@@ -41,6 +41,9 @@ extern crate self as weft_xrl;
 /// The name of the Finder as a target.
 pub const FINDER: &str = "finder";
 
+/// The class and the instance of the process that lets remote operators in.
+pub const GATEWAY: &str = "gateway";
+
 /// The Finder's interface.
 pub mod finder {
     include!(concat!(env!("OUT_DIR"), "/finder.rs"));
@@ -59,6 +62,11 @@ pub mod fea {
 /// What the manager asks of every component.
 pub mod configurable {
     include!(concat!(env!("OUT_DIR"), "/component.rs"));
+}
+
+/// What the manager tells the gateway.
+pub mod gateway {
+    include!(concat!(env!("OUT_DIR"), "/gateway.rs"));
 }
 
 /// What whoever watches a node asks of each component; [`Host`] answers for its components.

@@ -153,6 +153,9 @@ impl Host {
             Identity::Secret(secret) => Credential::Secret(secret),
             Identity::User | Identity::Later => Credential::None,
         };
+        if super::gateway(&self.settings).is_some() {
+            now.send(channel, Frame::Via { target: crate::FINDER.to_owned() }.emit());
+        }
         let hello = Frame::Hello { version: PROTOCOL, window: WINDOW, credential };
         now.send(channel, hello.emit());
         for known in INTERFACES {
@@ -358,7 +361,7 @@ impl Host {
                 };
                 now.send(channel, answer.emit());
             }
-            Frame::Hello { .. } | Frame::Bind { .. } => {}
+            Frame::Hello { .. } | Frame::Bind { .. } | Frame::Via { .. } => {}
         }
     }
 

@@ -65,7 +65,9 @@ pub struct Part {
 /// How a process takes part.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where the Finder is; without it only the members call one another.
+    /// Where the Finder is; without it only the members call one another. An address of
+    /// [`ChannelAddress::Tls`] is that of a gateway of the node, through which all of its components are
+    /// called; the driver must have been given [`Keys`](weft_runtime::Keys).
     pub finder: Option<ChannelAddress>,
     /// Where calls are taken; without it nobody can call.
     pub listen: Option<ChannelAddress>,
@@ -140,7 +142,7 @@ impl Host {
     pub fn new(settings: Settings, parts: Vec<Part>) -> Self {
         Self {
             finder: Finder::default(),
-            targets: Targets::default(),
+            targets: Targets::through(gateway(&settings)),
             served: Served::default(),
             local: Local::default(),
             ports: Ports::default(),
@@ -252,6 +254,11 @@ impl Host {
             }
             Event::ChannelFailed { error, .. } if token == finder::TOKEN => {
                 self.finder.failed(now, &error);
+                // Another machine is not being started, as a Finder may be.
+                if gateway(&self.settings).is_some() {
+                    let refused = |index| (index, Input::NotRegistered(error.clone()));
+                    self.inputs.extend((0..self.members.len()).map(refused));
+                }
             }
             Event::ChannelFailed { error, .. } if token == served::LISTENER => {
                 now.report(Level::Error, format!("calls cannot be taken: {error}"));
@@ -472,6 +479,11 @@ impl Host {
             false => self.served.answer(id, result, now),
         }
     }
+}
+
+/// The gateway, if the Finder is reached through one: nobody listens for encrypted channels else.
+fn gateway(settings: &Settings) -> Option<ChannelAddress> {
+    settings.finder.clone().filter(|address| matches!(address, ChannelAddress::Tls { .. }))
 }
 
 /// Whose call it is.

@@ -15,7 +15,7 @@ use super::targets::WINDOW;
 use super::{Host, Now};
 use crate::component::{CallId, Called, Encoded, Input, Reply};
 use crate::finder_client::Grant;
-use crate::frame::{Credential, Frame, Key, PROTOCOL, same};
+use crate::frame::{Credential, Frame, Key, PROTOCOL, remote_operator, same};
 use crate::interface::Interface;
 use crate::limits::Limits;
 use crate::signature::{Signature, Signatures, find_method};
@@ -38,6 +38,8 @@ pub(super) struct Served {
 
 struct Connection {
     peer: Peer,
+    /// Whether the caller is on another machine, and the peer only its gateway.
+    remote: bool,
     /// Who it is, once it has shown its ticket.
     session: Option<u64>,
     caller: Rc<str>,
@@ -74,8 +76,14 @@ struct Open {
 
 impl Served {
     pub(super) fn accepted(&mut self, channel: ChannelId, peer: Peer) {
-        let (session, slots) = (None, Vec::new());
-        let connection = Connection { peer, session, caller: "?".into(), slots, open: 0 };
+        let connection = Connection {
+            peer,
+            remote: false,
+            session: None,
+            caller: "?".into(),
+            slots: Vec::new(),
+            open: 0,
+        };
         self.connections.insert(channel, connection);
     }
 
@@ -159,17 +167,21 @@ impl Served {
         if connection.session.is_some() {
             return refuse("there was a hello already");
         }
-        let Credential::Ticket(ticket) = credential else {
-            return refuse("a ticket is needed; have the method resolved by the Finder");
+        let (ticket, remote) = match credential {
+            Credential::Ticket(ticket) => (ticket, None),
+            Credential::TicketFor(ticket, key) => (ticket, Some(remote_operator(&key))),
+            _ => return refuse("a ticket is needed; have the method resolved by the Finder"),
         };
         for (number, session) in &mut self.sessions {
             let Some(index) = session.tickets.iter().position(|one| same(one, &ticket)) else {
                 continue;
             };
-            if !session.is_of(&connection.peer) {
+            let other = remote.as_ref().is_some_and(|name| *name != *session.caller);
+            if other || !session.is_of(&connection.peer) {
                 return refuse("the ticket was given to another process");
             }
             session.tickets.remove(index);
+            connection.remote = remote.is_some();
             connection.session = Some(*number);
             connection.caller = Rc::clone(&session.caller);
             let name = session.caller.to_string();
@@ -184,10 +196,13 @@ impl Served {
         if slot >= MOST_SLOTS || connection.session.is_none() {
             return;
         }
-        let peer = &connection.peer;
+        let (peer, caller) = (&connection.peer, &connection.caller);
+        // Behind the process of a gateway are several callers.
         let may_use = |(number, session): &(&u64, &Session)| {
             connection.session == Some(**number)
-                || matches!(peer, Peer::Process { .. }) && session.is_of(peer)
+                || matches!(peer, Peer::Process { .. })
+                    && session.is_of(peer)
+                    && session.caller == *caller
         };
         let right = self
             .sessions
@@ -235,7 +250,8 @@ impl Served {
         let signature = text.then(|| right.signature.clone());
         let id = CallId(self.open.insert(Open { channel, id, signature }));
         let caller = Rc::clone(&connection.caller);
-        let (session, uid) = (connection.session.unwrap_or(0), connection.peer.uid());
+        let uid = connection.peer.uid().filter(|_| !connection.remote);
+        let session = connection.session.unwrap_or(0);
         let (interface, method) = (right.interface, right.method);
         Ok((right.member, Called { id, caller, session, uid, interface, method, arguments }))
     }

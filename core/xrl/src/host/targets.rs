@@ -35,6 +35,8 @@ pub(super) struct Targets {
     channels: BTreeMap<ChannelId, String>,
     connecting: BTreeMap<Token, String>,
     last_token: u32,
+    /// Where everything is reached, if this process is on another machine than its node.
+    gateway: Option<ChannelAddress>,
     /// Methods that have to be resolved: the target, the method and its path.
     wanted: Vec<(String, MethodKey, String)>,
 }
@@ -97,6 +99,11 @@ enum ReplyForm {
 pub(super) type Over = Vec<(Caller, XrlError)>;
 
 impl Targets {
+    /// Of a process that reaches everything through this gateway, if there is one.
+    pub(super) fn through(gateway: Option<ChannelAddress>) -> Self {
+        Self { gateway, ..Self::default() }
+    }
+
     /// Takes a call; returns calls that failed at once.
     pub(super) fn call(&mut self, caller: Caller, call: Call, now: &mut Now<'_>) -> Over {
         let Call { target: name, method, arguments, timeout, .. } = call;
@@ -165,6 +172,8 @@ impl Targets {
                 // The lowest tokens are the host's own.
                 let token = Token(self.last_token + 16);
                 self.connecting.insert(token, name.to_owned());
+                // A path of the other machine means nothing here.
+                let address = self.gateway.clone().unwrap_or(address);
                 now.out.push(Action::Connect { token: members::own_token(token), address });
             }
         }
@@ -186,6 +195,9 @@ impl Targets {
         let Some(name) = self.connecting.remove(&token) else { return false };
         let Some(target) = self.all.get_mut(&name) else { return false };
         let Link::Connecting(ticket) = target.link else { return false };
+        if self.gateway.is_some() {
+            now.send(channel, Frame::Via { target: target.instance.clone() }.emit());
+        }
         let credential = Credential::Ticket(ticket);
         let hello = Frame::Hello { version: PROTOCOL, window: WINDOW, credential };
         now.send(channel, hello.emit());
