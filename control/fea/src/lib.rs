@@ -4,7 +4,7 @@
 //! packets are forwarded) and §7 (all network access goes through it, so that no other process needs
 //! privileges).
 //!
-//! It opens packet ports and hands their descriptors to those who ask: what a caller may ask for is a
+//! It opens packet ports, and TCP sockets that listen, and hands their descriptors to those who ask: what a caller may ask for is a
 //! matter of its access list, which can name the interfaces and protocols. What was handed over works
 //! on when the FEA dies. For those who cannot take descriptors it relays packets (`relays`). It watches
 //! the network interfaces, tells which there are, and makes them what the configuration says
@@ -30,6 +30,8 @@ use weft_xrl::{
 weft_base::reasons! {
     /// What the FEA counts.
     enum Activity {
+        ListenersOpened = "listeners-opened", "TCP sockets that listen, opened for others";
+        ListenersFailed = "listeners-failed", "TCP sockets that could not be opened to listen";
         PortsOpened = "ports-opened", "packet ports that were opened for others";
         PortsFailed = "ports-failed", "packet ports that could not be opened";
         InterfaceChanges = "interface-changes", "changes of network interfaces that the kernel told";
@@ -57,6 +59,7 @@ pub struct Fea {
 enum Next {
     Answer(Encoded),
     OpenPort(PortSpec),
+    OpenListener(SocketAddr),
     OpenRelay(PortSpec),
     Receive(fea::ReceivePackets),
 }
@@ -82,6 +85,11 @@ impl Fea {
                 out.push(Output::World(Action::OpenHandle { token, spec }));
                 self.waiting.insert(token, called);
             }
+            Ok(Next::OpenListener(address)) => {
+                let token = self.token();
+                out.push(Output::World(Action::OpenListener { token, address }));
+                self.waiting.insert(token, called);
+            }
             Ok(Next::OpenRelay(spec)) => {
                 let token = self.token();
                 out.push(Output::World(Action::OpenPort { token, spec }));
@@ -101,6 +109,13 @@ impl Fea {
     ) -> Result<Next, XrlError> {
         Ok(match call {
             fea::Call::OpenPort(request) => Next::OpenPort(spec_of_handle(&request.spec)?),
+            fea::Call::OpenListener(fea::OpenListener { address }) => {
+                let wrong = |_| {
+                    let note = format!("`{address}` is no address of TCP, such as 192.0.2.1:6500");
+                    XrlError::bad_args(note)
+                };
+                Next::OpenListener(address.parse().map_err(wrong)?)
+            }
             fea::Call::OpenRelay(request) => {
                 self.relays.check_room(called)?;
                 Next::OpenRelay(spec(&request.spec)?)
@@ -229,6 +244,19 @@ impl Component for Fea {
             Input::Left { session } => self.relays.left(session, out),
             Input::World(Event::HandleOpened { token, handle, info }) => {
                 self.opened(token, handle, info, out);
+            }
+            Input::World(Event::ListenerOpened { token, address, handle }) => {
+                if let Some(called) = self.waiting.remove(&token) {
+                    self.counters.add(Activity::ListenersOpened, 1);
+                    let (listener, local) = (handle, address.to_string());
+                    out.push(called.answer(Ok(fea::OpenListenerReply { listener, local })));
+                }
+            }
+            Input::World(Event::ChannelFailed { token, error }) => {
+                if let Some(called) = self.waiting.remove(&token) {
+                    self.counters.add(Activity::ListenersFailed, 1);
+                    out.push(called.fail(XrlError::failed(error)));
+                }
             }
             Input::World(Event::Start) => out.push(Output::World(Action::WatchInterfaces)),
             Input::World(Event::Interface { change }) => {
