@@ -3,6 +3,7 @@
 use weft_base::Random;
 use weft_example_greeter::Greeter;
 use weft_fea::Fea;
+use weft_gateway::Gateway;
 use weft_manager::{Class, Socket};
 use weft_runtime::Component;
 use weft_xia_ad::Ad;
@@ -12,6 +13,7 @@ use weft_xia_u4id::U4id;
 use weft_xia_xdp::Xdp;
 use weft_xia_zf::ZFilter;
 use weft_xip::node::Registry;
+use weft_xrl::frame::Secret;
 use weft_xrl::{Input, Interface, Output};
 
 use crate::node::component::Node;
@@ -35,8 +37,8 @@ pub(crate) struct Registered {
     pub(crate) make: Make,
 }
 
-/// Makes a component, and says what can be called.
-type Make = fn(&Node) -> Result<Made, String>;
+/// Makes a component, which proves itself with a secret, and says what can be called.
+type Make = fn(&Node, Secret) -> Result<Made, String>;
 
 /// A component and its interfaces.
 pub(crate) type Made =
@@ -52,7 +54,16 @@ pub(crate) fn components() -> Vec<Registered> {
                 ..Class::new("fea")
             },
             schema: weft_fea::SCHEMA,
-            make: |_| Ok((weft_fea::interfaces(), Box::<Fea>::default())),
+            make: |_, _| Ok((weft_fea::interfaces(), Box::<Fea>::default())),
+        },
+        Registered {
+            class: Class {
+                statement: Some(weft_gateway::STATEMENT),
+                access: "fea/fea/1.0/open_listener".into(),
+                ..Class::new(weft_xrl::GATEWAY)
+            },
+            schema: weft_gateway::SCHEMA,
+            make: gateway,
         },
         Registered {
             class: Class {
@@ -72,12 +83,17 @@ pub(crate) fn components() -> Vec<Registered> {
                 ..Class::new("greeter")
             },
             schema: weft_example_greeter::SCHEMA,
-            make: |_| Ok((weft_example_greeter::interfaces(), Box::<Greeter>::default())),
+            make: |_, _| Ok((weft_example_greeter::interfaces(), Box::<Greeter>::default())),
         },
     ]
 }
 
-fn xia(node: &Node) -> Result<Made, String> {
+fn gateway(node: &Node, secret: Secret) -> Result<Made, String> {
+    let settings = weft_gateway::Settings { sockets: crate::node::calls_sockets(node), secret };
+    Ok((weft_gateway::interfaces(), Box::new(Gateway::new(settings))))
+}
+
+fn xia(node: &Node, _: Secret) -> Result<Made, String> {
     let settings = crate::node::xia_settings(&node.name, &node.directory, node.operator);
     let random = Random::from_seed(node.number());
     let xia = Xia::new(settings, principals(), random, node.identity);

@@ -4,7 +4,6 @@
 //! on a socket wakes it.
 
 use std::os::fd::OwnedFd;
-use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread;
 use std::time::Duration;
@@ -14,7 +13,7 @@ use weft_base::Instant;
 use weft_runtime::{Action, Component, Event, Level, real};
 use weft_xrl::{Call, ErrorCode, Input, Output, Reply, Request, XrlError};
 
-use super::caller;
+use super::{Reach, caller};
 
 type Answer = Result<Reply, XrlError>;
 
@@ -26,20 +25,20 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// A client of the node whose run directory is `directory`.
+    /// A client of a node.
     ///
     /// # Errors
     /// The system gives no sockets or threads.
-    pub(crate) fn new(directory: &Path) -> Result<Self, String> {
+    pub(crate) fn new(reach: &Reach) -> Result<Self, String> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let (wake, woken) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
             .map_err(|errno| format!("no socket can be made: {errno}"))?;
         let (calls, to_make) = channel();
         let (made, answers) = channel();
-        let directory = directory.to_owned();
+        let reach = reach.clone();
         thread::Builder::new()
             .name("calls".to_owned())
-            .spawn(move || run(&directory, woken, to_make, made))
+            .spawn(move || run(&reach, woken, to_make, made))
             .map_err(|error| format!("no thread can be started: {error}"))?;
         Ok(Self { calls, answers, wake })
     }
@@ -63,16 +62,16 @@ impl Client {
     }
 }
 
-fn run(directory: &Path, woken: OwnedFd, calls: Receiver<Call>, answers: Sender<Answer>) {
+fn run(reach: &Reach, woken: OwnedFd, calls: Receiver<Call>, answers: Sender<Answer>) {
     let bridge = Bridge { calls, answers, waiting: false, refused: None };
     let socket = real::Inherited::Channel { name: "calls".to_owned(), socket: woken };
     let options = real::Options {
         signals: false,
         level: Level::Error,
         inherited: vec![socket],
-        ..real::Options::default()
+        ..reach.options()
     };
-    let _ = real::run(caller("shell", Box::new(bridge), directory), options);
+    let _ = real::run(caller("shell", Box::new(bridge), reach), options);
 }
 
 /// The component that makes the calls.

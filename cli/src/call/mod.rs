@@ -5,19 +5,19 @@
 
 mod client;
 mod list;
+mod reach;
 mod tool;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use weft_runtime::{ChannelAddress, Component, Process, real};
+use weft_runtime::{Component, Process, real};
 use weft_xrl::text::Xrl;
 use weft_xrl::{Host, Identity, Input, Output, Part, Settings};
 
-use crate::args::NodeArgs;
-use crate::node::{find_callable, finder_socket};
 use crate::output::Outcome;
 pub(crate) use client::Client;
+pub(crate) use reach::{CallableArgs, Reach};
 use tool::Tool;
 
 #[derive(Debug, clap::Args)]
@@ -39,7 +39,7 @@ pub(crate) struct CallArgs {
     #[arg(short, long)]
     keep_going: bool,
     #[command(flatten)]
-    node: NodeArgs,
+    node: CallableArgs,
 }
 
 /// One call, and where it was written.
@@ -52,8 +52,8 @@ pub(super) struct Line {
 pub(crate) fn run(args: &CallArgs) -> Outcome {
     // What is wrong with the calls is said before anybody is looked for.
     let component = component(args)?;
-    let directory = find_callable(&args.node)?;
-    Ok(real::run(caller("call", component, &directory), real::Options::default()))
+    let reach = Reach::find(&args.node)?;
+    Ok(real::run(caller("call", component, &reach), reach.options()))
 }
 
 /// The process that makes the calls on a simulated machine.
@@ -61,7 +61,7 @@ pub(crate) fn process(args: &CallArgs, directory: &Path) -> Result<Box<dyn Proce
     if args.file.is_some() {
         return Err("`weft call` reads no file in the simulator; name the calls".to_owned());
     }
-    Ok(caller("call", component(args)?, directory))
+    Ok(caller("call", component(args)?, &Reach::directory(directory)))
 }
 
 type Caller = Box<dyn Component<Input = Input, Output = Output>>;
@@ -76,10 +76,10 @@ fn component(args: &CallArgs) -> Result<Caller, String> {
     })
 }
 
-/// A process that only calls: the tool `name`, at the node in a directory.
-pub(crate) fn caller(name: &str, component: Caller, directory: &Path) -> Box<dyn Process> {
+/// A process that only calls: the tool `name`, at a node.
+pub(crate) fn caller(name: &str, component: Caller, reach: &Reach) -> Box<dyn Process> {
     let settings = Settings {
-        finder: Some(ChannelAddress::Stream(finder_socket(directory))),
+        finder: Some(reach.finder()),
         listen: None,
         credential: Identity::User,
         ports_from_fea: false,

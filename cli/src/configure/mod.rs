@@ -12,8 +12,7 @@ mod terminal;
 
 use std::io::{BufRead, IsTerminal};
 
-use crate::args::NodeArgs;
-use crate::node::find_callable;
+use crate::call::{CallableArgs, Reach};
 use crate::output::{Outcome, print_lines};
 use session::{Next, Session};
 
@@ -26,12 +25,11 @@ pub(crate) struct ConfigureArgs {
     #[arg(long)]
     steal: bool,
     #[command(flatten)]
-    node: NodeArgs,
+    node: CallableArgs,
 }
 
 pub(crate) fn run(args: &ConfigureArgs) -> Outcome {
-    let directory = find_callable(&args.node)?;
-    let session = Session::begin(&directory, args.steal)?;
+    let session = Session::begin(&Reach::find(&args.node)?, args.steal)?;
     if !args.commands.is_empty() {
         return script(&session, args.commands.iter().map(|line| Ok(line.clone())));
     }

@@ -1,6 +1,5 @@
 //! One operator's session: it holds the lock from its beginning to its end.
 
-use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -8,7 +7,7 @@ use weft_manager::interface;
 use weft_xrl::{ErrorCode, Request, XrlError};
 
 use super::command::{Command, HELP};
-use crate::call::Client;
+use crate::call::{Client, Reach};
 
 /// How long a commit may take: components are asked, told and perhaps told again.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -41,8 +40,8 @@ impl Session {
     ///
     /// # Errors
     /// Somebody else has it, or the node does not answer.
-    pub(super) fn begin(directory: &Path, steal: bool) -> Result<Self, String> {
-        let session = Self { client: Client::new(directory)? };
+    pub(super) fn begin(reach: &Reach, steal: bool) -> Result<Self, String> {
+        let session = Self { client: Client::new(reach)? };
         let lock = interface::Lock { steal: steal.then_some(true) };
         // Whoever only begins need not wait for a node that does not run.
         let locked = session.client.call(MANAGER, lock, PATIENCE);

@@ -182,7 +182,7 @@ pub(crate) fn process(started: Started<'_>, node: &Node) -> Result<Box<dyn Proce
             let registered = registry::components().into_iter().find(|one| one.class.name == class);
             let registered = registered
                 .ok_or_else(|| format!("there is no class of components called `{class}`"))?;
-            let (interfaces, component) = (registered.make)(node)?;
+            let (interfaces, component) = (registered.make)(node, secret()?)?;
             let from_fea = class != "fea";
             Ok(host(node, part(interfaces, component), Identity::Secret(secret()?), from_fea))
         }

@@ -23,7 +23,7 @@ pub(crate) use directory::{
 };
 pub use file::{NodeFileError, read_node_file};
 pub(crate) use privileges::open_packet_socket;
-pub(crate) use processes::{MANAGER, finder_socket, history, manager_listeners};
+pub(crate) use processes::{MANAGER, calls_sockets, finder_socket, history, manager_listeners};
 pub use schema::NODE_SCHEMA;
 
 use crate::args::RunArgs;

@@ -127,6 +127,11 @@ pub(crate) fn finder_socket(directory: &Path) -> PathBuf {
     calls_socket(directory, weft_xrl::FINDER)
 }
 
+/// What the paths begin with where components of a node take calls.
+pub(crate) fn calls_sockets(node: &super::component::Node) -> PathBuf {
+    calls_socket(&node.directory, "")
+}
+
 /// Where a component of a node takes calls.
 pub(super) fn calls_socket(directory: &Path, instance: &str) -> PathBuf {
     directory.join(format!("{}{instance}", weft_manager::CALLS))

@@ -13,8 +13,7 @@ use weft_runtime::{Action, Component, Event, Level, real};
 use weft_xrl::{Call, ErrorCode, FINDER, Input, Output, XrlError, finder, monitor};
 
 use super::{PATIENCE, ViewArgs, monotonic};
-use crate::call;
-use crate::node::find_callable;
+use crate::call::{self, Reach};
 use crate::output::{Outcome, utc};
 
 /// How long a component may be silent before it is asked again.
@@ -37,7 +36,7 @@ pub(crate) struct LogArgs {
 }
 
 pub(super) fn run(args: &LogArgs) -> Outcome {
-    let directory = find_callable(&args.view.node)?;
+    let reach = Reach::here(&args.view.node)?;
     let reader = Reader {
         only: args.component.clone(),
         follow: args.follow,
@@ -50,7 +49,7 @@ pub(super) fn run(args: &LogArgs) -> Outcome {
         entries: Vec::new(),
         failed: false,
     };
-    Ok(real::run(call::caller("log", Box::new(reader), &directory), real::Options::default()))
+    Ok(real::run(call::caller("log", Box::new(reader), &reach), reach.options()))
 }
 
 /// The time of day, in nanoseconds since 1970, when the monotonic clock began.

@@ -23,8 +23,7 @@ use weft_manager::interface::{Processes, ProcessesReply};
 use weft_xrl::{FINDER, Request, XrlError, fea, finder};
 
 use crate::args::NodeArgs;
-use crate::call::Client;
-use crate::node::find_callable;
+use crate::call::{Client, Reach};
 use crate::output::{Outcome, json_lines, print_lines};
 
 /// How long one component may take to answer.
@@ -114,7 +113,7 @@ impl Asker {
     /// # Errors
     /// There is no such node, or this user may not call its components.
     pub(crate) fn new(node: &NodeArgs) -> Result<Self, String> {
-        Ok(Self { client: Client::new(&find_callable(node)?)? })
+        Ok(Self { client: Client::new(&Reach::here(node)?)? })
     }
 
     /// Asks a component.

@@ -4,6 +4,7 @@
 mod configure;
 mod doctor;
 mod flood;
+mod gateway;
 mod generate;
 mod id;
 mod interfaces;

@@ -14,7 +14,7 @@ use weft_xrl::fea::OpenPort;
 use weft_xrl::{Request, XrlError};
 
 use super::super::directory::Directory;
-use crate::call::Client;
+use crate::call::{Client, Reach};
 
 const LAB: &str = include_str!("line.lab");
 /// Seconds between pings.
@@ -143,14 +143,14 @@ impl Line {
 
     /// Waits until the manager says which processes there are.
     pub(super) fn wait_until_lists(&self) -> Result<Instant, String> {
-        let client = Client::new(&self.router)?;
+        let client = Client::new(&Reach::directory(&self.router))?;
         wait_until("the manager", || call(&client, "manager", Processes).is_ok())
     }
 
     /// Waits until somebody who is new finds and calls another component.
     pub(super) fn wait_until_resolves(&self) -> Result<Instant, String> {
         let status = || {
-            let client = Client::new(&self.router)?;
+            let client = Client::new(&Reach::directory(&self.router))?;
             call(&client, "fea", weft_xrl::configurable::Status).map_err(|error| error.to_string())
         };
         wait_until("the Finder", || status().is_ok())
@@ -158,7 +158,7 @@ impl Line {
 
     /// Waits until the FEA opens a port.
     pub(super) fn wait_until_opens(&self) -> Result<Instant, String> {
-        let client = Client::new(&self.router)?;
+        let client = Client::new(&Reach::directory(&self.router))?;
         let port = || OpenPort { spec: "udp:127.0.0.1:0".to_owned() };
         wait_until("the FEA", || call(&client, "fea", port()).is_ok())
     }
