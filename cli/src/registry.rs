@@ -51,6 +51,8 @@ pub(crate) fn components() -> Vec<Registered> {
             class: Class {
                 statement: Some(weft_fea::STATEMENT),
                 always: true,
+                // It has the links of eBPF programs kept.
+                access: "manager/manager/1.0/keep manager/manager/1.0/release".into(),
                 ..Class::new("fea")
             },
             schema: weft_fea::SCHEMA,

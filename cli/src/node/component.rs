@@ -151,7 +151,10 @@ fn descriptors(inherited: &mut Inherited) -> Vec<real::Inherited> {
         listeners.into_iter().map(|(path, socket)| real::Inherited::Listener { path, socket });
     let channels =
         channels.into_iter().map(|(name, socket)| real::Inherited::Channel { name, socket });
-    listeners.chain(channels).collect()
+    let kept = std::mem::take(&mut inherited.kept);
+    let kept =
+        kept.into_iter().map(|(name, descriptor)| real::Inherited::Kept { name, descriptor });
+    listeners.chain(channels).chain(kept).collect()
 }
 
 /// Makes a process of a node: the same one for a process of the kernel and for a simulated one.

@@ -9,6 +9,7 @@ mod counters;
 mod interfaces;
 mod log;
 mod processes;
+mod programs;
 mod table;
 
 use std::time::Duration;
@@ -40,6 +41,9 @@ pub(crate) enum ShowCommand {
     /// The network interfaces, as the FEA sees them
     #[command(after_help = "Examples:\n  weft show interfaces\n  weft show interfaces --json")]
     Interfaces(ViewArgs),
+    /// The eBPF programs at network interfaces: those of weft, and those of others
+    #[command(after_help = "Examples:\n  weft show programs\n  weft show programs eth0 --json")]
+    Programs(ProgramsArgs),
     /// What components have counted
     #[command(after_help = "Examples:\n  weft show counters\n  weft show counters xia --all\n  \
         weft show counters --json\n  weft show counters --prometheus")]
@@ -57,6 +61,14 @@ pub(crate) struct ViewArgs {
     json: bool,
     #[command(flatten)]
     node: NodeArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ProgramsArgs {
+    /// The interface [default: all]
+    interface: Option<String>,
+    #[command(flatten)]
+    view: ViewArgs,
 }
 
 #[derive(Debug, clap::Args)]
@@ -79,6 +91,9 @@ pub(crate) fn run(command: &ShowCommand) -> Outcome {
         ShowCommand::Processes(view) => (view, &processes::show),
         ShowCommand::Components(view) => (view, &components::show),
         ShowCommand::Interfaces(view) => (view, &interfaces::show),
+        ShowCommand::Programs(args) => {
+            (&args.view, &|asker| programs::show(asker, args.interface.as_deref()))
+        }
         ShowCommand::Counters(args) if args.prometheus => {
             let text = crate::metrics::text(&Asker::new(&args.view.node)?)?;
             print_lines(text.lines())?;

@@ -12,6 +12,7 @@ mod metrics;
 mod operators;
 mod output;
 mod processes;
+mod programs;
 mod push;
 mod python;
 mod run;

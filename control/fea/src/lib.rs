@@ -6,11 +6,13 @@
 //!
 //! It opens packet ports, and TCP sockets that listen, and hands their descriptors to those who ask: what a caller may ask for is a
 //! matter of its access list, which can name the interfaces and protocols. What was handed over works
-//! on when the FEA dies. For those who cannot take descriptors it relays packets (`relays`). It watches
+//! on when the FEA dies. For those who cannot take descriptors it relays packets (`relays`). It attaches
+//! eBPF programs (`programs`). It watches
 //! the network interfaces, tells which there are, and makes them what the configuration says
 //! (`interfaces`).
 
 mod interfaces;
+mod programs;
 mod relays;
 
 use std::collections::BTreeMap;
@@ -18,6 +20,7 @@ use std::net::SocketAddr;
 
 use interfaces::Interfaces;
 pub use interfaces::{SCHEMA, STATEMENT};
+use programs::Programs;
 use relays::Relays;
 use weft_base::{CounterGroup, Counters, Instant, Token};
 use weft_config::Errors;
@@ -26,6 +29,12 @@ use weft_runtime::{self as runtime, Action, Component, Event, InterfaceChange};
 use weft_xrl::{
     Called, Encoded, Handle, Input, Interface, IpNet, Mac, Output, XrlError, configurable, fea,
 };
+
+#[allow(missing_docs, unreachable_pub, dead_code, reason = "made from the interface file")]
+mod manager {
+    //! The manager's interface.
+    include!(concat!(env!("OUT_DIR"), "/manager.rs"));
+}
 
 weft_base::reasons! {
     /// What the FEA counts.
@@ -51,6 +60,7 @@ pub struct Fea {
     waiting: BTreeMap<Token, Called>,
     last_token: u32,
     interfaces: Interfaces,
+    programs: Programs,
     relays: Relays,
     counters: Counters<Activity>,
 }
@@ -62,6 +72,9 @@ enum Next {
     OpenListener(SocketAddr),
     OpenRelay(PortSpec),
     Receive(fea::ReceivePackets),
+    Attach(fea::AttachProgram),
+    Detach(fea::DetachProgram),
+    List(Option<String>),
 }
 
 impl Fea {
@@ -96,6 +109,15 @@ impl Fea {
                 self.relays.opening(token, called);
             }
             Ok(Next::Receive(request)) => self.relays.receive(now, called, &request, out),
+            Ok(Next::Attach(request)) => {
+                let interface = self.interfaces.named(&request.interface);
+                self.programs.attach(called, interface, &request, out);
+            }
+            Ok(Next::Detach(request)) => {
+                let interface = self.interfaces.named(&request.interface);
+                self.programs.detach(called, interface, &request, out);
+            }
+            Ok(Next::List(interface)) => self.list_programs(called, interface.as_deref(), out),
             Err(error) => out.push(called.fail(error)),
         }
     }
@@ -132,6 +154,9 @@ impl Fea {
                 self.relays.close(called, relay, out)?;
                 Next::Answer(Encoded::default())
             }
+            fea::Call::AttachProgram(request) => Next::Attach(request),
+            fea::Call::DetachProgram(request) => Next::Detach(request),
+            fea::Call::ListPrograms(fea::ListPrograms { interface }) => Next::List(interface),
             fea::Call::Interfaces(_) => Next::Answer(Encoded::new(self.interfaces()?)),
         })
     }
@@ -163,6 +188,36 @@ impl Fea {
             interfaces: all.iter().map(|one| interface(one)).collect(),
             addresses: all.iter().flat_map(|one| addresses(one)).collect(),
         })
+    }
+
+    fn list_programs(&mut self, called: Called, interface: Option<&str>, out: &mut Vec<Output>) {
+        let all = self.interfaces.all().into_iter().flatten();
+        match interface {
+            None => self.programs.list(called, all, out),
+            Some(name) => match self.interfaces.named(name) {
+                Some(one) => self.programs.list(called, std::iter::once(one), out),
+                None => {
+                    let name = name.escape_debug();
+                    let note = format!(
+                        "there is no interface `{name}`: `weft show interfaces` lists them"
+                    );
+                    out.push(called.fail(XrlError::failed(note)));
+                }
+            },
+        }
+    }
+
+    /// Carries between interfaces and programs what they want of each other.
+    fn settle(&mut self, out: &mut Vec<Output>) {
+        loop {
+            if let Some(wanted) = self.interfaces.take_programs() {
+                self.programs.configure(wanted, out);
+            }
+            match self.programs.take_outcome() {
+                Some(result) => self.interfaces.programs_attached(result, out),
+                None => return,
+            }
+        }
     }
 
     /// What the manager asks.
@@ -258,10 +313,19 @@ impl Component for Fea {
                     out.push(called.fail(XrlError::failed(error)));
                 }
             }
+            Input::Registered => self.programs.registered(out),
+            Input::Replied { token, result } => self.programs.replied(token, result, out),
+            Input::World(Event::Kept { name, handle }) => self.programs.kept(name, handle),
+            Input::World(Event::ProgramAnswered { token, result }) => {
+                self.programs.answered(token, result, out);
+            }
             Input::World(Event::Start) => out.push(Output::World(Action::WatchInterfaces)),
             Input::World(Event::Interface { change }) => {
                 if change != InterfaceChange::Complete {
                     self.counters.add(Activity::InterfaceChanges, 1);
+                }
+                if let InterfaceChange::Removed { index, .. } = &change {
+                    self.programs.interface_gone(*index, out);
                 }
                 self.interfaces.changed(change, out);
             }
@@ -289,9 +353,13 @@ impl Component for Fea {
             }
             Input::World(Event::PortLost { port, error }) => self.relays.lost(port, &error, out),
             Input::World(Event::Tick) => self.relays.expire(now, out),
-            Input::World(Event::Stop) => out.push(Output::World(Action::Exit { status: 0 })),
+            Input::World(Event::Stop) => {
+                self.programs.stop(out);
+                out.push(Output::World(Action::Exit { status: 0 }));
+            }
             _ => {}
         }
+        self.settle(out);
     }
 
     fn deadline(&self) -> Option<Instant> {

@@ -78,6 +78,10 @@ pub enum Command {
     Keep {
         /// What to call it.
         name: Name,
+        /// Whom to hand it to whenever that is started, as by [`Command::Give`]; without it, whoever got an
+        /// earlier one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        instance: Option<Name>,
     },
     /// Hand a kept descriptor to an instance whenever that is started.
     Give {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use weft_base::Instant;
 use weft_commit::Event;
 use weft_config::Tree;
+use weft_launcher::Name;
 use weft_launcher::protocol::Command;
 use weft_runtime::Level;
 use weft_xrl::{
@@ -13,7 +14,10 @@ use weft_xrl::{
 
 use crate::instances::Configured;
 use crate::interface;
-use crate::{Manager, report};
+use crate::{Manager, ProgramKind, report};
+
+/// What stands between a process and what it calls a descriptor, in the name of what is kept.
+const KEPT: &str = "--";
 
 /// What waits for an answer of somebody else.
 #[derive(Default)]
@@ -240,9 +244,57 @@ impl Manager {
         match called.read::<interface::Call>() {
             Ok(interface::Call::Processes(_)) => self.ask_for_usage(called, out),
             Ok(interface::Call::Signal(request)) => self.signal(called, &request, out),
+            Ok(interface::Call::Keep(request)) => self.keep(called, request, out),
+            Ok(interface::Call::Release(request)) => self.release(called, &request, out),
             Ok(call) => self.edit(now, called, call, out),
             Err(error) => out.push(called.fail(error)),
         }
+    }
+
+    /// Has the launcher keep a descriptor for a process.
+    fn keep(&mut self, called: Called, request: interface::Keep, out: &mut Vec<Output>) {
+        match self.kept_name(&called, &request.name) {
+            Ok((name, instance)) => {
+                let command = Command::Keep { name, instance: Some(instance) };
+                let id = self.ask_with(command, vec![request.descriptor], out);
+                self.calls.waiting.insert(id, called);
+            }
+            Err(error) => out.push(called.fail(error)),
+        }
+    }
+
+    fn release(&mut self, called: Called, request: &interface::Release, out: &mut Vec<Output>) {
+        match self.kept_name(&called, &request.name) {
+            Ok((name, _)) => {
+                let id = self.ask(Command::Drop { name }, out);
+                self.calls.waiting.insert(id, called);
+            }
+            Err(error) => out.push(called.fail(error)),
+        }
+    }
+
+    /// What the launcher calls something that a process calls `name`, and the process. What one process
+    /// has kept, no other one can name.
+    fn kept_name(&self, called: &Called, name: &str) -> Result<(Name, Name), XrlError> {
+        let caller = &*called.caller;
+        if !self.instances.contains(caller) {
+            let note = format!("descriptors are kept for processes of this node; {caller} is none");
+            return Err(XrlError::failed(note));
+        }
+        let class = self.wanted().into_iter().find(|class| *class.name == *caller);
+        if class.is_some_and(|class| class.program == Some(ProgramKind::Application)) {
+            let note =
+                format!("{caller} attaches by flows, and is therefore handed no descriptors");
+            return Err(XrlError::failed(note));
+        }
+        // So the last separator is ours, whatever the caller's name is.
+        let name: Name = name.parse().map_err(XrlError::bad_args)?;
+        if name.as_str().contains(KEPT) {
+            let note = format!("`{name}` has `{KEPT}` in it: leave one out");
+            return Err(XrlError::bad_args(note));
+        }
+        let kept = format!("{caller}{KEPT}{name}").parse().map_err(XrlError::bad_args)?;
+        Ok((kept, caller.parse().map_err(XrlError::bad_args)?))
     }
 
     fn signal(&mut self, called: Called, request: &interface::Signal, out: &mut Vec<Output>) {

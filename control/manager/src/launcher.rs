@@ -2,10 +2,9 @@
 
 use std::borrow::Cow;
 
-use weft_base::{Instant, Packet};
+use weft_base::{Handle, Instant, Message, Packet};
 use weft_launcher::protocol::{
-    self, Command, Limits, ListenerKind, ListenerSpec, Listing, Message, Outcome, Request, Spec,
-    State,
+    self, Command, Limits, ListenerKind, ListenerSpec, Listing, Outcome, Request, Spec, State,
 };
 use weft_launcher::{Name, Secret};
 use weft_runtime::{Action, Level};
@@ -22,11 +21,21 @@ pub const CALLS: &str = "xrl-";
 
 impl Manager {
     pub(crate) fn ask(&mut self, command: Command, out: &mut Vec<Output>) -> u64 {
+        self.ask_with(command, Vec::new(), out)
+    }
+
+    /// Asks for something to which descriptors belong.
+    pub(crate) fn ask_with(
+        &mut self,
+        command: Command,
+        handles: Vec<Handle>,
+        out: &mut Vec<Output>,
+    ) -> u64 {
         self.last_request += 1;
         let request = Request { id: self.last_request, command };
         match (request.encode(), self.launcher) {
             (Ok(bytes), Some(channel)) => {
-                let message = Packet::from_slice(&bytes).into();
+                let message = Message { handles, ..Packet::from_slice(&bytes).into() };
                 out.push(Output::World(Action::Send { channel, message }));
             }
             (Err(error), _) => report(out, Level::Error, error.to_string()),
@@ -40,25 +49,27 @@ impl Manager {
     }
 
     pub(crate) fn launcher_says(&mut self, now: Instant, bytes: &[u8], out: &mut Vec<Output>) {
-        match Message::decode(bytes) {
-            Ok(Message::Reply { outcome: Outcome::Listing(listing), .. }) => {
+        match protocol::Message::decode(bytes) {
+            Ok(protocol::Message::Reply { outcome: Outcome::Listing(listing), .. }) => {
                 self.adopt(now, listing, out);
             }
-            Ok(Message::Reply { id, outcome: Outcome::Usage(all) }) => {
+            Ok(protocol::Message::Reply { id, outcome: Outcome::Usage(all) }) => {
                 self.usage_known(id, all, out);
             }
-            Ok(Message::Reply { id, outcome: Outcome::Refused { error } }) => {
+            Ok(protocol::Message::Reply { id, outcome: Outcome::Refused { error } }) => {
                 self.refused(now, id, error, out);
             }
-            Ok(Message::Reply { id, outcome: Outcome::Done {} }) => self.calls.done(id, out),
-            Ok(Message::Started { instance, pid, uid }) => {
+            Ok(protocol::Message::Reply { id, outcome: Outcome::Done {} }) => {
+                self.calls.done(id, out)
+            }
+            Ok(protocol::Message::Started { instance, pid, uid }) => {
                 if let Some(one) = self.instances.get_mut(instance.as_str()) {
                     // Process ids are positive.
                     one.run = Run::Up { pid: pid.unsigned_abs(), since: now };
                     one.uid = uid.unwrap_or_default();
                 }
             }
-            Ok(Message::Exited { instance, pid, exit }) => {
+            Ok(protocol::Message::Exited { instance, pid, exit }) => {
                 let name = instance.as_str();
                 if self.instances.ended(name) {
                     self.start_due(now, out);
@@ -76,7 +87,7 @@ impl Manager {
                     self.start_due(now, out);
                 }
             }
-            Ok(Message::Failed { instance, error }) => {
+            Ok(protocol::Message::Failed { instance, error }) => {
                 let name = instance.as_str();
                 if let Some(one) = self.instances.get_mut(name) {
                     report(out, Level::Error, format!("{name} cannot be started: {error}"));
@@ -84,7 +95,7 @@ impl Manager {
                     self.changed(now, name, Err(error.into()), out);
                 }
             }
-            Ok(Message::Stopping {}) => self.instances.end_all(),
+            Ok(protocol::Message::Stopping {}) => self.instances.end_all(),
             Err(error) => report(out, Level::Error, format!("the launcher: {error}")),
         }
     }

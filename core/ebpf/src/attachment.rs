@@ -97,7 +97,7 @@ impl Attachment {
         loaded.state_mut().set_sequence(*sequence)?;
         let (hold, program) = match way {
             Way::Link => {
-                let link = sys::create_link(index, direction, loaded.fd()?);
+                let link = sys::create_link(index, direction, loaded.fd());
                 let link = link.map_err(|error| match error.raw_os_error() {
                     Some(libc::ENODEV) => {
                         ProgramError::NoInterface { interface: interface.to_owned() }
@@ -109,7 +109,7 @@ impl Attachment {
                 (Hold::Link(link), info.map_or(0, |info| info.program))
             }
             Way::Classifier => {
-                hook.attach(loaded.fd()?, loss::NAME)?;
+                hook.attach(loaded.fd(), loss::NAME)?;
                 let id = hook.program_id(loss::NAME)?;
                 (Hold::Classifier(hook), id)
             }

@@ -1,6 +1,5 @@
 //! What can go wrong between weft and the kernel's eBPF.
 
-use std::error::Error;
 use std::io;
 
 use crate::Direction;
@@ -101,76 +100,25 @@ pub enum ProgramError {
 impl ProgramError {
     /// Sorts an error of a system call by what can be done.
     pub(crate) fn from_call(action: &'static str, error: &io::Error) -> Self {
-        Self::from_bpf(action, error)
-    }
-
-    /// Sorts an error of the `bpf` system call, or of a library that made it, by what can be done.
-    pub(crate) fn from_bpf(action: &'static str, error: &(dyn Error + 'static)) -> Self {
-        match system_error(error).and_then(io::Error::raw_os_error) {
+        match error.raw_os_error() {
             Some(libc::EPERM) => Self::NotPermitted { action },
-            Some(libc::ENOSYS) => Self::NotSupported { action, detail: describe(error) },
-            _ => Self::Refused { action, detail: describe(error) },
+            Some(libc::ENOSYS) => Self::NotSupported { action, detail: error.to_string() },
+            _ => Self::Refused { action, detail: error.to_string() },
         }
     }
-}
-
-/// Whether the call failed because what it named is not there.
-pub(crate) fn is_missing(error: &(dyn Error + 'static)) -> bool {
-    system_error(error).and_then(io::Error::raw_os_error) == Some(libc::ENOENT)
-}
-
-/// The system's own error under the layers that wrap it.
-fn system_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a io::Error> {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(found) = error.downcast_ref() {
-            return Some(found);
-        }
-        next = error.source();
-    }
-    None
-}
-
-/// The error with its causes, in one line.
-fn describe(error: &(dyn Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(error) = next {
-        let cause = error.to_string();
-        if !text.contains(&cause) {
-            text.push_str(": ");
-            text.push_str(&cause);
-        }
-        next = error.source();
-    }
-    text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[derive(Debug, thiserror::Error)]
-    #[error("the call failed")]
-    struct Wrapped(#[source] io::Error);
-
-    fn from_bpf(code: i32) -> ProgramError {
-        ProgramError::from_bpf("load", &Wrapped(io::Error::from_raw_os_error(code)))
-    }
-
     #[test]
-    fn errors_are_sorted_by_their_innermost_cause() {
-        assert!(matches!(from_bpf(libc::EPERM), ProgramError::NotPermitted { action: "load" }));
-        assert!(matches!(from_bpf(libc::ENOSYS), ProgramError::NotSupported { .. }));
-        let refused = from_bpf(libc::EINVAL).to_string();
-        assert!(refused.starts_with("the kernel refused to load: the call failed: Invalid"));
-    }
-
-    #[test]
-    fn what_is_missing_is_told_from_what_is_refused() {
-        let is_missing = |code| is_missing(&Wrapped(io::Error::from_raw_os_error(code)));
-        assert!(is_missing(libc::ENOENT));
-        assert!(!is_missing(libc::EPERM));
+    fn errors_are_sorted_by_what_can_be_done() {
+        let sorted = |code| ProgramError::from_call("load", &io::Error::from_raw_os_error(code));
+        assert!(matches!(sorted(libc::EPERM), ProgramError::NotPermitted { action: "load" }));
+        assert!(matches!(sorted(libc::ENOSYS), ProgramError::NotSupported { .. }));
+        let refused = sorted(libc::EINVAL).to_string();
+        assert!(refused.starts_with("the kernel refused to load: Invalid"), "{refused}");
     }
 
     #[test]

@@ -54,7 +54,7 @@ impl LossLink {
         let mut hook = Hook::open(interface, direction)?;
         let mut program = load()?;
         program.state_mut().set_sequence(LossSequence::new(seed, probability))?;
-        hook.attach(program.fd()?, NAME)?;
+        hook.attach(program.fd(), NAME)?;
         Ok(Self { hook, state: program.into_state() })
     }
 

@@ -1,15 +1,24 @@
-//! What of bpf(2) is used directly: links at the hooks of traffic control (TCX), and questions about what
-//! is attached.
+//! What of bpf(2) is used: loading programs, maps, links at the hooks of traffic control (TCX), and
+//! questions about what is attached.
+//!
+//! It takes `CAP_BPF` and `CAP_NET_ADMIN`; what is asked by number takes `CAP_SYS_ADMIN`, which the FEA does
+//! not have.
 //!
 //! Reference: bpf(2); linux/bpf.h (`union bpf_attr`, `struct bpf_link_info`, `struct bpf_prog_info`);
 //! links at traffic control are there since Linux 6.6.
 
+use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use weft_netlink::Direction;
 
+const BPF_MAP_CREATE: u32 = 0;
+const BPF_MAP_LOOKUP_ELEM: u32 = 1;
+const BPF_MAP_UPDATE_ELEM: u32 = 2;
+const BPF_PROG_LOAD: u32 = 5;
 const BPF_PROG_GET_FD_BY_ID: u32 = 13;
+const BPF_MAP_GET_FD_BY_ID: u32 = 14;
 const BPF_OBJ_GET_INFO_BY_FD: u32 = 15;
 const BPF_PROG_QUERY: u32 = 16;
 const BPF_LINK_CREATE: u32 = 28;
@@ -18,6 +27,15 @@ const BPF_LINK_DETACH: u32 = 34;
 const BPF_TCX_INGRESS: u32 = 46;
 const BPF_TCX_EGRESS: u32 = 47;
 const BPF_LINK_TYPE_TCX: u32 = 11;
+
+/// The type of a program for traffic control (`BPF_PROG_TYPE_SCHED_CLS`).
+pub(crate) const SCHED_CLS: u32 = 3;
+/// `BPF_MAP_TYPE_ARRAY`.
+const ARRAY: u32 = 2;
+/// The bytes of a name, the final zero included (`BPF_OBJ_NAME_LEN`).
+const NAME: usize = 16;
+/// The most maps of a program that are looked at.
+const MOST_MAPS: usize = 16;
 
 /// The most programs that one hook can have (`BPF_MPROG_MAX`).
 const MOST: usize = 64;
@@ -80,9 +98,7 @@ fn link(
         revision: 0,
     };
     // SAFETY: no member of the attributes is a pointer.
-    let number = unsafe { bpf(BPF_LINK_CREATE, &mut attributes)? };
-    // SAFETY: the call succeeded, so the descriptor is open and nobody else has it.
-    Ok(unsafe { OwnedFd::from_raw_fd(number) })
+    unsafe { open(BPF_LINK_CREATE, &mut attributes) }
 }
 
 /// Detaches a link, whoever else has a descriptor of it.
@@ -144,28 +160,13 @@ pub(crate) fn linked_programs(interface: u32, direction: Direction) -> io::Resul
     Ok(programs[..count].to_vec())
 }
 
-/// The name of a program: at most 15 bytes.
-///
-/// # Errors
-/// `EPERM` without `CAP_SYS_ADMIN`, `ENOENT`.
-pub(crate) fn program_name(program: u32) -> io::Result<String> {
-    let mut attributes = [program, 0, 0];
-    // SAFETY: no member of the attributes is a pointer.
-    let number = unsafe { bpf(BPF_PROG_GET_FD_BY_ID, &mut attributes)? };
-    // SAFETY: the call succeeded, so the descriptor is open and nobody else has it.
-    let descriptor = unsafe { OwnedFd::from_raw_fd(number) };
-    let mut info = [0_u32; 20];
-    object_info(descriptor.as_fd(), &mut info)?;
-    // The name is at byte 64.
-    let bytes: Vec<u8> = info[16..].iter().flat_map(|word| word.to_ne_bytes()).collect();
-    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-    Ok(String::from_utf8_lossy(&bytes[..end]).into_owned())
-}
-
-/// Loads a program that returns a number.
-#[cfg(feature = "testing")]
-pub(crate) fn load(program_type: u32, returns: i32, name: &str) -> io::Result<OwnedFd> {
-    const BPF_PROG_LOAD: u32 = 5;
+/// Loads a program. `license` says whether it may call helpers that are under the GPL.
+pub(crate) fn load(
+    program_type: u32,
+    instructions: &[u64],
+    license: &CStr,
+    name: &str,
+) -> io::Result<OwnedFd> {
     #[repr(C)]
     struct Attributes {
         program_type: u32,
@@ -175,32 +176,182 @@ pub(crate) fn load(program_type: u32, returns: i32, name: &str) -> io::Result<Ow
         log: [u32; 4],
         kernel_version: u32,
         flags: u32,
-        name: [u8; 16],
+        name: [u8; NAME],
     }
-    // r0 = returns; exit
-    let number = u64::from(returns.cast_unsigned());
-    let instructions = [number << 32 | 0xb7, 0x95];
-    let license = c"MIT";
-    let mut bytes = [0; 16];
-    bytes[..name.len()].copy_from_slice(name.as_bytes());
     let mut attributes = Attributes {
         program_type,
-        instruction_count: 2,
+        instruction_count: instructions.len() as u32,
         instructions: instructions.as_ptr() as u64,
         license: license.as_ptr() as u64,
         log: [0; 4],
         kernel_version: 0,
         flags: 0,
-        name: bytes,
+        name: object_name(name),
     };
-    // SAFETY: the pointers are to two instructions and to a text that ends with zero.
-    let number = unsafe { bpf(BPF_PROG_LOAD, &mut attributes)? };
-    // SAFETY: the call succeeded, so the descriptor is open and nobody else has it.
-    Ok(unsafe { OwnedFd::from_raw_fd(number) })
+    // SAFETY: the pointers are to as many instructions as is said, and to a text that ends with zero; the
+    // kernel reads both during the call.
+    unsafe { open(BPF_PROG_LOAD, &mut attributes) }
 }
 
-/// Fills `info`, which begins with zeros, with what the kernel tells of an object. Pointers in it are
-/// null, so that nothing is written elsewhere.
+/// Makes a map: an array of `elements` pairs of words.
+pub(crate) fn create_array(elements: u32, name: &str) -> io::Result<OwnedFd> {
+    #[repr(C)]
+    struct Attributes {
+        map_type: u32,
+        key_size: u32,
+        value_size: u32,
+        elements: u32,
+        flags: u32,
+        inner: u32,
+        node: u32,
+        name: [u8; NAME],
+    }
+    let mut attributes = Attributes {
+        map_type: ARRAY,
+        key_size: size_of::<u32>() as u32,
+        value_size: size_of::<[u64; 2]>() as u32,
+        elements,
+        flags: 0,
+        inner: 0,
+        node: 0,
+        name: object_name(name),
+    };
+    // SAFETY: no member of the attributes is a pointer.
+    unsafe { open(BPF_MAP_CREATE, &mut attributes) }
+}
+
+/// Whether a map is one that [`create_array`] makes with this many elements. It has the name, or, as some
+/// loaders give none, no name.
+pub(crate) fn is_array(map: BorrowedFd<'_>, elements: u32, name: &str) -> io::Result<bool> {
+    // type, id, size of keys, size of values, elements, flags, name, and room for what later kernels tell.
+    let mut info = [0_u32; 24];
+    object_info(map, &mut info)?;
+    let form = [info[0], info[2], info[3], info[4]];
+    let found = text(&info[6..10]);
+    let expected = [ARRAY, size_of::<u32>() as u32, size_of::<[u64; 2]>() as u32, elements];
+    Ok(form == expected && (found.is_empty() || found == name))
+}
+
+#[repr(C)]
+struct ElementAttributes {
+    map: u32,
+    padding: u32,
+    key: u64,
+    value: u64,
+    flags: u64,
+}
+
+impl ElementAttributes {
+    fn new(map: BorrowedFd<'_>, key: &u32, value: *const [u64; 2]) -> Self {
+        let map = map.as_raw_fd().cast_unsigned();
+        Self { map, padding: 0, key: std::ptr::from_ref(key) as u64, value: value as u64, flags: 0 }
+    }
+}
+
+/// Reads an element of a map for which [`is_array`] holds.
+pub(crate) fn read_element(map: BorrowedFd<'_>, key: u32) -> io::Result<[u64; 2]> {
+    let mut value = [0; 2];
+    let mut attributes = ElementAttributes::new(map, &key, &raw mut value);
+    // SAFETY: the pointers are to a key and a value of the sizes that the map has.
+    unsafe { bpf(BPF_MAP_LOOKUP_ELEM, &mut attributes)? };
+    Ok(value)
+}
+
+/// Writes an element of a map for which [`is_array`] holds.
+pub(crate) fn write_element(map: BorrowedFd<'_>, key: u32, value: [u64; 2]) -> io::Result<()> {
+    let mut attributes = ElementAttributes::new(map, &key, &raw const value);
+    // SAFETY: the pointers are to a key and a value of the sizes that the map has.
+    unsafe { bpf(BPF_MAP_UPDATE_ELEM, &mut attributes) }.map(drop)
+}
+
+/// The maps of a program.
+///
+/// # Errors
+/// `EPERM` without `CAP_SYS_ADMIN`, `ENOENT`.
+pub(crate) fn maps_of(program: u32) -> io::Result<Vec<OwnedFd>> {
+    let descriptor = by_number(BPF_PROG_GET_FD_BY_ID, program)?;
+    let mut numbers = [0_u32; MOST_MAPS];
+    let mut info = [0_u32; 20];
+    // How many numbers there is room for, and where.
+    info[13] = MOST_MAPS as u32;
+    let address = (numbers.as_mut_ptr() as u64).to_ne_bytes();
+    let half = |half: usize| array(&address[half * 4..]);
+    (info[14], info[15]) = (half(0), half(1));
+    object_info(descriptor.as_fd(), &mut info)?;
+    let count = (info[13] as usize).min(MOST_MAPS);
+    numbers[..count].iter().map(|number| by_number(BPF_MAP_GET_FD_BY_ID, *number)).collect()
+}
+
+/// The name of a program: at most 15 bytes.
+///
+/// # Errors
+/// `EPERM` without `CAP_SYS_ADMIN`, `ENOENT`.
+pub(crate) fn program_name(program: u32) -> io::Result<String> {
+    let descriptor = by_number(BPF_PROG_GET_FD_BY_ID, program)?;
+    let mut info = [0_u32; 20];
+    object_info(descriptor.as_fd(), &mut info)?;
+    Ok(text(&info[16..20]))
+}
+
+fn by_number(command: u32, number: u32) -> io::Result<OwnedFd> {
+    let mut attributes = [number, 0, 0];
+    // SAFETY: no member of the attributes is a pointer.
+    unsafe { open(command, &mut attributes) }
+}
+
+/// A name as the kernel takes it: letters, digits, `_` and `.`, cut to what fits.
+fn object_name(name: &str) -> [u8; NAME] {
+    let mut bytes = [0; NAME];
+    let len = name.len().min(NAME - 1);
+    bytes[..len].copy_from_slice(&name.as_bytes()[..len]);
+    bytes
+}
+
+/// The text in these words, up to its final zero.
+fn text(words: &[u32]) -> String {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+/// The first four bytes as a number; zero if there are fewer.
+fn array(bytes: &[u8]) -> u32 {
+    bytes.first_chunk().map_or(0, |bytes| u32::from_ne_bytes(*bytes))
+}
+
+/// Passes a packet of zeros through a program for traffic control this often; returns the last verdict.
+#[cfg(test)]
+pub(crate) fn test_run(program: BorrowedFd<'_>, repeat: u32) -> io::Result<u32> {
+    const BPF_PROG_TEST_RUN: u32 = 10;
+    #[repr(C)]
+    struct Attributes {
+        program: i32,
+        verdict: u32,
+        packet_len: u32,
+        room: u32,
+        packet: u64,
+        result: u64,
+        repeat: u32,
+        duration: u32,
+    }
+    let packet = [0_u8; 64];
+    let mut attributes = Attributes {
+        program: program.as_raw_fd(),
+        verdict: 0,
+        packet_len: 64,
+        room: 0,
+        packet: packet.as_ptr() as u64,
+        result: 0,
+        repeat,
+        duration: 0,
+    };
+    // SAFETY: the pointer is to as many bytes as is said; nothing is asked to be written.
+    unsafe { bpf(BPF_PROG_TEST_RUN, &mut attributes)? };
+    Ok(attributes.verdict)
+}
+
+/// Fills `info` with what the kernel tells of an object. Where it holds no zeros before, it says where there
+/// is room for lists.
 fn object_info<const N: usize>(object: BorrowedFd<'_>, info: &mut [u32; N]) -> io::Result<()> {
     #[repr(C)]
     struct Attributes {
@@ -213,8 +364,20 @@ fn object_info<const N: usize>(object: BorrowedFd<'_>, info: &mut [u32; N]) -> i
         len: size_of_val(info) as u32,
         info: info.as_mut_ptr() as u64,
     };
-    // SAFETY: the pointer is to as many bytes as `len` says, which outlive the call.
+    // SAFETY: the pointer is to as many bytes as `len` says, which outlive the call; what these point to is
+    // null, or a list of the caller, with its length.
     unsafe { bpf(BPF_OBJ_GET_INFO_BY_FD, &mut attributes) }.map(drop)
+}
+
+/// Calls bpf(2) with a command that opens a descriptor.
+///
+/// # Safety
+/// As of [`bpf`].
+unsafe fn open<T>(command: u32, attributes: &mut T) -> io::Result<OwnedFd> {
+    // SAFETY: the caller's.
+    let number = unsafe { bpf(command, attributes)? };
+    // SAFETY: the call succeeded, so the descriptor is open and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
 /// Calls bpf(2).

@@ -56,6 +56,16 @@ impl Program {
         }
     }
 
+    /// Its parameters in words, such as `rate 5% seed 7`.
+    #[must_use]
+    pub fn parameters(&self) -> String {
+        match self {
+            Self::Loss(sequence) => {
+                format!("rate {} seed {}", sequence.probability(), sequence.seed())
+            }
+        }
+    }
+
     /// Whether a running program with the parameters of `self` can take those of `other`, going on where
     /// it is; else it must begin anew.
     #[must_use]
@@ -68,11 +78,7 @@ impl Program {
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Loss(sequence) => {
-                write!(f, "loss rate {} seed {}", sequence.probability(), sequence.seed())
-            }
-        }
+        write!(f, "{} {}", self.name(), self.parameters())
     }
 }
 

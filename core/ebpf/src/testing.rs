@@ -21,7 +21,6 @@ pub enum Foreign {
     Xdp,
 }
 
-const SCHED_CLS: u32 = 3;
 const XDP: u32 = 6;
 /// `TCX_NEXT` and `TC_ACT_UNSPEC`.
 const NEXT: i32 = -1;
@@ -40,11 +39,11 @@ pub fn attach(interface: &str, foreign: Foreign, name: &str) -> io::Result<Owned
     let refused = |refusal: weft_netlink::Refusal| io::Error::other(refusal.to_string());
     match foreign {
         Foreign::Tcx(direction) => {
-            sys::create_link(index, direction, sys::load(SCHED_CLS, NEXT, name)?.as_fd())
+            sys::create_link(index, direction, load(sys::SCHED_CLS, NEXT, name)?.as_fd())
         }
-        Foreign::Xdp => sys::create_xdp_link(index, sys::load(XDP, PASS, name)?.as_fd()),
+        Foreign::Xdp => sys::create_xdp_link(index, load(XDP, PASS, name)?.as_fd()),
         Foreign::Classifier(direction) => {
-            let program = sys::load(SCHED_CLS, NEXT, name)?;
+            let program = load(sys::SCHED_CLS, NEXT, name)?;
             let mut control = TrafficControl::open()?;
             control.add_clsact(index).map_err(refused)?;
             let place = Place { interface: index, direction, priority: 0x7766, handle: 1 };
@@ -52,4 +51,15 @@ pub fn attach(interface: &str, foreign: Foreign, name: &str) -> io::Result<Owned
             Ok(program)
         }
     }
+}
+
+/// Loads a program that returns a number.
+fn load(program_type: u32, returns: i32, name: &str) -> io::Result<OwnedFd> {
+    // r0 = returns; exit
+    let instruction = |code: u8, number: i32| {
+        let [a, b, c, d] = number.to_ne_bytes();
+        u64::from_ne_bytes([code, 0, 0, 0, a, b, c, d])
+    };
+    let instructions = [instruction(0xb7, returns), instruction(0x95, 0)];
+    sys::load(program_type, &instructions, c"MIT", name)
 }

@@ -11,6 +11,7 @@ mod component;
 pub mod frames;
 mod link;
 mod process;
+mod program;
 pub mod real;
 pub mod sim;
 
@@ -21,7 +22,9 @@ pub use process::{
     Action, DiskError, DiskErrorKind, DiskReply, DiskRequest, DriverCounts, Event, Level, OpenMode,
     Process,
 };
+pub use program::{Attached, ProgramReply, ProgramRequest};
 pub use weft_base::{Handle, Message};
+pub use weft_ebpf::{Direction, FoundProgram, HookKind, LossProbability, PROGRAMS, Program};
 pub use weft_netlink::{
     Interface, InterfaceAddress, InterfaceChange, InterfaceRequest, NewInterface,
 };

@@ -15,7 +15,7 @@ use weft_base::{ChannelId, FileId, Handle, Message, Packet, PortId, Token};
 use weft_netlink::{InterfaceChange, InterfaceRequest};
 use weft_port::{PortInfo, PortSpec, PortStatistics};
 
-use crate::{ChannelAddress, Component, Keys, Peer};
+use crate::{ChannelAddress, Component, Keys, Peer, ProgramReply, ProgramRequest};
 
 /// A component at the border of a process.
 pub trait Process: Component<Input = Event, Output = Action> {}
@@ -80,6 +80,13 @@ pub enum Event {
         /// Why not, and what to do about it, in one sentence.
         result: Result<(), String>,
     },
+    /// The answer to [`Action::Program`].
+    ProgramAnswered {
+        /// The token of the request.
+        token: Token,
+        /// What came of it, or why nothing did, and what to do about it, in one sentence.
+        result: Result<ProgramReply, String>,
+    },
     /// Packets came in.
     Packets {
         /// Where.
@@ -141,6 +148,14 @@ pub enum Event {
         name: String,
         /// The channel.
         channel: ChannelId,
+    },
+    /// A descriptor of an earlier life of this process was kept for it; told right after
+    /// [`Event::Start`].
+    Kept {
+        /// The name under which it was kept.
+        name: String,
+        /// The descriptor.
+        handle: Handle,
     },
     /// Messages came in on a channel; message borders are kept.
     Messages {
@@ -256,6 +271,16 @@ pub enum Action {
         /// Which.
         keys: Keys,
     },
+
+    /// Do something with the eBPF programs of interfaces; answered by [`Event::ProgramAnswered`].
+    /// Requests of one process are carried out in order.
+    Program {
+        /// Comes back in the answer.
+        token: Token,
+        /// What to do.
+        request: ProgramRequest,
+    },
+
     /// Accept connections; answered by [`Event::Listening`] or [`Event::ChannelFailed`].
     Listen {
         /// Comes back in the answer and with each connection.

@@ -9,15 +9,17 @@
 mod plan;
 mod statement;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use weft_base::Token;
 use weft_config::Errors;
 use weft_runtime::{Action, Interface, InterfaceChange, InterfaceRequest, Level};
 use weft_xrl::{CallId, Encoded, Output, XrlError};
 
+use crate::programs::{Key, Wanted};
 use plan::{Present, Step, plan};
 use statement::Statement;
+pub(crate) use statement::direction;
 pub use statement::{SCHEMA, STATEMENT};
 
 #[derive(Default)]
@@ -31,6 +33,8 @@ pub(crate) struct Interfaces {
     configured: Statement,
     waiting: VecDeque<Job>,
     running: Option<Running>,
+    /// Programs that are to be attached, and nothing else, until somebody takes the wish.
+    programs: Option<Wanted>,
     last_token: u32,
 }
 
@@ -152,8 +156,40 @@ impl Interfaces {
         }
     }
 
+    /// Which programs are to be at interfaces from now on, if that is to be seen to; see
+    /// [`Interfaces::programs_attached`].
+    pub(crate) fn take_programs(&mut self) -> Option<Wanted> {
+        self.programs.take()
+    }
+
+    /// The programs are attached, or could not be.
+    pub(crate) fn programs_attached(&mut self, result: Result<(), String>, out: &mut Vec<Output>) {
+        let Some(running) = self.running.as_mut().filter(|running| running.asked) else { return };
+        running.asked = false;
+        running.steps.pop_front();
+        if let Err(error) = result {
+            self.refused(error, out);
+        }
+        self.go_on(out);
+    }
+
+    /// The programs that are configured for interfaces that are there.
+    fn wanted_programs(&self) -> Wanted {
+        let of = |one: &Interface| {
+            let (direction, program) = self.configured.get(&one.name)?.program?;
+            let key = Key { interface: one.index, direction, program: program.name() };
+            Some((key, (one.name.clone(), program)))
+        };
+        self.present.values().filter_map(of).collect::<BTreeMap<_, _>>()
+    }
+
+    /// The number and the name of an interface.
+    pub(crate) fn named(&self, name: &str) -> Option<&Interface> {
+        self.present.values().find(|one| one.name == name)
+    }
+
     fn index_of(&self, name: &str) -> Option<u32> {
-        self.present.values().find(|one| one.name == name).map(|one| one.index)
+        self.named(name).map(|one| one.index)
     }
 
     fn refused(&mut self, error: String, out: &mut Vec<Output>) {
@@ -161,7 +197,9 @@ impl Interfaces {
         match running.purpose {
             Purpose::Configure { called, old } => {
                 let new = std::mem::replace(&mut self.configured, old);
-                let steps = plan(&new, &self.configured, &self.present).into();
+                let mut steps = plan(&new, &self.configured, &self.present);
+                steps.push(Step::Programs);
+                let steps = steps.into();
                 let purpose = Purpose::TakeBack { called, error };
                 self.running = Some(Running { steps, asked: false, purpose });
             }
@@ -189,7 +227,12 @@ impl Interfaces {
                 continue;
             };
             match running.steps.front() {
-                Some(Step::Ask(_)) if running.asked => return,
+                Some(Step::Ask(_) | Step::Programs) if running.asked => return,
+                Some(Step::Programs) => {
+                    running.asked = true;
+                    self.programs = Some(self.wanted_programs());
+                    return;
+                }
                 Some(Step::Ask(request)) => {
                     let request = request.clone();
                     running.asked = true;
@@ -214,7 +257,7 @@ impl Interfaces {
     }
 
     fn begin(&mut self, job: Job) {
-        let (steps, purpose) = match job {
+        let (mut steps, purpose) = match job {
             Job::Configure { new, called } => {
                 let old = std::mem::replace(&mut self.configured, new);
                 let steps = plan(&old, &self.configured, &self.present);
@@ -227,6 +270,7 @@ impl Interfaces {
                 (plan(&Statement::new(), &own, &self.present), Purpose::Appeared { name })
             }
         };
+        steps.push(Step::Programs);
         self.running = Some(Running { steps: steps.into(), asked: false, purpose });
     }
 }

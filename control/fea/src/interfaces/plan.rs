@@ -12,6 +12,8 @@ pub(super) enum Step {
     Ask(InterfaceRequest),
     /// Wait until the kernel tells of an interface.
     Appear(String),
+    /// Attach what is configured to the interfaces that are there, and detach what is not any more.
+    Programs,
 }
 
 /// The interfaces that there are, by their numbers.
@@ -150,6 +152,7 @@ mod tests {
         let text = |step| match step {
             Step::Ask(request) => InterfaceRequest::to_string(&request),
             Step::Appear(name) => format!("waiting for `{name}`"),
+            Step::Programs => "programs".to_owned(),
         };
         plan(&wanted(old), &wanted(new), present).into_iter().map(text).collect()
     }

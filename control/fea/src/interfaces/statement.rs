@@ -9,7 +9,7 @@
 //!     }
 //!     interface br0 { kind bridge; }
 //!     interface v0 { kind veth v1; master br0; }
-//!     interface v1 { up off; }
+//!     interface v1 { up off; loss { rate 5%; seed 7; direction ingress; } }
 //! }
 //! ```
 //!
@@ -19,8 +19,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
-use weft_config::{Document, Entry, Error, Errors, Form, InterfaceName, gather};
-use weft_runtime::{InterfaceAddress, NewInterface};
+use weft_config::{Document, Entry, Error, Errors, Form, InterfaceName, Probability, gather};
+use weft_runtime::{Direction, InterfaceAddress, LossProbability, NewInterface, Program};
 
 /// The statement.
 pub const STATEMENT: &str = "interfaces";
@@ -36,6 +36,12 @@ container interfaces {
         leaf mtu number { range 68 65535; help "the largest packet, in bytes"; }
         leaf-list address interface-address { help "an address with the length of its prefix"; }
         leaf master interface { help "the bridge that it belongs to"; }
+        container loss {
+            help "an eBPF program drops packets at random";
+            leaf rate probability { mandatory; help "how likely each packet is dropped"; }
+            leaf seed number { default 0; help "what follows from it is which packets are dropped"; }
+            leaf direction one-of ingress egress { default ingress; help "of packets received, or sent"; }
+        }
         words kind { usage "bridge|dummy|veth PEER|vlan INTERFACE ID"; help "made if it is not there, and deleted with the statement"; }
     }
 }
@@ -46,6 +52,7 @@ const MTU: RangeInclusive<u32> = 68..=65_535;
 /// The numbers of VLANs (IEEE 802.1Q).
 const VLANS: RangeInclusive<u16> = 1..=4094;
 const ADDRESS: Form = Form { what: "the address of an interface", example: "192.0.2.1/24" };
+const DIRECTION: Form = Form { what: "the direction of the packets", example: "ingress" };
 
 /// Everything that is said, by the interfaces' names.
 pub(crate) type Statement = BTreeMap<String, Wanted>;
@@ -58,6 +65,8 @@ pub(crate) struct Wanted {
     pub(crate) addresses: BTreeSet<InterfaceAddress>,
     pub(crate) master: Option<String>,
     pub(crate) kind: Option<NewInterface>,
+    /// The eBPF program that it has, and where.
+    pub(crate) program: Option<(Direction, Program)>,
 }
 
 /// Reads the statement; an empty text says nothing.
@@ -96,14 +105,37 @@ fn interface(entry: &Entry<'_>) -> Result<Wanted, Errors> {
         let addresses = gather(block.many("address").into_iter().map(addresses))?;
         let master = block.leaf::<InterfaceName>("master")?;
         let kind = block.one("kind")?.map(kind).transpose()?;
+        let program = block.one("loss")?.map(|entry| loss(&entry)).transpose()?;
         Ok(Wanted {
             up,
             mtu,
             addresses: addresses.into_iter().flatten().collect(),
             master: master.map(|name| name.as_str().to_owned()),
             kind,
+            program,
         })
     })
+}
+
+fn loss(entry: &Entry<'_>) -> Result<(Direction, Program), Errors> {
+    entry.read_block(|block| {
+        let rate: Probability = block.required("rate")?;
+        let seed = block.leaf("seed")?.unwrap_or(0);
+        let direction = block.leaf_with("direction", DIRECTION, direction)?;
+        // Both count parts per billion, up to all.
+        let rate = LossProbability::from_parts_per_billion(rate.parts_per_billion());
+        let rate = rate.unwrap_or(LossProbability::ALWAYS);
+        Ok((direction.unwrap_or(Direction::Ingress), Program::loss(rate, seed)))
+    })
+}
+
+/// Reads a direction.
+///
+/// # Errors
+/// A clause that says what there is.
+pub(crate) fn direction(text: &str) -> Result<Direction, &'static str> {
+    let named = |direction: &Direction| direction.to_string() == text;
+    Direction::ALL.into_iter().find(named).ok_or("it is `ingress` or `egress`")
 }
 
 fn addresses(mut entry: Entry<'_>) -> Result<Vec<InterfaceAddress>, Errors> {
@@ -166,6 +198,8 @@ interfaces {
     interface br0 { kind bridge; }
     interface v0 { kind veth v1; master br0; }
     interface eth0.7 { kind vlan eth0 7; up off; }
+    interface v1 { loss { rate 5%; seed 7; direction egress; } }
+    interface v2 { loss { rate 0.25; } }
 }
 ";
 
@@ -180,6 +214,11 @@ interfaces {
         assert_eq!(statement["v0"].kind, Some(NewInterface::Veth { peer: "v1".to_owned() }));
         let vlan = NewInterface::Vlan { lower: "eth0".to_owned(), id: 7 };
         assert_eq!((statement["eth0.7"].up, &statement["eth0.7"].kind), (false, &Some(vlan)));
+        let loss = |percent: f64, seed| {
+            Program::loss(LossProbability::from_fraction(percent / 100.0).unwrap(), seed)
+        };
+        assert_eq!(statement["v1"].program, Some((Direction::Egress, loss(5.0, 7))));
+        assert_eq!(statement["v2"].program, Some((Direction::Ingress, loss(25.0, 0))));
         assert!(read("t", "").unwrap().is_empty());
     }
 
@@ -206,6 +245,13 @@ interfaces {
             ("interfaces { interface a { kind bond; } }", "`vlan INTERFACE ID`"),
             ("interfaces { interface a { kind vlan b 4095; } }", "1 to 4094"),
             ("interfaces { interface a { kind veth; } }", "the other end"),
+            ("interfaces { interface a { loss { seed 7; } } }", "rate"),
+            ("interfaces { interface a { loss { rate 5; } } }", "`5%` is a percentage"),
+            ("interfaces { interface a { loss { rate 101%; } } }", "101%"),
+            ("interfaces { interface a { loss { rate 5%; seed x; } } }", "x"),
+            ("interfaces { interface a { loss { rate 5%; direction up; } } }", "`egress`"),
+            ("interfaces { interface a { loss { rate 5%; sed 7; } } }", "did you mean `seed`?"),
+            ("interfaces { interface a { loss { rate 5%; } loss { rate 6%; } } }", "loss"),
             ("interfaces { interface a { mut 1500; } }", "did you mean `mtu`?"),
             ("interfaces { } fea { }", "fea"),
         ] {

@@ -28,10 +28,9 @@ const SINCE: &[(i32, &str)] = &[
 const OWN: [&str; 2] = ["/proc/self/exe", "/proc/self"];
 
 /// What the FEA reads.
-const FEA_READS: [&str; 5] =
-    ["/proc/sys/net", "/sys/class/net", "/sys/devices", "/sys/kernel/btf", "/proc/net"];
-/// What the FEA writes: settings of interfaces, ports of its own, pinned programs.
-const FEA_WRITES: [&str; 3] = ["/proc/sys/net", "/dev/net", "/sys/fs/bpf"];
+const FEA_READS: [&str; 4] = ["/proc/sys/net", "/sys/class/net", "/sys/devices", "/proc/net"];
+/// What the FEA writes: settings of interfaces, ports of its own.
+const FEA_WRITES: [&str; 2] = ["/proc/sys/net", "/dev/net"];
 
 /// Restricts this process; returns what the kernel cannot restrict.
 pub(super) fn restrict(sandbox: &Sandbox) -> Result<Vec<Missing>, String> {

@@ -55,6 +55,7 @@ pub(super) fn of(profile: Profile) -> Rules {
         Profile::Fea => {
             let mut allowed = common();
             allowed.extend(all(FEA));
+            allowed.extend(one_of(libc::SYS_bpf, 0, FEA_BPF));
             Rules::Only { allowed, fatal: all(FATAL) }
         }
         Profile::Manager => {
@@ -259,7 +260,20 @@ const FEA: &[i64] = &[
     libc::SYS_sendmsg,
     libc::SYS_setsockopt,
     libc::SYS_ioctl,
-    libc::SYS_bpf,
+];
+
+/// What of bpf(2) the FEA does: load programs and make maps, attach and detach them by links, read and write
+/// its maps, and ask what is attached. It neither pins anything, nor reaches what others have loaded by
+/// number, nor traces. Numbers of linux/bpf.h (`enum bpf_cmd`).
+const FEA_BPF: &[i32] = &[
+    0,  // BPF_MAP_CREATE
+    1,  // BPF_MAP_LOOKUP_ELEM
+    2,  // BPF_MAP_UPDATE_ELEM
+    5,  // BPF_PROG_LOAD
+    15, // BPF_OBJ_GET_INFO_BY_FD
+    16, // BPF_PROG_QUERY
+    28, // BPF_LINK_CREATE
+    34, // BPF_LINK_DETACH
 ];
 
 /// What nothing in weft does after its start, so that whoever does it has taken the process over.

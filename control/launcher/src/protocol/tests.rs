@@ -55,7 +55,8 @@ fn request() -> impl Strategy<Value = Request> {
         (name(), 0_u32..=600_000)
             .prop_map(|(instance, grace_ms)| Command::Stop { instance, grace_ms }),
         prop::option::of(name()).prop_map(|after| Command::List { after }),
-        name().prop_map(|name| Command::Keep { name }),
+        (name(), proptest::option::of(name()))
+            .prop_map(|(name, instance)| Command::Keep { name, instance }),
         (name(), name()).prop_map(|(name, instance)| Command::Give { name, instance }),
         name().prop_map(|name| Command::Drop { name }),
         Just(Command::Usage {}),

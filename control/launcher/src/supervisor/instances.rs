@@ -112,8 +112,8 @@ impl<D> Supervisor<D> {
             }
             Command::Usage {} => return Ok(Outcome::Usage(self.processes())),
             Command::List { after } => return Ok(Outcome::Listing(self.list(after.as_ref()))),
-            Command::Keep { name } => match descriptors.into_iter().next() {
-                Some(descriptor) => store.keep(name, descriptor),
+            Command::Keep { name, instance } => match descriptors.into_iter().next() {
+                Some(descriptor) => store.keep(name, descriptor, instance),
                 None => Err("no descriptor came with it".to_owned()),
             },
             Command::Give { name, instance } => store.give(&name, instance),

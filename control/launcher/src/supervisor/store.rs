@@ -25,16 +25,23 @@ impl<D> Default for Store<D> {
 }
 
 impl<D> Store<D> {
-    /// Keeps a descriptor in place of an earlier one of this name, whose receiver stays.
-    pub(super) fn keep(&mut self, name: Name, descriptor: D) -> Result<(), String> {
+    /// Keeps a descriptor in place of an earlier one of this name, whose receiver stays unless another
+    /// one is said.
+    pub(super) fn keep(
+        &mut self,
+        name: Name,
+        descriptor: D,
+        instance: Option<Name>,
+    ) -> Result<(), String> {
         if let Some(item) = self.kept.get_mut(&name) {
             item.descriptor = descriptor;
+            item.instance = instance.or(item.instance.take());
             return Ok(());
         }
         if self.kept.len() >= MOST {
             return Err(format!("{MOST} descriptors are kept already: drop one first"));
         }
-        self.kept.insert(name, Item { descriptor, instance: None });
+        self.kept.insert(name, Item { descriptor, instance });
         Ok(())
     }
 

@@ -179,7 +179,7 @@ fn a_node_ends_with_its_manager_last_and_does_not_wait_for_ever() {
 #[test]
 fn descriptors_are_kept_for_whom_the_manager_says() {
     let mut node = Node::start();
-    let keep = || Command::Keep { name: named("link") };
+    let keep = || Command::Keep { name: named("link"), instance: None };
     assert_eq!(node.ask(keep(), vec![]), ["another number of descriptors came with it"]);
     assert_eq!(node.ask(keep(), vec![7]), ["done"]);
     let give = Command::Give { name: named("link"), instance: named("a") };

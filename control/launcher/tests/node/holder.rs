@@ -344,6 +344,23 @@ fn a_map_of_the_kernel_is_written_and_nothing_is_loaded() {
 }
 
 #[test]
+fn the_fea_has_no_more_of_bpf_than_attaching_takes() {
+    if !privileged() {
+        return;
+    }
+    let mut node = Node::start();
+    node.start_instance(Spec { class: name("fea"), ..node.agent("fea") });
+    let talk = node.talk("fea");
+    // Maps are made and programs loaded; whether this one is good is the kernel's affair.
+    let said = talk.ask("map 1 0");
+    assert!(said.starts_with("ok "), "{said}");
+    // Pinning, attaching without links, getting others by number, tracing, types, iterators and the rest.
+    let commands = [6, 7, 8, 9, 10, 11, 12, 13, 14, 17, 18, 19, 20, 22, 23, 29, 30, 31, 32, 33, 35];
+    let call = |command| format!("call {} {command} @{} 64", libc::SYS_bpf, "00".repeat(64));
+    refused(&talk, &commands.map(call));
+}
+
+#[test]
 fn an_application_sends_descriptors_and_never_gets_one() {
     if !privileged() {
         return;
@@ -399,7 +416,7 @@ fn an_application_is_started_with_nothing_that_was_kept() {
     }
     let mut node = Node::start();
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-    node.ask_with(Order::Keep { name: name("port") }, &[socket.as_fd()]);
+    node.ask_with(Order::Keep { name: name("port"), instance: None }, &[socket.as_fd()]);
     node.order(Order::Give { name: name("port"), instance: name("one") });
     let application = Spec { class: name("application"), ..node.agent("one") };
     let said = node.refused(Order::Start(application));

@@ -105,7 +105,7 @@ fn what_is_not_there_cannot_be_stopped_signalled_given_or_dropped() {
         Order::Give { name: nobody(), instance: nobody() },
         Order::Drop { name: nobody() },
         // No descriptor comes with it.
-        Order::Keep { name: nobody() },
+        Order::Keep { name: nobody(), instance: None },
     ];
     for order in orders {
         node.refused(order);
@@ -125,14 +125,14 @@ fn more_than_the_launcher_keeps_is_refused() {
     let file = std::fs::File::open("/dev/null").unwrap();
     let mut refused = 0;
     for n in 0..140 {
-        let order = Order::Keep { name: name(&format!("d{n}")) };
+        let order = Order::Keep { name: name(&format!("d{n}")), instance: None };
         if matches!(node.ask_with(order, &[file.as_fd()]), Outcome::Refused { .. }) {
             refused += 1;
         }
     }
     assert_eq!((refused, node.list().kept.len()), (12, 128));
     let many = [file.as_fd(); 8];
-    let order = Order::Keep { name: name("many") };
+    let order = Order::Keep { name: name("many"), instance: None };
     assert!(matches!(node.ask_with(order, &many), Outcome::Refused { .. }));
     let descriptors = std::fs::read_dir(format!("/proc/{}/fd", node.launcher.id())).unwrap();
     assert!(descriptors.count() < 200);

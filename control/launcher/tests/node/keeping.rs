@@ -40,7 +40,7 @@ fn kept_descriptors_outlive_who_made_them_and_are_handed_over_again() {
     }
     let mut node = Node::start();
     let kept = memory("a link");
-    node.ask_with(Order::Keep { name: name("link") }, &[kept.as_fd()]);
+    node.ask_with(Order::Keep { name: name("link"), instance: None }, &[kept.as_fd()]);
     node.order(Order::Give { name: name("link"), instance: name("one") });
     drop(kept);
     for _ in 0..2 {
@@ -50,7 +50,7 @@ fn kept_descriptors_outlive_who_made_them_and_are_handed_over_again() {
         assert_eq!(node.exited("one").signal, Some(9));
     }
     // Another one in its place goes to the same instance; others get none.
-    node.ask_with(Order::Keep { name: name("link") }, &[memory("new").as_fd()]);
+    node.ask_with(Order::Keep { name: name("link"), instance: None }, &[memory("new").as_fd()]);
     node.start_instance(node.agent("one"));
     node.start_instance(node.agent("two"));
     assert_eq!(node.talk("one").ask("kept"), "kept link=new");

@@ -1,61 +1,93 @@
 //! The loss program in the kernel, and its map.
 
-use std::fmt;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::collections::HashSet;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use aya::maps::{Array, Map, MapData};
-use aya::programs::{SchedClassifier, loaded_programs};
-use aya::{Ebpf, EbpfLoader};
+use aya_obj::Object;
+use aya_obj::generated::bpf_insn;
 
 use super::{LossProbability, LossSequence, LossStatistics};
-use crate::ProgramError;
-use crate::error::is_missing;
+use crate::{ProgramError, sys};
 
 /// Name of the program, in the object file and at the hook.
 pub(crate) const NAME: &str = "weft_loss";
 const STATE_MAP: &str = "loss_state";
-/// Its elements; see `bpf/loss.bpf.c`.
+/// The elements of the map; see `bpf/loss.bpf.c`.
 const CONFIG: u32 = 0;
 const COUNTERS: u32 = 1;
+const ELEMENTS: u32 = 2;
 
+const READ_OBJECT: &str = "read the ebpf loss program that is built in";
 const LOAD: &str = "load the ebpf loss program";
-const FIND: &str = "find the maps of an attached ebpf program";
-const READ: &str = "read a map of the loss program";
-const WRITE: &str = "write a map of the loss program";
+const FIND: &str = "find the map of an attached ebpf program";
+const READ: &str = "read the map of the loss program";
+const WRITE: &str = "write the map of the loss program";
+
+/// Bytes where the structures of an object file may be read.
+#[cfg(weft_bpf)]
+#[repr(C, align(8))]
+struct Aligned<T: ?Sized>(T);
 
 /// The compiled program.
 #[cfg(weft_bpf)]
-const OBJECT: Result<&[u8], ProgramError> =
-    Ok(aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/loss.bpf.o")));
+const OBJECT: Result<&[u8], ProgramError> = {
+    const ALIGNED: &Aligned<[u8]> =
+        &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/loss.bpf.o")));
+    Ok(&ALIGNED.0)
+};
 #[cfg(not(weft_bpf))]
 const OBJECT: Result<&[u8], ProgramError> =
     Err(ProgramError::NotBuilt { reason: env!("WEFT_BPF_SKIPPED") });
 
-/// A loaded program with maps of its own, not yet attached.
+/// A loaded program with a map of its own, not yet attached.
 pub(crate) struct Program {
-    ebpf: Ebpf,
+    program: OwnedFd,
     state: State,
 }
 
 /// Loads the program. It is gone again when the value is dropped before it was attached.
 pub(crate) fn load() -> Result<Program, ProgramError> {
-    let refused = |error: &(dyn std::error::Error + 'static)| ProgramError::from_bpf(LOAD, error);
-    // The program does not depend on the types of the running kernel, so these need not be read.
-    let mut ebpf = EbpfLoader::new().btf(None).load(OBJECT?).map_err(|e| refused(&e))?;
-    classifier(&mut ebpf)?.load().map_err(|e| refused(&e))?;
-    let state = State::new(ebpf.take_map(STATE_MAP), LOAD)?;
-    Ok(Program { ebpf, state })
+    let refused = |error: io::Error| ProgramError::from_call(LOAD, &error);
+    let state = State { map: sys::create_array(ELEMENTS, STATE_MAP).map_err(refused)? };
+    let object = linked(OBJECT?, &state)?;
+    let program = object.programs.get(NAME).ok_or_else(|| foreign(READ_OBJECT, NAME))?;
+    let function = object.functions.get(&program.function_key());
+    let function = function.ok_or_else(|| foreign(READ_OBJECT, NAME))?;
+    let instructions: Vec<u64> = function.instructions.iter().map(encode).collect();
+    let loaded = sys::load(sys::SCHED_CLS, &instructions, &program.license, NAME);
+    Ok(Program { program: loaded.map_err(refused)?, state })
 }
 
-fn classifier(ebpf: &mut Ebpf) -> Result<&mut SchedClassifier, ProgramError> {
-    let program = ebpf.program_mut(NAME).ok_or_else(|| foreign(LOAD, NAME))?;
-    program.try_into().map_err(|error| ProgramError::from_bpf(LOAD, &error))
+/// The object file, in which the program refers to its map.
+fn linked(bytes: &[u8], state: &State) -> Result<Object, ProgramError> {
+    let broken = |error: &(dyn std::error::Error + 'static)| ProgramError::Refused {
+        action: READ_OBJECT,
+        detail: error.to_string(),
+    };
+    let mut object = Object::parse(bytes).map_err(|error| broken(&error))?;
+    let sections: HashSet<usize> = object.functions.keys().map(|(section, _)| *section).collect();
+    let map = object.maps.get(STATE_MAP).cloned();
+    let map = map.ok_or_else(|| foreign(READ_OBJECT, STATE_MAP))?;
+    let number = state.map.as_raw_fd();
+    let maps = std::iter::once((STATE_MAP, number, &map));
+    object.relocate_maps(maps, &sections).map_err(|error| broken(&error))?;
+    object.relocate_calls(&sections).map_err(|error| broken(&error))?;
+    Ok(object)
+}
+
+/// `struct bpf_insn` of linux/bpf.h.
+fn encode(instruction: &bpf_insn) -> u64 {
+    let (to, from) = (instruction.dst_reg(), instruction.src_reg());
+    let registers = if cfg!(target_endian = "little") { from << 4 | to } else { to << 4 | from };
+    let [a, b] = instruction.off.to_ne_bytes();
+    let [c, d, e, f] = instruction.imm.to_ne_bytes();
+    u64::from_ne_bytes([instruction.code, registers, a, b, c, d, e, f])
 }
 
 impl Program {
-    pub(crate) fn fd(&mut self) -> Result<BorrowedFd<'_>, ProgramError> {
-        let fd = classifier(&mut self.ebpf)?.fd();
-        Ok(fd.map_err(|error| ProgramError::from_bpf(LOAD, &error))?.as_fd())
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.program.as_fd()
     }
 
     pub(crate) fn state_mut(&mut self) -> &mut State {
@@ -69,47 +101,31 @@ impl Program {
 }
 
 /// The map of a program: two elements of two 64-bit words; see `bpf/loss.bpf.c`.
+#[derive(Debug)]
 pub(crate) struct State {
-    words: Array<MapData, [u64; 2]>,
-    /// The same map, to be handed on.
-    descriptor: OwnedFd,
+    map: OwnedFd,
 }
 
 impl State {
     /// The map of an attached program.
     pub(crate) fn of_program(id: u32) -> Result<Self, ProgramError> {
-        for id in map_ids(id)? {
-            let data =
-                MapData::from_id(id).map_err(|error| ProgramError::from_bpf(FIND, &error))?;
-            if is_state(&data)? {
-                return Self::new(Some(Map::Array(data)), FIND);
-            }
-        }
-        Self::new(None, FIND)
+        let maps = sys::maps_of(id).map_err(|error| ProgramError::from_call(FIND, &error))?;
+        let state = maps.into_iter().find_map(|map| Self::of_descriptor(map).ok());
+        state.ok_or_else(|| foreign(FIND, STATE_MAP))
     }
 
     /// The map that a descriptor stands for.
-    pub(crate) fn of_descriptor(descriptor: OwnedFd) -> Result<Self, ProgramError> {
-        let data = MapData::from_fd(descriptor);
-        let data = data.map_err(|error| ProgramError::from_bpf(FIND, &error))?;
-        Self::new(if is_state(&data)? { Some(Map::Array(data)) } else { None }, FIND)
-    }
-
-    fn new(map: Option<Map>, action: &'static str) -> Result<Self, ProgramError> {
-        let Some(Map::Array(data)) = map else { return Err(foreign(action, "map")) };
-        let descriptor = data.fd().as_fd().try_clone_to_owned();
-        let descriptor = descriptor.map_err(|error| ProgramError::from_call(action, &error))?;
-        let words = Array::try_from(Map::Array(data));
-        let words = words.map_err(|error| ProgramError::from_bpf(action, &error))?;
-        match words.len() > COUNTERS {
-            true => Ok(Self { words, descriptor }),
-            false => Err(foreign(action, "map")),
+    pub(crate) fn of_descriptor(map: OwnedFd) -> Result<Self, ProgramError> {
+        let found = sys::is_array(map.as_fd(), ELEMENTS, STATE_MAP);
+        match found.map_err(|error| ProgramError::from_call(FIND, &error))? {
+            true => Ok(Self { map }),
+            false => Err(foreign(FIND, STATE_MAP)),
         }
     }
 
     /// The map, for whoever keeps it.
     pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
-        self.descriptor.as_fd()
+        self.map.as_fd()
     }
 
     pub(crate) fn sequence(&self) -> Result<LossSequence, ProgramError> {
@@ -119,7 +135,8 @@ impl State {
 
     pub(crate) fn set_sequence(&mut self, sequence: LossSequence) -> Result<(), ProgramError> {
         let value = [sequence.seed(), sequence.probability().threshold()];
-        self.words.set(CONFIG, value, 0).map_err(|error| ProgramError::from_bpf(WRITE, &error))
+        sys::write_element(self.map.as_fd(), CONFIG, value)
+            .map_err(|error| ProgramError::from_call(WRITE, &error))
     }
 
     pub(crate) fn statistics(&self) -> Result<LossStatistics, ProgramError> {
@@ -128,35 +145,9 @@ impl State {
     }
 
     fn read(&self, element: u32) -> Result<[u64; 2], ProgramError> {
-        self.words.get(&element, 0).map_err(|error| ProgramError::from_bpf(READ, &error))
+        sys::read_element(self.map.as_fd(), element)
+            .map_err(|error| ProgramError::from_call(READ, &error))
     }
-}
-
-impl fmt::Debug for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("State").field(&self.descriptor).finish()
-    }
-}
-
-fn is_state(data: &MapData) -> Result<bool, ProgramError> {
-    let info = data.info().map_err(|error| ProgramError::from_bpf(FIND, &error))?;
-    Ok(info.name_as_str() == Some(STATE_MAP))
-}
-
-/// The identifiers of the maps that a program uses.
-fn map_ids(program: u32) -> Result<Vec<u32>, ProgramError> {
-    for info in loaded_programs() {
-        let info = match info {
-            // Some other program was removed while the list was read.
-            Err(error) if is_missing(&error) => continue,
-            info => info.map_err(|error| ProgramError::from_bpf(FIND, &error))?,
-        };
-        if info.id() == program {
-            let ids = info.map_ids().map_err(|error| ProgramError::from_bpf(FIND, &error))?;
-            return Ok(ids.unwrap_or_default());
-        }
-    }
-    Err(foreign(FIND, "program"))
 }
 
 /// A part is missing: the program was not made by this version of weft.

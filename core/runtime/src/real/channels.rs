@@ -125,6 +125,9 @@ impl Channels {
                     let channel = self.insert(socket, kind, State::Open, poller)?;
                     events.push(Event::Inherited { name, channel });
                 }
+                Inherited::Kept { name, descriptor } => {
+                    events.push(Event::Kept { name, handle: descriptor.into() });
+                }
             }
         }
         Ok(events)

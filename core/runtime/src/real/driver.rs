@@ -19,6 +19,7 @@ use super::disk::Disk;
 use super::interfaces::Interfaces;
 use super::poller::{Poller, Ready, Source};
 use super::ports::Ports;
+use super::programs::Programs;
 use super::signals::{Signal, Signals};
 use super::terminal::{Progress, Terminal};
 use super::{DriverDrop, Drops, Options, clock};
@@ -35,6 +36,7 @@ pub(super) struct Driver {
     ports: Ports,
     channels: Channels,
     interfaces: Interfaces,
+    programs: Programs,
     disk: Disk,
     terminal: Terminal,
     drops: Drops,
@@ -70,6 +72,7 @@ impl Driver {
             ports: Ports::new(&options),
             channels,
             interfaces: Interfaces::default(),
+            programs: Programs::default(),
             disk: Disk::new()?,
             terminal: Terminal::new(options.level),
             drops: Drops::new(),
@@ -225,6 +228,9 @@ impl Driver {
             }
             Action::ConfigureInterface { token, request } => {
                 events.extend(interfaces.configure(token, &request, poller));
+            }
+            Action::Program { token, request } => {
+                events.push_back(self.programs.carry_out(token, request));
             }
             Action::Listen { token, address } => {
                 events.push_back(channels.listen(token, &address, poller));

@@ -36,6 +36,14 @@ pub enum Inherited {
         /// The socket.
         socket: OwnedFd,
     },
+    /// A descriptor of any kind that an earlier life of the process had kept, told by
+    /// [`Event::Kept`](crate::Event::Kept).
+    Kept {
+        /// The name under which it was kept.
+        name: String,
+        /// The descriptor.
+        descriptor: OwnedFd,
+    },
 }
 
 /// The listening sockets that nobody has asked for yet.

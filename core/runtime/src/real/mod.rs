@@ -12,6 +12,7 @@
 //!   they come from; `tls`: encryption, which begins with `handshakes`;
 //! * `outgoing`: the bounded queue in front of a port or channel;
 //! * `interfaces`: the machine's interfaces, by `weft_netlink`;
+//! * `programs`: eBPF programs at interfaces, by `weft_ebpf`;
 //! * `disk`: files; `streams`: standard input and output, pipes and devices;
 //! * `terminal`: output for people;
 //! * `signals`: `SIGTERM` and `SIGINT` (signal(7)).
@@ -34,6 +35,7 @@ mod listeners;
 mod outgoing;
 mod poller;
 mod ports;
+mod programs;
 mod signals;
 mod streams;
 mod tcp;

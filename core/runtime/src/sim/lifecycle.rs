@@ -11,7 +11,7 @@ use super::family::ParentEvent;
 use super::ids::{NodeId, ProcessId};
 use super::process::{Body, Line, Slot, Spawn, Status, Waiting};
 use super::world::World;
-use crate::{Action, ChannelAddress, DiskRequest, Event, Level};
+use crate::{Action, ChannelAddress, DiskRequest, Event, Level, ProgramReply, ProgramRequest};
 
 /// # Processes
 impl World {
@@ -195,6 +195,10 @@ impl World {
                 let result = self.configure_interface(id, &request);
                 self.post(id, Waiting::Event(Event::InterfaceConfigured { token, result }));
             }
+            Action::Program { token, request } => {
+                let result = no_programs(&request);
+                self.post(id, Waiting::Event(Event::ProgramAnswered { token, result }));
+            }
             Action::Listen { token, address } => self.listen(id, token, &address),
             Action::OpenListener { token, address } => {
                 let address = ChannelAddress::Tls { address, peer: None };
@@ -261,5 +265,17 @@ impl World {
         self.close_channels(id);
         self.forget_watcher(id);
         self.settle_family(id, status);
+    }
+}
+
+/// A modelled machine has no kernel that runs programs, and none is attached.
+fn no_programs(request: &ProgramRequest) -> Result<ProgramReply, String> {
+    match request {
+        ProgramRequest::List { .. } => {
+            Ok(ProgramReply::Listed { found: Vec::new(), counters: Vec::new() })
+        }
+        _ => Err("a simulated machine runs no eBPF programs: for loss in the simulator, say `loss` of the \
+                  link in the lab file"
+            .to_owned()),
     }
 }

@@ -45,6 +45,7 @@ pub(super) fn token_of(event: &mut Event) -> Option<&mut Token> {
         | Event::ChannelFailed { token, .. }
         | Event::Disk { token, .. }
         | Event::InterfaceConfigured { token, .. }
+        | Event::ProgramAnswered { token, .. }
         | Event::Counted { token, .. } => Some(token),
         _ => None,
     }
@@ -63,6 +64,7 @@ pub(super) fn tag_token(member: usize, action: &mut Action) {
         | Action::Connect { token, .. }
         | Action::Disk { token, .. }
         | Action::ConfigureInterface { token, .. }
+        | Action::Program { token, .. }
         | Action::Count { token } => {
             token.0 = (member as u32) << BITS | token.0 & ((1 << BITS) - 1);
         }

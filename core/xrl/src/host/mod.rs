@@ -200,6 +200,9 @@ impl Host {
                 let event = Event::Inherited { name, channel };
                 self.inputs.push_back((0, Input::World(event)));
             }
+            Event::Kept { name, handle } => {
+                self.inputs.push_back((0, Input::World(Event::Kept { name, handle })));
+            }
             Event::Messages { channel, messages } => self.messages(channel, messages, now),
             Event::Congested { channel } => self.congestion(channel, true, now),
             Event::Drained { channel } => self.congestion(channel, false, now),

@@ -490,6 +490,8 @@ impl Component for Node {
             | Event::Rejected { .. }
             | Event::Interface { .. }
             | Event::InterfaceConfigured { .. }
+            | Event::ProgramAnswered { .. }
+            | Event::Kept { .. }
             | Event::Disk { .. } => {}
         }
     }

@@ -1,7 +1,5 @@
 //! Runs the program in the kernel on single packets (BPF_PROG_TEST_RUN), without any interface.
 
-use aya::programs::{TestRun, TestRunOptions};
-
 use super::*;
 
 #[path = "../../../tests/support/privileges.rs"]
@@ -24,9 +22,8 @@ fn load_or_explain(sequence: LossSequence) -> Option<Program> {
 }
 
 /// Passes one packet through the program as often as `repeat` says; returns the last verdict.
-fn run(program: &mut Program, repeat: u32) -> u32 {
-    let options = TestRunOptions { data_in: Some(&[0; 64]), repeat, ..Default::default() };
-    classifier(&mut program.ebpf).unwrap().test_run(options).unwrap().return_value
+fn run(program: &Program, repeat: u32) -> u32 {
+    sys::test_run(program.fd(), repeat).unwrap()
 }
 
 fn percent(percent: f64) -> LossProbability {
@@ -39,10 +36,10 @@ fn each_verdict_is_the_one_that_the_sequence_predicts() {
         [(0, percent(1.0)), (1, percent(50.0)), (u64::MAX, percent(99.0)), (7, percent(0.1))]
     {
         let sequence = LossSequence::new(seed, probability);
-        let Some(mut program) = load_or_explain(sequence) else { return };
+        let Some(program) = load_or_explain(sequence) else { return };
         for n in 0..2_000 {
             let expected = if sequence.drops(n) { SHOT } else { UNSPEC };
-            assert_eq!(run(&mut program, 1), expected, "packet {n} of {sequence:?}");
+            assert_eq!(run(&program, 1), expected, "packet {n} of {sequence:?}");
         }
     }
 }
@@ -50,8 +47,8 @@ fn each_verdict_is_the_one_that_the_sequence_predicts() {
 #[test]
 fn counters_agree_with_the_sequence() {
     let sequence = LossSequence::new(42, percent(3.0));
-    let Some(mut program) = load_or_explain(sequence) else { return };
-    run(&mut program, 100_000);
+    let Some(program) = load_or_explain(sequence) else { return };
+    run(&program, 100_000);
     let dropped = (0..100_000).filter(|&n| sequence.drops(n)).count() as u64;
     let expected = LossStatistics { seen: 100_000, dropped };
     assert_eq!(program.into_state().statistics().unwrap(), expected);
@@ -61,8 +58,8 @@ fn counters_agree_with_the_sequence() {
 fn never_and_always_have_no_exception_in_the_kernel() {
     for (probability, dropped) in [(LossProbability::NEVER, 0), (LossProbability::ALWAYS, 100_000)]
     {
-        let Some(mut program) = load_or_explain(LossSequence::new(3, probability)) else { return };
-        run(&mut program, 100_000);
+        let Some(program) = load_or_explain(LossSequence::new(3, probability)) else { return };
+        run(&program, 100_000);
         let expected = LossStatistics { seen: 100_000, dropped };
         assert_eq!(program.into_state().statistics().unwrap(), expected);
     }

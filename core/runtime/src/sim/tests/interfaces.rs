@@ -1,6 +1,9 @@
 //! Interfaces, as processes watch and change them.
 
-use crate::{Interface, InterfaceAddress, InterfaceChange, InterfaceRequest, NewInterface};
+use crate::{
+    Direction, Interface, InterfaceAddress, InterfaceChange, InterfaceRequest, LossProbability,
+    NewInterface, Program, ProgramReply, ProgramRequest,
+};
 
 use super::*;
 
@@ -66,6 +69,37 @@ fn what_is_there_comes_first_and_then_each_change_of_the_own_node() {
         "= eth1 (true, false) 1500 [\"10.0.1.1/24\"]",
     ];
     assert_eq!(log.borrow()[2..], rest);
+}
+
+#[test]
+fn programs_are_refused_and_none_is_there() {
+    let mut world = world(1);
+    let [(a, _), _] = pair(&mut world, &LinkConfig::default());
+    let log = Log::default();
+    let told = Rc::clone(&log);
+    let asks = script("asks", move |turn, event| match event {
+        Event::Start => {
+            let attach = ProgramRequest::Attach {
+                interface: "eth0".to_owned(),
+                direction: Direction::Ingress,
+                program: Program::loss(LossProbability::ALWAYS, 0),
+            };
+            for request in [attach, ProgramRequest::List { interface: 1 }] {
+                turn.act(Action::Program { token: Token(1), request });
+            }
+        }
+        Event::ProgramAnswered { result, .. } => told.borrow_mut().push(match result {
+            Ok(ProgramReply::Listed { found, .. }) => format!("{} programs", found.len()),
+            Ok(other) => format!("{other:?}"),
+            Err(error) => error,
+        }),
+        _ => {}
+    });
+    world.spawn(a, asks);
+    world.run_while(|_| true).unwrap();
+    let log = log.borrow();
+    assert!(log[0].contains("say `loss` of the link in the lab file"), "{log:?}");
+    assert_eq!(log[1..], ["0 programs"]);
 }
 
 #[test]

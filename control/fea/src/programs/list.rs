@@ -1,0 +1,67 @@
+//! The list of programs that somebody has asked for.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use weft_runtime::FoundProgram;
+use weft_xrl::{Called, Output, fea};
+
+use super::steps::Step;
+use super::{Key, Own};
+
+/// A list in the making.
+pub(super) struct Listing {
+    called: Called,
+    /// The interfaces that are still to be asked for, and their names.
+    left: VecDeque<(u32, String)>,
+    reply: fea::ListProgramsReply,
+}
+
+impl Listing {
+    pub(super) fn new(called: Called, interfaces: VecDeque<(u32, String)>) -> Self {
+        let reply = fea::ListProgramsReply { programs: Vec::new(), counters: Vec::new() };
+        Self { called, left: interfaces, reply }
+    }
+
+    /// One for each interface.
+    pub(super) fn steps(&self) -> Vec<Step> {
+        self.left.iter().map(|(interface, _)| Step::List(*interface)).collect()
+    }
+
+    /// What the next interface has; nothing if it has gone meanwhile.
+    pub(super) fn add(
+        &mut self,
+        attached: &BTreeMap<Key, Own>,
+        found: Vec<FoundProgram>,
+        counters: Vec<(u32, Vec<(&'static str, u64)>)>,
+    ) {
+        let Some((index, interface)) = self.left.pop_front() else { return };
+        let its = || attached.iter().filter(|(key, _)| key.interface == index);
+        for one in found {
+            let own = its().find(|(_, own)| own.id == one.id);
+            self.reply.programs.push(fea::Program {
+                interface: interface.clone(),
+                hook: one.hook.to_string(),
+                id: one.id,
+                name: one.name.unwrap_or_default(),
+                owner: own.map_or("other", |(_, own)| own.owner.name()).to_owned(),
+                program: own.map_or("", |(key, _)| key.program).to_owned(),
+                parameters: own.map(|(_, own)| own.program.parameters()).unwrap_or_default(),
+            });
+        }
+        for (attachment, counters) in counters {
+            let Some((_, own)) = its().find(|(_, own)| own.attachment == attachment) else {
+                continue;
+            };
+            let counter = |(name, value): (&str, u64)| fea::ProgramCounter {
+                id: own.id,
+                name: name.to_owned(),
+                value,
+            };
+            self.reply.counters.extend(counters.into_iter().map(counter));
+        }
+    }
+
+    pub(super) fn answer(self) -> Output {
+        self.called.answer(Ok(self.reply))
+    }
+}
