@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind, Write};
 
 use serde_json::Value;
+use weft_base::WallTime;
 
 /// The outcome of a command: its exit status, or a sentence for standard error.
 pub(crate) type Outcome = Result<u8, String>;
@@ -24,23 +25,11 @@ pub(crate) fn say(line: &str) {
 }
 
 /// A time in seconds since 1970 as people write it, in UTC: `2026-11-21 22:14:37Z`.
-///
-/// Reference: the calendar of RFC 3339; the days are counted as in H. Hinnant, "chrono-Compatible
-/// Low-Level Date Algorithms".
 pub(crate) fn utc(seconds: u64) -> String {
-    let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    // Years begin in March here, so that leap days are at their ends; 400 years have 146,097 days.
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    let (hour, minute, second) = (rest / 3_600, rest / 60 % 60, rest % 60);
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}Z")
+    let time = WallTime::from_unix_nanos(seconds.saturating_mul(1_000_000_000)).to_string();
+    // Without the milliseconds.
+    let whole = time.split('.').next().unwrap_or(&time);
+    format!("{}Z", whole.replace('T', " "))
 }
 
 /// The lines of `value` as indented JSON, for `--json`.

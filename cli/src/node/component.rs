@@ -18,7 +18,7 @@ use super::processes::{
     HISTORY, IDENTITY, LOG, MANAGER, NODE, OPERATOR, calls_socket, finder_socket,
 };
 use super::program;
-use crate::output::{Outcome, say};
+use crate::output::Outcome;
 use crate::registry;
 
 #[derive(Debug, clap::Args)]
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &ComponentArgs) -> Outcome {
     let sandbox = sandbox()?;
     let node = Node::from_environment(&sandbox)?;
     let level = node.level;
-    enter(&args.instance, &sandbox)?;
+    enter(&sandbox)?;
     let started = Started {
         class: &args.class,
         instance: &args.instance,
@@ -90,8 +90,12 @@ pub(crate) fn run(args: &ComponentArgs) -> Outcome {
         users: Box::new(super::users::Files),
     };
     let process = process(started, &node)?;
-    let options =
-        real::Options { level, inherited: descriptors(&mut inherited), ..real::Options::default() };
+    let options = real::Options {
+        level,
+        name: Some(args.instance.clone()),
+        inherited: descriptors(&mut inherited),
+        ..real::Options::default()
+    };
     Ok(real::run(process, options))
 }
 
@@ -102,12 +106,9 @@ pub(super) fn sandbox() -> Result<Sandbox, String> {
     })
 }
 
-/// Gives up everything else, and says what this kernel cannot do.
-pub(super) fn enter(instance: &str, sandbox: &Sandbox) -> Result<(), String> {
-    for sentence in isolate::enter(sandbox)? {
-        say(&format!("{instance}: {sentence}"));
-    }
-    Ok(())
+/// Gives up everything else. What this kernel cannot do the launcher has said for all.
+pub(super) fn enter(sandbox: &Sandbox) -> Result<(), String> {
+    isolate::enter(sandbox).map(drop)
 }
 
 impl Node {

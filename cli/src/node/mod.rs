@@ -9,6 +9,7 @@ mod privileges;
 mod processes;
 mod program;
 mod schema;
+mod single;
 mod users;
 
 use std::path::Path;
@@ -28,6 +29,9 @@ pub use schema::NODE_SCHEMA;
 
 use crate::args::RunArgs;
 use crate::output::{Outcome, print_lines};
+
+/// What the only process of a node is called in its log.
+const XIA: &str = "xia";
 
 /// `weft run`: checks the node file, then runs the node until it is told to stop.
 pub(crate) fn run(args: &RunArgs) -> Outcome {
@@ -75,8 +79,9 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         file.name
     ));
     let level = if args.verbose { Level::Debug } else { Level::Info };
-    let options = real::Options { level, ..real::Options::default() };
-    Ok(real::run(Box::new(node), options))
+    let name = Some(XIA.to_owned());
+    let options = real::Options { level, name, ..real::Options::default() };
+    Ok(real::run(Box::new(single::Single::new(node)), options))
 }
 
 /// Fresh randomness from the operating system.

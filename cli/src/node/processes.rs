@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use weft_keys::KeyHash;
 use weft_launcher::protocol::{ListenerKind, ListenerSpec};
 use weft_launcher::{Config, Name};
+use weft_runtime::Level;
 
 /// The node's name, for its processes.
 pub(super) const NODE: &str = "WEFT_NODE";
@@ -67,6 +68,7 @@ pub(super) fn run(start: &Start<'_>) -> Result<u8, String> {
     config.manager_arguments =
         vec!["--source".into(), start.source.into(), "--file".into(), boot.into()];
     config.environment = environment(start);
+    config.level = if start.verbose { Level::Debug } else { Level::Info };
     weft_launcher::run(config).map_err(|error| error.to_string())?;
     Ok(0)
 }
@@ -114,8 +116,8 @@ fn environment(start: &Start<'_>) -> Vec<(OsString, OsString)> {
     if let Some(identity) = start.identity {
         environment.push((IDENTITY.into(), identity.to_string().into()));
     }
-    // A backtrace is for whoever asked for it.
-    let passed = ["RUST_BACKTRACE"]
+    // A backtrace is for whoever asked for it; and whether standard error is the journal they cannot know.
+    let passed = ["RUST_BACKTRACE", "JOURNAL_STREAM"]
         .into_iter()
         .filter_map(|name| std::env::var_os(name).map(|value| (OsString::from(name), value)));
     environment.extend(passed);

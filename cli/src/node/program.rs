@@ -22,7 +22,7 @@ pub(super) fn run(instance: &str, command: &[OsString]) -> Outcome {
         .split_first()
         .ok_or_else(|| format!("{instance}: it is not said which program to execute"))?;
     let sandbox = component::sandbox()?;
-    component::enter(instance, &sandbox)?;
+    component::enter(&sandbox)?;
     // Its own folder, which lasts as long as the node runs.
     let own = sandbox.write.first().map_or(Path::new("/"), |folder| folder.as_path());
     let mut command = Command::new(path);

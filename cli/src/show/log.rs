@@ -8,13 +8,16 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use serde_json::json;
-use weft_base::Instant;
+use weft_base::{Instant, WallTime};
 use weft_runtime::{Action, Component, Event, Level, real};
 use weft_xrl::{Call, ErrorCode, FINDER, Input, Output, XrlError, finder, monitor};
 
 use super::{PATIENCE, ViewArgs, monotonic};
 use crate::call::{self, Reach};
 use crate::output::{Outcome, utc};
+use crate::call;
+use crate::node::find_callable;
+use crate::output::Outcome;
 
 /// How long a component may be silent before it is asked again.
 const SILENCE: Duration = Duration::from_secs(3_600);
@@ -181,7 +184,7 @@ impl Reader {
     }
 
     fn line(&self, component: &str, entry: &monitor::Entry) -> String {
-        let time = time(self.epoch.saturating_add(entry.time));
+        let time = WallTime::from_unix_nanos(self.epoch.saturating_add(entry.time)).to_string();
         match self.json {
             true => json!({
                 "time": time, "component": component, "level": entry.level,
@@ -191,12 +194,6 @@ impl Reader {
             false => format!("{time}  {:<7}  {component}: {}", entry.level, entry.text),
         }
     }
-}
-
-/// Nanoseconds since 1970 as a time of RFC 3339 with milliseconds.
-fn time(nanos: u64) -> String {
-    let text = utc(nanos / 1_000_000_000).replace(' ', "T");
-    format!("{}.{:03}Z", text.trim_end_matches('Z'), nanos / 1_000_000 % 1_000)
 }
 
 /// Whether somebody is not there, or does not know the question.
@@ -234,16 +231,5 @@ impl Component for Reader {
 
     fn deadline(&self) -> Option<Instant> {
         None
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_those_of_rfc_3339() {
-        assert_eq!(time(0), "1970-01-01T00:00:00.000Z");
-        assert_eq!(time(1_795_299_277_042_999_999), "2026-11-21T22:14:37.042Z");
     }
 }

@@ -188,7 +188,7 @@ fn a_node_that_is_told_to_end_complains_of_nothing() {
     let launcher = Pid::from_raw(node.launcher.pid() as i32).unwrap();
     kill_process(launcher, Signal::TERM).unwrap();
     let said = node.launcher.rest();
-    let complains = |line: &&String| line.starts_with("warning") || line.starts_with("error");
+    let complains = |line: &&String| line.contains(": warning: ") || line.contains(": error: ");
     assert_eq!(said.iter().find(complains), None, "{said:?}");
 }
 

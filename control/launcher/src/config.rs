@@ -5,6 +5,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use weft_runtime::Level;
+
 use crate::protocol::ListenerSpec;
 
 /// What a launcher is told when it is started. Everything in it is trusted.
@@ -34,6 +36,8 @@ pub struct Config {
     pub uid_base: u32,
     /// Where nodes of this machine tell each other which uids are taken.
     pub lock_directory: PathBuf,
+    /// How much the launcher reports.
+    pub level: Level,
     /// How long processes have to end when the node ends.
     pub grace: Duration,
     /// So many times in a row the manager may die before it lived ten seconds.
@@ -61,6 +65,7 @@ impl Config {
             groups: BTreeMap::new(),
             uid_base: Self::UID_BASE,
             lock_directory: PathBuf::from("/run/weft/.uids"),
+            level: Level::Info,
             grace: Duration::from_secs(5),
             manager_failures: 10,
         }

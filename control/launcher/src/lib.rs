@@ -52,6 +52,7 @@ mod uids;
 pub use channel::ManagerChannel;
 pub use config::{Config, LauncherError};
 pub use inherit::{InheritError, Inherited, VARIABLE, inherited};
-pub use launcher::run;
+pub use launcher::{Notify, run};
 pub use name::{Name, Secret};
 pub use profile::{Profile, Sandbox};
+pub use supervisor::Notice;

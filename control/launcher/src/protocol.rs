@@ -206,6 +206,15 @@ pub enum Message {
     },
     /// The node ends: all instances are being ended, and after them the manager.
     Stopping {},
+    /// What the launcher has reported, on standard error as well.
+    Report {
+        /// When, in nanoseconds of the machine's monotonic clock.
+        time: u64,
+        /// `error`, `warning`, `info` or `debug`.
+        level: String,
+        /// What happened.
+        text: String,
+    },
 }
 
 /// What came of a request.

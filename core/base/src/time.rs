@@ -101,6 +101,29 @@ impl WallTime {
     }
 }
 
+/// In UTC, to the millisecond: `2026-11-21T22:14:37.118Z`.
+///
+/// Reference: RFC 3339; the days are counted as in H. Hinnant, "chrono-Compatible Low-Level Date
+/// Algorithms".
+impl fmt::Display for WallTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (seconds, millis) = (self.0 / 1_000_000_000, self.0 / 1_000_000 % 1_000);
+        let (days, rest) = (seconds / 86_400, seconds % 86_400);
+        // Years begin in March here, so that leap days are at their ends; 400 years have 146,097 days.
+        let shifted = days + 719_468;
+        let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+        let year_of_era =
+            (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let month_from_march = (5 * day_of_year + 2) / 153;
+        let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+        let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+        let year = era * 400 + year_of_era + u64::from(month <= 2);
+        let (hour, minute, second) = (rest / 3_600, rest / 60 % 60, rest % 60);
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,5 +139,18 @@ mod tests {
     #[test]
     fn prints_seconds_with_nanoseconds() {
         assert_eq!(Instant::from_nanos(1_500_000_007).to_string(), "1.500000007s");
+    }
+
+    #[test]
+    fn civil_time_is_that_of_rfc_3339() {
+        let text = |seconds: u64| WallTime::from_unix_nanos(seconds * 1_000_000_000).to_string();
+        assert_eq!(text(0), "1970-01-01T00:00:00.000Z");
+        assert_eq!(text(951_782_399), "2000-02-28T23:59:59.000Z");
+        assert_eq!(text(951_782_400), "2000-02-29T00:00:00.000Z");
+        assert_eq!(text(4_107_542_400), "2100-03-01T00:00:00.000Z");
+        let exact = WallTime::from_unix_nanos(1_795_299_277_042_999_999).to_string();
+        assert_eq!(exact, "2026-11-21T22:14:37.042Z");
+        let late = WallTime::from_unix_nanos(u64::MAX).to_string();
+        assert_eq!(late, "2554-07-21T23:34:33.709Z");
     }
 }

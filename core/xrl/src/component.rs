@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use weft_base::{Buffer, Handle};
-use weft_runtime::{Action, Event};
+use weft_base::{Buffer, Handle, Instant};
+use weft_runtime::{Action, Event, Level};
 
 use crate::XrlError;
 use crate::codec::{Arguments, Decoder, Encoder};
@@ -75,6 +75,16 @@ pub enum Output {
     Watch {
         /// The class.
         class: Option<String>,
+    },
+    /// Keeps a record in the log of this process for somebody who writes none that can be asked for, and has
+    /// written it to standard error already.
+    Record {
+        /// When.
+        time: Instant,
+        /// How serious it is.
+        level: Level,
+        /// What happened.
+        text: String,
     },
     /// Says the secret that shows the Finder who this process is, if that was not known when it was
     /// started; see [`Identity`](crate::Identity).

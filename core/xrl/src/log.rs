@@ -74,6 +74,13 @@ impl<T> Log<T> {
         self.last != before
     }
 
+    /// Keeps a record that is as serious as the log is.
+    pub fn record(&mut self, time: Instant, level: Level, text: &str) {
+        if level <= self.level {
+            self.add(time, level, text);
+        }
+    }
+
     fn add(&mut self, time: Instant, level: Level, line: &str) {
         let text = line[..line.floor_char_boundary(LONGEST)].to_owned();
         self.last += 1;

@@ -4,6 +4,7 @@
 //!
 //! Reference: poll(2), waitid(2), pidfd_open(2).
 
+mod log;
 mod manager;
 mod notify;
 mod order;
@@ -18,7 +19,6 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{WaitOptions, kill_process_group, set_child_subreaper, waitpid};
 use rustix::time::{ClockId, clock_gettime};
-use tracing::{debug, error, info, warn};
 use weft_base::Instant;
 use weft_runtime::{Component, Level};
 
@@ -37,8 +37,9 @@ use crate::supervisor::{Input, Output, Settings, Supervisor, manager_name};
 use crate::sys::{self, Ended, How};
 use crate::uids::{BLOCK, BLOCKS, Uids, hash};
 
+use log::Log;
 use manager::Link;
-use notify::Notify;
+pub use notify::Notify;
 use order::Order;
 use signals::{Arrived, Signals};
 
@@ -80,6 +81,7 @@ struct Launcher {
     /// When it began.
     since: Instant,
     notify: Notify,
+    log: Log,
 }
 
 /// What starting a process takes.
@@ -100,9 +102,10 @@ impl Launcher {
             let why = "the launcher must run in a process with one thread, and /proc be mounted";
             return Err(setup(why.to_owned()));
         }
+        let mut log = Log::new(config.level);
         let (base, missing) = Base::set_up(config).map_err(setup)?;
         for missing in &missing {
-            warn!("isolation is missing: {missing}");
+            log.report(Level::Warning, &format!("isolation is missing: {missing}"));
         }
         let signals = Signals::watch()
             .map_err(|error| setup(format!("cannot watch for signals: {error}")))?;
@@ -114,14 +117,15 @@ impl Launcher {
         let supervisor = Supervisor::new(Settings::of(&base.config, missing));
         let running = BTreeMap::new();
         let (since, notify) = (now(), Notify::new(now()));
-        Ok(Self { base, supervisor, running, link: None, signals, over: None, since, notify })
+        Ok(Self { base, supervisor, running, link: None, signals, over: None, since, notify, log })
     }
 
     fn run(mut self) -> Result<(), LauncherError> {
         loop {
             self.reap();
             self.tell(Input::Tick);
-            self.notify.tick(now());
+            let told = self.notify.tick(now());
+            self.notified(told);
             if let Some(over) = self.over {
                 return over;
             }
@@ -171,16 +175,17 @@ impl Launcher {
                 }
             }
             Output::Forget(name) => self.base.forget(&name),
-            Output::Notify(notice) => Notify::tell(&notice),
-            Output::Report(level, line) => match level {
-                Level::Error => error!("{line}"),
-                Level::Warning => warn!("{line}"),
-                Level::Info => info!("{line}"),
-                Level::Debug => debug!("{line}"),
-            },
+            Output::Notify(notice) => self.notified(Notify::tell(&notice)),
+            Output::Report(level, line) => self.log.report(level, &line),
             Output::Over(result) => self.over = Some(result),
         }
         None
+    }
+
+    fn notified(&mut self, result: Result<(), String>) {
+        if let Err(error) = result {
+            self.log.report(Level::Debug, &error);
+        }
     }
 
     fn start(&mut self, order: &Order<'_>) -> Input<OwnedFd> {
@@ -220,10 +225,11 @@ impl Launcher {
         started
     }
 
-    fn signal(&self, pid: i32, number: i32) {
+    fn signal(&mut self, pid: i32, number: i32) {
         let Some((name, process)) = self.running.get(&pid) else { return };
         if let Err(error) = sys::send_signal(process.pidfd.as_fd(), number) {
-            warn!("{name} (process {pid}) gets no signal {number}: {error}");
+            let line = format!("{name} (process {pid}) gets no signal {number}: {error}");
+            self.log.report(Level::Warning, &line);
         }
     }
 
@@ -267,6 +273,7 @@ impl Launcher {
             }
         }
         if let Some(link) = &mut self.link {
+            self.log.tell(link);
             link.flush();
         }
     }
@@ -277,7 +284,8 @@ impl Launcher {
             // Whatever it left in its group goes with it; its id is still its own.
             let _ = kill_process_group(ended.pid, rustix::process::Signal::KILL);
             let reaped = waitpid(Some(ended.pid), WaitOptions::NOHANG);
-            debug!(pid = ended.pid.as_raw_pid(), "a process ended");
+            let line = format!("process {} ended", ended.pid.as_raw_pid());
+            self.log.report(Level::Debug, &line);
             self.ended(ended);
             if reaped.is_err() {
                 return;

@@ -205,7 +205,9 @@ impl<D> Supervisor<D> {
 
     fn ended(&mut self, now: Instant, pid: i32, exit: Exit, out: &mut Vec<Output>) {
         if self.manager.pid() == Some(pid) {
-            report(out, Level::Warning, format!("the manager (process {pid}) {exit}"));
+            // At the end of the node it is told to.
+            let level = if self.ending.is_some() { Level::Info } else { Level::Warning };
+            report(out, level, format!("the manager (process {pid}) {exit}"));
             self.manager_died(now, exit.to_string(), out);
         } else if let Some(name) = self.instances.of_pid(pid) {
             self.instance_ended(name, pid, exit, out);

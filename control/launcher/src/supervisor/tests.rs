@@ -86,7 +86,9 @@ fn words(output: Output) -> Option<String> {
         Output::Tell(Message::Stopping {}) => "tell stopping".to_owned(),
         Output::Forget(name) => format!("forget {name}"),
         Output::Over(result) => format!("over {}", result.is_ok()),
-        Output::Report(..) | Output::Notify(_) => return None,
+        Output::Report(..) | Output::Notify(_) | Output::Tell(Message::Report { .. }) => {
+            return None;
+        }
     })
 }
 

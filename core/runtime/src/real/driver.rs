@@ -17,6 +17,7 @@ use weft_base::Instant;
 use super::channels::{self, Channels};
 use super::disk::Disk;
 use super::interfaces::Interfaces;
+use super::lines::Lines;
 use super::poller::{Poller, Ready, Source};
 use super::ports::Ports;
 use super::programs::Programs;
@@ -74,7 +75,7 @@ impl Driver {
             interfaces: Interfaces::default(),
             programs: Programs::default(),
             disk: Disk::new()?,
-            terminal: Terminal::new(options.level),
+            terminal: Terminal::new(options.level, Lines::new(options.name.as_deref())),
             drops: Drops::new(),
             events,
             actions: Vec::new(),

@@ -31,6 +31,7 @@ mod flows;
 mod handshakes;
 mod inherited;
 mod interfaces;
+mod lines;
 mod listeners;
 mod outgoing;
 mod poller;
@@ -49,6 +50,7 @@ use std::time::Duration;
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 pub use inherited::Inherited;
+pub use lines::Lines;
 
 use crate::{Keys, Level, Process};
 
@@ -106,6 +108,8 @@ type Drops = weft_base::Counters<DriverDrop>;
 pub struct Options {
     /// Reports that are less serious are not shown.
     pub level: Level,
+    /// Who reports, if others write to standard error, too; see [`Lines`].
+    pub name: Option<String>,
     /// Turn `SIGTERM` and `SIGINT` into [`Event::Stop`](crate::Event::Stop).
     pub signals: bool,
     /// How long a process may take to end after a stop; also how long unsent packets and messages
@@ -141,6 +145,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             level: Level::Info,
+            name: None,
             signals: true,
             grace: Duration::from_secs(2),
             port_queue: 1024,

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use weft_base::Instant;
 
+use super::lines::{Lines, harmless};
 use crate::Level;
 
 /// The shortest time between two drawings of the progress line.
@@ -34,6 +35,7 @@ pub(super) struct Progress {
 
 pub(super) struct Terminal {
     level: Level,
+    lines: Lines,
     /// Standard error is a terminal.
     redraws: bool,
     /// Standard output is one, too: what is printed there would mix with the progress line.
@@ -49,10 +51,11 @@ pub(super) struct Terminal {
 
 impl Terminal {
     /// Shows reports down to `level`.
-    pub(super) fn new(level: Level) -> Self {
+    pub(super) fn new(level: Level, lines: Lines) -> Self {
         let redraws = io::stderr().is_terminal();
         Self {
             level,
+            lines,
             redraws,
             shared: redraws && io::stdout().is_terminal(),
             progress: None,
@@ -76,7 +79,7 @@ impl Terminal {
     pub(super) fn report(&mut self, level: Level, line: &str) {
         if self.shows(level) {
             self.clear();
-            write(&format!("{}{}\n", prefix(level), harmless(line)));
+            self.lines.write(level, line);
         }
     }
 
@@ -158,22 +161,6 @@ fn write(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-fn prefix(level: Level) -> &'static str {
-    match level {
-        Level::Error => "error: ",
-        Level::Warning => "warning: ",
-        Level::Info => "",
-        Level::Debug => "debug: ",
-    }
-}
-
-/// The text without characters that control a terminal.
-fn harmless(text: &str) -> String {
-    let shown = |c: char| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c };
-    text.chars().map(shown).collect()
-}
-
-/// One line of at most `width` characters.
 fn render(progress: &Progress, width: usize) -> String {
     let mut line = progress.label.clone();
     match progress.total {
@@ -241,7 +228,7 @@ mod tests {
 
     #[test]
     fn without_a_terminal_a_line_is_written_every_two_seconds_and_none_at_once() {
-        let mut terminal = Terminal::new(Level::Info);
+        let mut terminal = Terminal::new(Level::Info, Lines::new(None));
         for (redraws, expected) in [(false, [20, 40]), (true, [0, 1])] {
             terminal.redraws = redraws;
             terminal.next_drawing = None;

@@ -397,6 +397,10 @@ impl Host {
             }
             Output::Answer { id, result } => self.answer(id, result, now),
             Output::Watch { class } => self.watch(member, class, now),
+            Output::Record { time, level, text } => {
+                self.log.record(time, level, &text);
+                self.answer_log(now);
+            }
             Output::Join { secret } => {
                 let waits = matches!(self.settings.credential, Identity::Later);
                 self.settings.credential = Identity::Secret(secret);

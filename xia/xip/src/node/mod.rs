@@ -277,6 +277,12 @@ impl Node {
         }
     }
 
+    /// Whether applications can come, and every port was tried.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.announced
+    }
+
     /// Says that the node is ready, once: applications can come, and every port was tried.
     fn announce(&mut self, out: &mut Vec<Action>) {
         let opening = self.interfaces.iter().any(Interface::is_opening) || !self.awaited.is_empty();
