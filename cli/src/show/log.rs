@@ -14,9 +14,6 @@ use weft_xrl::{Call, ErrorCode, FINDER, Input, Output, XrlError, finder, monitor
 
 use super::{PATIENCE, ViewArgs, monotonic};
 use crate::call::{self, Reach};
-use crate::output::{Outcome, utc};
-use crate::call;
-use crate::node::find_callable;
 use crate::output::Outcome;
 
 /// How long a component may be silent before it is asked again.
