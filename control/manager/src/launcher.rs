@@ -96,8 +96,7 @@ impl Manager {
                 }
             }
             Ok(protocol::Message::Stopping {}) => self.instances.end_all(),
-            Ok(Message::Stopping {}) => self.instances.end_all(),
-            Ok(Message::Report { time, level, text }) => {
+            Ok(protocol::Message::Report { time, level, text }) => {
                 let level = level.parse().unwrap_or(Level::Info);
                 let (time, text) = (Instant::from_nanos(time), format!("launcher: {text}"));
                 out.push(Output::Record { time, level, text });
