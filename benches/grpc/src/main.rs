@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! weft-bench-grpc TRANSPORT METHOD WARM CALLS IN_FLIGHT
-//! TRANSPORT = "tcp" | "unix:" path | "memory"
+//! TRANSPORT = "tcp" | "tls" | "unix:" path | "memory"
 //! METHOD    = "zero" | "ten" | "twentyfive" | "take:" routes per call
 //! ```
 //!
@@ -14,6 +14,7 @@
 mod calls;
 mod messages;
 mod server;
+mod tls;
 
 use std::future::Future;
 use std::io;
@@ -28,7 +29,7 @@ use tokio::io::DuplexStream;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::{Builder, Runtime};
 use tokio_stream::wrappers::{TcpListenerStream, UnixListenerStream};
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::{Channel, ClientTlsConfig, Endpoint, ServerTlsConfig};
 
 use calls::Work;
 
@@ -56,16 +57,20 @@ fn run() -> Result<f64, Failure> {
     let work = Work::parse(method, numbers).ok_or_else(usage)?;
     match transport.as_str() {
         "memory" => in_memory(work),
-        "tcp" => apart(work, None),
+        "tcp" => apart(work, Place::Tcp, None),
+        "tls" => {
+            let (server, client) = tls::both()?;
+            apart(work, Place::Tls(server), Some(client))
+        }
         other => {
             let path = other.strip_prefix("unix:").ok_or_else(usage)?;
-            apart(work, Some(PathBuf::from(path)))
+            apart(work, Place::Unix(PathBuf::from(path)), None)
         }
     }
 }
 
 fn usage() -> Failure {
-    "usage: weft-bench-grpc tcp|unix:PATH|memory zero|ten|twentyfive|take:N WARM CALLS IN_FLIGHT"
+    "usage: weft-bench-grpc tcp|tls|unix:PATH|memory zero|ten|twentyfive|take:N WARM CALLS IN_FLIGHT"
         .into()
 }
 
@@ -73,12 +78,20 @@ fn runtime() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }
 
+/// Where the server listens.
+enum Place {
+    Unix(PathBuf),
+    Tcp,
+    /// TLS over TCP.
+    Tls(ServerTlsConfig),
+}
+
 /// Runs the server in a thread of its own, which ends with the program.
-fn apart(work: Work, path: Option<PathBuf>) -> Result<f64, Failure> {
+fn apart(work: Work, place: Place, client: Option<ClientTlsConfig>) -> Result<f64, Failure> {
     let (told, address) = mpsc::channel();
     thread::Builder::new().name("server".to_owned()).spawn(move || {
         let result = runtime().map_err(Failure::from).and_then(|runtime| {
-            runtime.block_on(serve(path, |address| {
+            runtime.block_on(serve(place, |address| {
                 // Who asked is there until it has the address.
                 let _ = told.send(address);
             }))
@@ -89,13 +102,17 @@ fn apart(work: Work, path: Option<PathBuf>) -> Result<f64, Failure> {
     })?;
     let address = address.recv()?;
     runtime()?.block_on(async {
-        let channel = endpoint(address)?.connect().await?;
+        let mut endpoint = endpoint(address)?;
+        if let Some(client) = client {
+            endpoint = endpoint.tls_config(client)?;
+        }
+        let channel = endpoint.connect().await?;
         calls::measure(channel, work).await
     })
 }
 
-async fn serve(path: Option<PathBuf>, tell: impl FnOnce(String)) -> Result<(), Failure> {
-    if let Some(path) = path {
+async fn serve(place: Place, tell: impl FnOnce(String)) -> Result<(), Failure> {
+    if let Place::Unix(path) = place {
         // What an earlier run has left.
         let _ = std::fs::remove_file(&path);
         let listener = UnixListener::bind(&path)?;
@@ -103,12 +120,20 @@ async fn serve(path: Option<PathBuf>, tell: impl FnOnce(String)) -> Result<(), F
         builder().serve_with_incoming(server::Server, UnixListenerStream::new(listener)).await?;
     } else {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-        tell(format!("http://{}", listener.local_addr()?));
+        let address = listener.local_addr()?;
+        let mut builder = builder();
+        match place {
+            Place::Tls(config) => {
+                builder = builder.tls_config(config)?;
+                tell(format!("https://{address}"));
+            }
+            _ => tell(format!("http://{address}")),
+        }
         let without_delay =
             tokio_stream::StreamExt::map(TcpListenerStream::new(listener), |stream| {
                 stream.and_then(|stream| stream.set_nodelay(true).map(|()| stream))
             });
-        builder().serve_with_incoming(server::Server, without_delay).await?;
+        builder.serve_with_incoming(server::Server, without_delay).await?;
     }
     Ok(())
 }

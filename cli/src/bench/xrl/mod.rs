@@ -6,8 +6,8 @@
 //!
 //! Caller and probe have a thread each and speak through typed stubs; keys, tickets and the access list
 //! are those of a node: the Finder resolves the method before the clock runs. The peer is gRPC
-//! (tonic) with as many threads over the same kind of socket, or through a pipe in memory in
-//! one thread; see `benches/grpc`. *Routes* are a million records in calls of [`ROUTES_PER_CALL`], of
+//! (tonic) with as many threads over the same kind of socket, with TLS where weft has it, or through a pipe
+//! in memory in one thread; see `benches/grpc`. *Routes* are a million records in calls of [`ROUTES_PER_CALL`], of
 //! which [`ROUTES_IN_FLIGHT`] are under way.
 
 mod ends;
@@ -43,7 +43,7 @@ impl Bench for XrlBench {
     }
 
     fn duration(&self, plan: &Plan) -> Duration {
-        Duration::from_millis(if plan.quick { 8_000 } else { 25_000 }) * plan.runs as u32
+        Duration::from_millis(if plan.quick { 10_000 } else { 32_000 }) * plan.runs as u32
     }
 
     fn prepare(&self, plan: &Plan) -> Result<Box<dyn Session>, String> {
@@ -62,6 +62,8 @@ enum Transport {
     InProcess,
     Unix,
     Tcp,
+    /// TLS over TCP, with keys on both sides.
+    Tls,
 }
 
 impl Transport {
@@ -70,6 +72,7 @@ impl Transport {
             Self::InProcess => "in-process",
             Self::Unix => "Unix",
             Self::Tcp => "TCP",
+            Self::Tls => "TLS",
         }
     }
 }
@@ -86,7 +89,7 @@ enum Method {
 type Case = (Transport, Method);
 
 fn cases() -> Vec<Case> {
-    let transports = [Transport::InProcess, Transport::Unix, Transport::Tcp];
+    let transports = [Transport::InProcess, Transport::Unix, Transport::Tcp, Transport::Tls];
     let methods = [Method::Zero, Method::Ten, Method::Twentyfive];
     let calls = transports.into_iter().flat_map(|t| methods.map(|method| (t, method)));
     calls.chain([(Transport::Unix, Method::Take)]).collect()
@@ -209,6 +212,7 @@ impl Session for Calls {
             Transport::InProcess => "memory".to_owned(),
             Transport::Unix => format!("unix:{}", self.directory.join("grpc").display()),
             Transport::Tcp => "tcp".to_owned(),
+            Transport::Tls => "tls".to_owned(),
         };
         let method = match case.1 {
             Method::Zero => "zero".to_owned(),

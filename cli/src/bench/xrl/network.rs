@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use weft_base::Instant;
 use weft_finder::Finder;
-use weft_runtime::{Action, ChannelAddress, Component, Event, Level, Process, real};
+use weft_keys::PrivateKey;
+use weft_runtime::{Action, ChannelAddress, Component, Event, Keys, Level, Process, real};
 use weft_xrl::frame::Secret;
 use weft_xrl::{
     Binary, Call, Host, Identity, Input, Interface, Output, Part, Request, Settings, finder,
@@ -41,7 +42,9 @@ pub(super) fn measure<R: Request + 'static>(
         Transport::InProcess => return measure_alone(work),
         Transport::Unix => ChannelAddress::Stream(directory.join(PROBE)),
         Transport::Tcp => ChannelAddress::Tcp(free_port()?),
+        Transport::Tls => ChannelAddress::Tls { address: free_port()?, peer: None },
     };
+    let [server_keys, client_keys] = keys(transport)?;
     let finder_address = ChannelAddress::Stream(directory.join("finder"));
     let (news, events) = channel();
     let secrets = [secret()?, secret()?, secret()?];
@@ -59,23 +62,23 @@ pub(super) fn measure<R: Request + 'static>(
         credential: Identity::Secret(secret),
         ports_from_fea: false,
     };
-    let mut threads = vec![spawn("finder", move || Box::new(Ending::new(Finder::new(settings))))?];
+    let mut threads = vec![spawn("finder", None, move || Box::new(Ending::new(Finder::new(settings))))?];
 
     let (own, to_main) = (process(owner, None), news.clone());
     let processes = vec![allowed(PROBE, server, ""), allowed("caller", client, PROBE)];
-    threads.push(spawn("owner", move || {
+    threads.push(spawn("owner", None, move || {
         host(own, "owner", None, Owner { processes, news: to_main })
     })?);
     await_ready(&events)?;
 
     let (own, to_main) = (process(server, Some(listen)), news.clone());
-    threads.push(spawn(PROBE, move || {
+    threads.push(spawn(PROBE, server_keys, move || {
         host(own, PROBE, Some(interface()), Probe { news: Some(to_main) })
     })?);
     await_ready(&events)?;
 
     let own = process(client, None);
-    threads.push(spawn("caller", move || {
+    threads.push(spawn("caller", client_keys, move || {
         let Work { request, worth, amount } = work;
         host(own, "caller", None, Caller::new(request, worth, amount, news))
     })?);
@@ -87,7 +90,7 @@ pub(super) fn measure<R: Request + 'static>(
 /// Measures a caller and a probe in one process, without a Finder.
 fn measure_alone<R: Request + 'static>(work: Work<R>) -> Result<f64, String> {
     let (news, events) = channel();
-    let thread = spawn("process", move || {
+    let thread = spawn("process", None, move || {
         let Work { request, worth, amount } = work;
         let settings = Settings {
             finder: None,
@@ -156,13 +159,27 @@ fn free_port() -> Result<SocketAddr, String> {
         .map_err(|error| format!("there is no free TCP port on the loopback interface: {error}"))
 }
 
+/// What the probe and its caller show one another, where they do.
+fn keys(transport: Transport) -> Result<[Option<Keys>; 2], String> {
+    if transport != Transport::Tls {
+        return Ok([None, None]);
+    }
+    let new = || PrivateKey::generate().map_err(|error| error.to_string());
+    let (server, client) = (new()?, new()?);
+    let [of_server, of_client] = [&server, &client].map(|key| key.public_key().hash());
+    let keys = |own, peer| Some(Keys { own, peers: [peer].into_iter().collect() });
+    Ok([keys(server, of_client), keys(client, of_server)])
+}
+
 /// Runs a process, which is made in its thread, until it exits.
 fn spawn(
     name: &str,
+    keys: Option<Keys>,
     process: impl FnOnce() -> Box<dyn Process> + Send + 'static,
 ) -> Result<JoinHandle<u8>, String> {
-    let run = || {
-        let options = real::Options { signals: false, level: Level::Error, ..Default::default() };
+    let run = move || {
+        let level = Level::Error;
+        let options = real::Options { signals: false, level, keys, ..Default::default() };
         real::run(process(), options)
     };
     let thread = Builder::new().name(name.to_owned()).spawn(run);
