@@ -23,9 +23,9 @@ use crate::{Class, MANAGER, ProgramKind};
 pub(crate) const PROGRAM: &str = "program";
 /// The statement by which they may attach to stacks by flows.
 const FLOWS: &str = "flows";
-/// What hands out packet ports, and how.
+/// What hands out sockets of the network, and how.
 const FEA: &str = "fea";
-const OPEN_PORT: &str = "fea/1.0/open_port";
+const OPENING: [&str; 2] = ["fea/1.0/open_port", "fea/1.0/open_listener"];
 /// The statement in theirs that they are given.
 pub(crate) const CONFIG: &str = "config";
 
@@ -91,10 +91,10 @@ fn read_program(entry: &Entry<'_>, name: String) -> Result<Program, Errors> {
             None => ProgramKind::Plain,
             Some(flows) => {
                 flows.end()?;
-                if rights.limits([FEA; 2], OPEN_PORT).is_some() {
-                    let sentence = "a program with `flows` is never handed packet ports, but this one's \
-                                    `access` lets it open them: remove one of the two, or let it use \
-                                    `fea/fea/1.0/open_relay`";
+                if OPENING.iter().any(|method| rights.limits([FEA; 2], method).is_some()) {
+                    let sentence = "a program with `flows` is never handed packet ports or other \
+                                    sockets, but this one's `access` lets it open them: remove one of \
+                                    the two, or let it use `fea/fea/1.0/open_relay`";
                     return Err(flows.error(sentence).into());
                 }
                 ProgramKind::Application
@@ -159,6 +159,10 @@ mod tests {
             ("program a { execute /x; flows on; }", "takes nothing more"),
             ("program a { execute /x; flows; access fea; }", "never handed packet ports"),
             ("program a { execute /x; flows; access *; }", "never handed packet ports"),
+            (
+                "program a { execute /x; flows; access fea/fea/1.0/open_listener; }",
+                "never handed packet ports",
+            ),
             (
                 "program a { execute /x; flows; access \"*/fea/*/open_port?spec=udp:*\"; }",
                 "never handed packet ports",
