@@ -137,7 +137,10 @@ impl Programs {
                 self.keep(key, parts, out);
             }
             (Step::Adopt(Kept { key, owner, .. }), Ok(ProgramReply::Attached(attached))) => {
-                let line = format!("{} (id {}) is taken over", attached.program, attached.id);
+                let (Attached { program, id, .. }, Key { interface, direction, .. }) =
+                    (&attached, key);
+                let place = format!("at {direction} of the interface with the number {interface}");
+                let line = format!("the program {program} {place} (id {id}) is taken over");
                 report(Level::Info, line, out);
                 self.note(key, owner, attached);
             }
