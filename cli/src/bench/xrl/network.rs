@@ -62,7 +62,8 @@ pub(super) fn measure<R: Request + 'static>(
         credential: Identity::Secret(secret),
         ports_from_fea: false,
     };
-    let mut threads = vec![spawn("finder", None, move || Box::new(Ending::new(Finder::new(settings))))?];
+    let mut threads =
+        vec![spawn("finder", None, move || Box::new(Ending::new(Finder::new(settings))))?];
 
     let (own, to_main) = (process(owner, None), news.clone());
     let processes = vec![allowed(PROBE, server, ""), allowed("caller", client, PROBE)];
