@@ -58,7 +58,7 @@ fn kept(attachment: &Attachment) -> Kept {
 fn pass(sequence: LossSequence, from: u64, to: u64) {
     let (sender, receiver) = (Sender::new(LEFT), Receiver::new(RIGHT, EXPERIMENTAL));
     for number in from..to {
-        sender.send(number);
+        assert!(sender.send(number), "frame {number} was not sent");
         if !sequence.drops(number) {
             assert_eq!(receiver.receive(), number);
         }

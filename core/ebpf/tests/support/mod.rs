@@ -48,6 +48,14 @@ fn lay_cable() {
     ip(&["link", "add", LEFT, "type", "veth", "peer", "name", RIGHT]);
     ip(&["link", "set", LEFT, "up"]);
     ip(&["link", "set", RIGHT, "up"]);
+    // The kernel notices a little later that there is a carrier, and until then drops what is sent.
+    for end in [LEFT, RIGHT] {
+        wait_until("the cable carries frames", || {
+            let shown = Command::new("ip").args(["link", "show", "dev", end]).output().unwrap();
+            let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+            shown.contains("state UP") && !shown.contains("qdisc noop ")
+        });
+    }
 }
 
 /// Runs `ip` in the namespace of this thread.
