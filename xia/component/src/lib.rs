@@ -39,6 +39,8 @@ pub struct Xia {
     random: Random,
     identity: Option<KeyHash>,
     running: Option<Running>,
+    /// What was found good last: as a rule it is what is taken next.
+    checked: Option<(String, Running)>,
     /// Empty between two events; kept for its memory.
     actions: Vec<Action>,
 }
@@ -57,7 +59,15 @@ impl Xia {
         random: Random,
         identity: Option<KeyHash>,
     ) -> Self {
-        Self { settings, registry, random, identity, running: None, actions: Vec::new() }
+        Self {
+            settings,
+            registry,
+            random,
+            identity,
+            running: None,
+            checked: None,
+            actions: Vec::new(),
+        }
     }
 
     /// Makes a node of a configuration, to be used or only to know that it can be made.
@@ -81,11 +91,14 @@ impl Xia {
         Ok(Running { node, plan })
     }
 
-    fn check(&self, request: &Text<'_>) -> Result<(), XrlError> {
+    fn check(&mut self, request: &Text<'_>) -> Result<(), XrlError> {
+        self.checked = None;
         if request.text.trim().is_empty() {
             return Ok(());
         }
-        self.read(request).map(drop).map_err(|errors| XrlError::failed(errors.to_string()))
+        let new = self.read(request).map_err(|errors| XrlError::failed(errors.to_string()))?;
+        self.checked = Some((request.text.to_owned(), new));
+        Ok(())
     }
 
     fn configure(
@@ -97,7 +110,10 @@ impl Xia {
         if request.text.trim().is_empty() {
             return Err(XrlError::failed("the manager ends the stack when it has no statement"));
         }
-        let new = self.read(request).map_err(|errors| XrlError::failed(errors.to_string()))?;
+        let new = match self.checked.take() {
+            Some((text, new)) if text == request.text => new,
+            _ => self.read(request).map_err(|errors| XrlError::failed(errors.to_string()))?,
+        };
         match &mut self.running {
             Some(running) => {
                 let change =

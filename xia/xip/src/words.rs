@@ -71,8 +71,11 @@ impl<'a> WordReader<'a> {
     /// # Errors
     /// It is another word or there is none.
     pub fn expect(&mut self, keyword: &str) -> Result<(), WordError> {
-        let word = self.word(&format!("`{keyword}`"))?;
-        if word == keyword { Ok(()) } else { Err(self.error(format!("expected `{keyword}`"))) }
+        if self.take(keyword) {
+            return Ok(());
+        }
+        self.word(&format!("`{keyword}`"))?;
+        Err(self.error(format!("expected `{keyword}`")))
     }
 
     /// The next word as a value of type `T`; `what` says what it is and looks like.
@@ -89,12 +92,14 @@ impl<'a> WordReader<'a> {
     /// # Errors
     /// It is no XID or one of another type, or there is none.
     pub fn xid_of(&mut self, kind: XidType) -> Result<Xid, WordError> {
-        let xid = self.value::<Xid>(&format!("an XID such as {kind}-<40 hex digits>"))?;
-        if xid.kind == kind {
-            Ok(xid)
-        } else {
-            Err(self.error(format!("{xid} is not of type {kind}")))
+        // What is wrong is put into words only if something is: there may be very many.
+        let read = self.words.get(self.next).and_then(|word| word.parse::<Xid>().ok());
+        if let Some(xid) = read.filter(|xid| xid.kind == kind) {
+            self.next += 1;
+            return Ok(xid);
         }
+        let xid = self.value::<Xid>(&format!("an XID such as {kind}-<40 hex digits>"))?;
+        Err(self.error(format!("{xid} is not of type {kind}")))
     }
 
     /// Checks that all words were taken.

@@ -24,12 +24,6 @@ use super::node::Node;
 const LONGEST: usize = 1000;
 
 impl Tree {
-    /// The canonical text of the statements, without the version: what a component is given. Empty if
-    /// there are none.
-    pub fn body(&self) -> String {
-        self.statements().map(ToString::to_string).collect()
-    }
-
     /// The statements in the block of the first statement that has exactly these words; nothing if there
     /// is none.
     #[must_use]

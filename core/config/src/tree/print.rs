@@ -12,6 +12,9 @@ use super::node::{Level, Node};
 /// Spaces per level.
 const INDENT: usize = 4;
 
+/// What is put in front of lines, in as many pieces as it takes.
+const SPACES: &str = "                                ";
+
 const PLAIN: Margin = Margin { mark: "", first: 0, depth: 0 };
 
 impl fmt::Display for Tree {
@@ -37,6 +40,14 @@ impl Tree {
         level(&mut text, &self.root, PLAIN);
         text
     }
+
+    /// The canonical text of the statements, without the version: what a component is given. Empty if
+    /// there are none.
+    pub fn body(&self) -> String {
+        let mut text = String::new();
+        self.statements().for_each(|statement| node(&mut text, statement, PLAIN));
+        text
+    }
 }
 
 /// What stands before each line.
@@ -57,7 +68,12 @@ impl Margin {
 
     fn put(self, out: &mut String) {
         out.push_str(self.mark);
-        out.extend(std::iter::repeat_n(' ', self.first + self.depth * INDENT));
+        let mut missing = self.first + self.depth * INDENT;
+        while missing > 0 {
+            let piece = missing.min(SPACES.len());
+            out.push_str(&SPACES[..piece]);
+            missing -= piece;
+        }
     }
 }
 

@@ -122,7 +122,7 @@ impl Node {
         outputs: Vec<Output>,
         out: &mut Vec<Action>,
     ) {
-        if !self.started {
+        if !self.started && !outputs.is_empty() {
             self.early.push((kind, outputs));
             return;
         }

@@ -3,6 +3,8 @@
 //! Reference: Machado et al., "Linux XIA", §4.1: principals come and go while packets flow. What both
 //! configurations say is left alone, so that a commit that changes one route changes one route.
 
+use std::collections::BTreeSet;
+
 use weft_base::Instant;
 use weft_config::Statement;
 use weft_runtime::Action;
@@ -19,6 +21,9 @@ pub struct Plan {
     /// Statements that only a new node takes: all others.
     fixed: Vec<Statement>,
 }
+
+/// So many statements are looked for one by one.
+const FEW: usize = 8;
 
 /// One step from one plan to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,10 +85,10 @@ impl Plan {
             steps.push(Step::RemoveInterface(name.clone()));
         }
         for (name, statements) in &self.principals {
-            let kept = new.statements(name);
-            let gone = statements.iter().filter(|words| !kept.contains(words));
+            let gone = missing(statements, new.statements(name));
             steps.extend(
-                gone.rev()
+                gone.into_iter()
+                    .rev()
                     .map(|words| Step::Delete { principal: name.clone(), words: words.clone() }),
             );
             if !new.has_principal(name) {
@@ -94,10 +99,10 @@ impl Plan {
             steps.push(Step::AddPrincipal(name.clone()));
         }
         for (name, statements) in &new.principals {
-            let had = self.statements(name);
-            let come = statements.iter().filter(|words| !had.contains(words));
+            let come = missing(statements, self.statements(name));
             steps.extend(
-                come.map(|words| Step::Set { principal: name.clone(), words: words.clone() }),
+                come.into_iter()
+                    .map(|words| Step::Set { principal: name.clone(), words: words.clone() }),
             );
         }
         for name in new.interfaces.iter().filter(|name| !self.interfaces.contains(name)) {
@@ -119,12 +124,9 @@ impl Node {
         new: &Plan,
         out: &mut Vec<Action>,
     ) -> Result<(), String> {
-        let fixed = |plan: &Plan| plan.fixed.iter().map(ToString::to_string).collect::<Vec<_>>();
-        if let Some(changed) = fixed(new)
-            .into_iter()
-            .find(|one| !fixed(old).contains(one))
-            .or_else(|| fixed(old).into_iter().find(|one| !fixed(new).contains(one)))
-        {
+        let fixed =
+            |plan: &Plan| plan.fixed.iter().map(ToString::to_string).collect::<BTreeSet<_>>();
+        if let Some(changed) = fixed(new).symmetric_difference(&fixed(old)).next() {
             return Err(format!(
                 "the statement `{}` cannot change while the stack runs: commit a configuration without \
                  the stack, and then the new one",
@@ -176,6 +178,21 @@ impl Node {
     }
 }
 
+/// The statements of `from` that are not among `others`, in order. There may be very many, most of them
+/// in both.
+fn missing<'a>(from: &'a [Vec<String>], others: &[Vec<String>]) -> Vec<&'a Vec<String>> {
+    let same = |(one, other): &(&Vec<String>, &Vec<String>)| one == other;
+    let front = from.iter().zip(others).take_while(same).count();
+    let (from, rest) = (&from[front..], &others[front..]);
+    let back = from.iter().rev().zip(rest.iter().rev()).take_while(same).count();
+    let from = &from[..from.len() - back];
+    if from.len() <= FEW {
+        return from.iter().filter(|words| !others.contains(words)).collect();
+    }
+    let others: BTreeSet<_> = others.iter().collect();
+    from.iter().filter(|words| !others.contains(words)).collect()
+}
+
 fn texts(statement: &Statement) -> Vec<String> {
     statement.words().iter().map(|word| word.text().to_owned()).collect()
 }
@@ -209,5 +226,24 @@ mod tests {
             ]
         );
         assert_eq!(old.steps_to(&old), []);
+    }
+
+    #[test]
+    fn what_is_missing_is_found_wherever_it_stands() {
+        let all = |numbers: &[u32]| numbers.iter().map(|n| vec![n.to_string()]).collect::<Vec<_>>();
+        let found = |from: &[u32], others: &[u32]| {
+            let (from, others) = (all(from), all(others));
+            missing(&from, &others).into_iter().cloned().collect::<Vec<_>>()
+        };
+        assert_eq!(found(&[1, 2, 3], &[1, 3]), all(&[2]));
+        assert_eq!(found(&[1, 2], &[2, 1]), all(&[]));
+        assert_eq!(found(&[3, 2, 3], &[3]), all(&[2]), "one of two equal ones is enough");
+        let many: Vec<u32> = (0..40).collect();
+        let (even, odd): (Vec<u32>, Vec<u32>) =
+            many.clone().into_iter().partition(|n| n.is_multiple_of(2));
+        assert_eq!(found(&many, &even), all(&odd));
+        let mut turned = many.clone();
+        turned.reverse();
+        assert_eq!(found(&many, &turned), all(&[]));
     }
 }
