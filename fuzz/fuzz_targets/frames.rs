@@ -5,7 +5,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weft_runtime::frames::{Cutter, FrameError, emit};
+use weft_runtime::frames::{Cutter, FrameError, LONGEST_FRAME, emit};
 
 fuzz_target!(|input: &[u8]| {
     let end = input.iter().position(|octet| *octet == 0).unwrap_or(input.len());
@@ -35,7 +35,7 @@ fuzz_target!(|input: &[u8]| {
 type Messages = Vec<(u64, Vec<u8>)>;
 
 fn cut(pieces: &[&[u8]]) -> (Messages, Result<(), FrameError>) {
-    let (mut cutter, mut messages) = (Cutter::new(), Vec::new());
+    let (mut cutter, mut messages) = (Cutter::new(LONGEST_FRAME), Vec::new());
     for piece in pieces {
         let result = cutter.cut(piece, |begin, bytes| messages.push((begin, bytes.to_vec())));
         if result.is_err() {

@@ -56,6 +56,40 @@ fn a_loaded_file_may_include_others() {
 }
 
 #[test]
+fn a_configuration_of_megabytes_is_loaded_shown_committed_and_found_again() {
+    if !privileged() {
+        return;
+    }
+    let node = Node::with("principal hid; principal ad; principal xdp;");
+    let route = |number: u32| format!("route ad-{number:040x} via hid-{number:040x};\n");
+    let routes: String = (0..30_000).map(route).collect();
+    assert!(routes.len() > 2 << 20, "longer than what strangers may send at a time");
+    let file = node.run_directory().join("../routes.conf");
+    std::fs::write(&file, format!("version 1;\nxia {{ principal ad {{\n{routes}}} }}\n")).unwrap();
+    let load = format!("load merge {}", file.display());
+    let done = configure(&node, &[&load, "commit"]);
+    assert_eq!(done.stdout, "revision 2 runs\n", "{done:?}");
+    let one = "delete xia principal ad route ad-0000000000000000000000000000000000000007 via \
+               hid-0000000000000000000000000000000000000007";
+    let done = configure(&node, &[one, "show | compare", "commit"]);
+    assert!(done.stdout.ends_with("0007;\nrevision 3 runs\n"), "{done:?}");
+    let shown = configure(&node, &["show"]).stdout;
+    assert_eq!(shown.matches(" via ").count(), 29_999);
+    // Whoever is started anew finds it all.
+    let pid =
+        |of: &str| node.processes().into_iter().find(|(name, _)| name == of).map(|(_, pid)| pid);
+    let xia = pid("xia");
+    node.call(&["finder://manager/manager/1.0/signal?instance:txt=xia&number:u32=9"]);
+    node.wait_until(|| pid("xia").is_some_and(|new| Some(new) != xia));
+    let routes = || {
+        let done = node.run("xia", &["show", "principals", "--json"]);
+        let shown: serde_json::Value = serde_json::from_str(&done.stdout).ok()?;
+        shown["ad"]["routes"].as_array().map(Vec::len)
+    };
+    node.wait_until(|| routes() == Some(29_999));
+}
+
+#[test]
 fn what_a_component_refuses_changes_nothing() {
     if !privileged() {
         return;

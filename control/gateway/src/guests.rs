@@ -22,6 +22,8 @@ use crate::{Activity, Settings};
 const MOST_OF_ONE: usize = 64;
 /// What may wait until a connection leads somewhere: messages, and their bytes.
 const MOST_WAITING: (usize, usize) = (1024, 1 << 20);
+/// How many of them may send long messages, each of which takes memory until it is there.
+const LONG_OF_ONE: usize = 4;
 /// The longest name of an instance.
 const LONGEST_NAME: usize = 64;
 /// The tokens of connections begin here.
@@ -43,6 +45,8 @@ struct Guest {
     address: SocketAddr,
     target: String,
     way: Way,
+    /// Whether it may send long messages.
+    long: bool,
 }
 
 /// How far it leads.
@@ -94,7 +98,10 @@ impl Guests {
             let note = format!("the key {key} has {MOST_OF_ONE} connections already");
             return refuse(channel, XrlError::new(ErrorCode::SendFailedTransient, note), out);
         }
-        self.all.insert(channel, Guest { key, address, target: String::new(), way: Way::Fresh });
+        self.all.insert(
+            channel,
+            Guest { key, address, target: String::new(), way: Way::Fresh, long: false },
+        );
     }
 
     pub(crate) fn messages(
@@ -166,9 +173,22 @@ impl Guests {
         else {
             return;
         };
+        let key = guest.key;
         self.inward.insert(inward, channel);
+        self.take_long(channel, key, out);
         let send = |message| Output::World(Action::Send { channel: inward, message });
         out.extend(waiting.into_iter().map(send));
+    }
+
+    /// Takes long messages of an operator whom a component will know, if it is not too many.
+    fn take_long(&mut self, channel: ChannelId, key: KeyHash, out: &mut Vec<Output>) {
+        let long = self.all.values().filter(|guest| guest.key == key && guest.long).count();
+        let guest = self.all.get_mut(&channel);
+        // The Finder takes no long messages of anybody.
+        if let Some(guest) = guest.filter(|guest| long < LONG_OF_ONE && guest.target != FINDER) {
+            guest.long = true;
+            out.push(Output::World(Action::TakeLong { channel }));
+        }
     }
 
     /// A component is not reached.

@@ -8,8 +8,8 @@ use crate::parser;
 use crate::source::{Location, Source, Span};
 use crate::statement::Statement;
 
-/// The longest text that is read, in bytes.
-pub const MAX_SIZE: usize = 4 << 20;
+/// The longest text that is read, in bytes (16 MiB).
+pub const MAX_SIZE: usize = 16 << 20;
 
 /// How deep blocks may be nested.
 pub const MAX_DEPTH: usize = 32;

@@ -20,7 +20,7 @@ const MAX_FILES: usize = 256;
 /// How deep files may include others.
 const MAX_NESTING: usize = 8;
 /// The most bytes of all files together, those that are included twice counted twice.
-const MAX_TOTAL: usize = 4 * MAX_SIZE;
+const MAX_TOTAL: usize = MAX_SIZE;
 
 /// Reads a configuration and what it includes.
 ///

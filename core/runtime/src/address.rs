@@ -20,8 +20,9 @@ pub enum ChannelAddress {
     /// [`MOST_HANDLES`] handles; what does not fit, or exceeds the queue, is dropped and counted.
     Packets(PathBuf),
     /// A Unix socket of type `SOCK_STREAM` that carries [`frames`]. Messages have 1 to
-    /// [`LONGEST_FRAME`](frames::LONGEST_FRAME) bytes and up to as many handles; what
-    /// does not fit, or exceeds the queue, closes the channel.
+    /// [`LONGEST_FRAME`](frames::LONGEST_FRAME) bytes and up to as many handles; what does not fit, or is not
+    /// the only one in a queue that it exceeds, closes the channel. The side that accepts takes long ones
+    /// only when it [says so](crate::Action::TakeLong).
     Stream(PathBuf),
     /// A flow of messages (`weft_flow`): a Unix socket of type `SOCK_SEQPACKET` attaches both sides to
     /// memory that they share, through which messages travel without the kernel. The side that

@@ -1,12 +1,16 @@
 //! Messages on a stream of bytes: each is a frame, which is its length and its bytes.
 //!
-//! The length is a `u32`, little-endian, and counts what follows it: 1 to [`LONGEST_FRAME`] bytes. There
-//! is nothing else: no magic number, no checksum, no padding. A stream ends between two frames.
+//! The length is a `u32`, little-endian, and counts what follows it: 1 to [`LONGEST_FRAME`] bytes, of
+//! strangers 1 to [`FIRST_FRAME`]. There is nothing else: no magic number, no checksum, no padding. A
+//! stream ends between two frames.
 //!
 //! Nothing here does I/O: bytes go in as they come, in pieces of any size, and frames come out.
 
-/// The longest message, in bytes (1 MiB).
-pub const LONGEST_FRAME: usize = 1 << 20;
+/// The longest message, in bytes (32 MiB).
+pub const LONGEST_FRAME: usize = 32 << 20;
+/// The longest message that is taken of whoever connects, before anybody knows who that is, in bytes
+/// (1 MiB).
+pub const FIRST_FRAME: usize = 1 << 20;
 /// The bytes in front of each message: its length.
 pub const HEADER: usize = 4;
 
@@ -14,10 +18,12 @@ pub const HEADER: usize = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// A length that no frame has.
-    #[error("a frame says that it has {length} bytes: 1 to {LONGEST_FRAME} are allowed")]
+    #[error("a frame says that it has {length} bytes: 1 to {longest} are allowed")]
     Length {
         /// What the frame says.
         length: u32,
+        /// How many bytes are allowed.
+        longest: usize,
     },
     /// The stream ended within a frame.
     #[error("the stream ends within a frame, {missing} bytes early")]
@@ -49,8 +55,10 @@ pub fn emit(message: &[u8], out: &mut impl for<'a> Extend<&'a u8>) -> bool {
 ///
 /// Bytes are copied only if their frame comes in more than one piece, and no memory is taken for what
 /// a length promises before it is there.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Cutter {
+    /// The longest frame that is taken.
+    longest: usize,
     /// The beginning of a frame whose end has not come, header included.
     partial: Vec<u8>,
     /// How many bytes of the stream have come.
@@ -59,10 +67,15 @@ pub struct Cutter {
 }
 
 impl Cutter {
-    /// A cutter at the beginning of a stream.
+    /// A cutter at the beginning of a stream, which takes frames of up to `longest` bytes.
     #[must_use]
-    pub fn new() -> Self {
-        Self::default()
+    pub fn new(longest: usize) -> Self {
+        Self { longest, partial: Vec::new(), taken: 0, failed: None }
+    }
+
+    /// Takes frames of up to `longest` bytes from now on; not fewer than until now.
+    pub fn extend_to(&mut self, longest: usize) {
+        self.longest = self.longest.max(longest);
     }
 
     /// Takes the next bytes of the stream and calls `message` for each message that they complete,
@@ -84,14 +97,16 @@ impl Cutter {
         self.taken += bytes.len() as u64;
         if !self.partial.is_empty() {
             rest = self.complete(rest).map_err(|error| self.fail(error))?;
-            let Some(whole) = frame(&self.partial).ok().flatten() else { return Ok(()) };
+            let Some(whole) = frame(&self.partial, self.longest).ok().flatten() else {
+                return Ok(());
+            };
             message(begin, whole);
             begin += self.partial.len() as u64;
             self.partial.clear();
             // A long frame's memory is not kept for the short ones that follow.
             self.partial.shrink_to(KEPT);
         }
-        while let Some(whole) = frame(rest).map_err(|error| self.fail(error))? {
+        while let Some(whole) = frame(rest, self.longest).map_err(|error| self.fail(error))? {
             message(begin, whole);
             let len = HEADER + whole.len();
             begin += len as u64;
@@ -134,7 +149,7 @@ impl Cutter {
             let (now, later) = rest.split_at(missing(&self.partial).min(rest.len()));
             self.partial.extend_from_slice(now);
             rest = later;
-            frame(&self.partial)?;
+            frame(&self.partial, self.longest)?;
         }
         Ok(rest)
     }
@@ -151,27 +166,23 @@ impl Cutter {
 const KEPT: usize = 64 << 10;
 
 /// The length that a header at the front of `bytes` gives, if it is there.
-fn length(bytes: &[u8]) -> Result<Option<usize>, FrameError> {
-    let Some(header) = bytes.first_chunk::<HEADER>() else { return Ok(None) };
-    let length = u32::from_le_bytes(*header);
-    match usize::try_from(length) {
-        Ok(len) if fits(len) => Ok(Some(len)),
-        _ => Err(FrameError::Length { length }),
-    }
+fn length(bytes: &[u8]) -> Option<u32> {
+    bytes.first_chunk::<HEADER>().map(|header| u32::from_le_bytes(*header))
 }
 
 /// The message of a frame at the front of `bytes`, if the frame is there as a whole.
-fn frame(bytes: &[u8]) -> Result<Option<&[u8]>, FrameError> {
-    Ok(length(bytes)?.and_then(|len| bytes.get(HEADER..HEADER + len)))
+fn frame(bytes: &[u8], longest: usize) -> Result<Option<&[u8]>, FrameError> {
+    let Some(length) = length(bytes) else { return Ok(None) };
+    match usize::try_from(length) {
+        Ok(len) if (1..=longest).contains(&len) => Ok(bytes.get(HEADER..HEADER + len)),
+        _ => Err(FrameError::Length { length, longest }),
+    }
 }
 
 /// How many bytes a partial frame lacks at least: of its header, or else of its end.
 fn missing(partial: &[u8]) -> usize {
-    let whole = match length(partial) {
-        Ok(Some(len)) => HEADER + len,
-        _ => HEADER,
-    };
-    whole.saturating_sub(partial.len())
+    let len = length(partial).and_then(|length| usize::try_from(length).ok()).unwrap_or(0);
+    (HEADER + len).saturating_sub(partial.len())
 }
 
 #[cfg(test)]
@@ -185,7 +196,7 @@ mod tests {
 
     /// What comes out of a cutter that is given `pieces` one after the other.
     fn cut<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Messages, Result<(), FrameError>) {
-        let (mut cutter, mut messages) = (Cutter::new(), Vec::new());
+        let (mut cutter, mut messages) = (Cutter::new(LONGEST_FRAME), Vec::new());
         for piece in pieces {
             let result = cutter.cut(piece, |begin, bytes| messages.push((begin, bytes.to_vec())));
             if result.is_err() {
@@ -221,7 +232,7 @@ mod tests {
             for split in 0..=bytes.len() {
                 let (messages, result) = cut([&bytes[..split], &bytes[split..]]);
                 assert_eq!(messages, [(0, b"before".to_vec())]);
-                assert_eq!(result, Err(FrameError::Length { length }));
+                assert_eq!(result, Err(FrameError::Length { length, longest: LONGEST_FRAME }));
             }
         }
     }
@@ -244,8 +255,25 @@ mod tests {
     }
 
     #[test]
+    fn of_a_stranger_long_frames_are_refused() {
+        let mut out = Vec::new();
+        assert!(emit(&vec![0; FIRST_FRAME], &mut out));
+        let len = out.len();
+        assert!(emit(&vec![0; FIRST_FRAME + 1], &mut out));
+        let mut stranger = Cutter::new(FIRST_FRAME);
+        let error = FrameError::Length { length: FIRST_FRAME as u32 + 1, longest: FIRST_FRAME };
+        assert_eq!(stranger.cut(&out, |_, _| ()), Err(error));
+        let mut known = Cutter::new(FIRST_FRAME);
+        let mut count = 0;
+        known.cut(&out[..len], |_, _| count += 1).unwrap();
+        known.extend_to(LONGEST_FRAME);
+        known.cut(&out[len..], |_, _| count += 1).unwrap();
+        assert_eq!(count, 2);
+    }
+
+    #[test]
     fn a_long_frame_takes_memory_only_as_it_comes() {
-        let mut cutter = Cutter::new();
+        let mut cutter = Cutter::new(LONGEST_FRAME);
         cutter.cut(&(LONGEST_FRAME as u32).to_le_bytes(), |_, _| ()).unwrap();
         assert!(cutter.partial.capacity() < 64);
         cutter.cut(&vec![1; LONGEST_FRAME], |_, _| ()).unwrap();

@@ -325,6 +325,14 @@ pub enum Action {
         /// What.
         message: Message,
     },
+    /// Take messages of up to [`LONGEST_FRAME`](crate::frames::LONGEST_FRAME) bytes on a channel of frames
+    /// that somebody else opened. Until this is said, they have up to
+    /// [`FIRST_FRAME`](crate::frames::FIRST_FRAME) bytes, and a longer one closes the channel: each takes
+    /// memory, for which one must know who sends it.
+    TakeLong {
+        /// Which.
+        channel: ChannelId,
+    },
     /// Close a channel. Messages sent before still arrive.
     Close {
         /// Which.

@@ -29,6 +29,7 @@
 
 use weft_base::{Buffer, Handle, Message};
 use weft_keys::KeyHash;
+use weft_runtime::frames::{FIRST_FRAME, LONGEST_FRAME};
 
 use crate::{ErrorCode, XrlError};
 
@@ -36,6 +37,13 @@ use crate::{ErrorCode, XrlError};
 pub const PROTOCOL: u16 = 1;
 /// How many calls may be sent before the welcome says how many the other side takes.
 pub const FIRST_WINDOW: u32 = 64;
+/// The longest arguments of a call or reply, in bytes.
+pub const LONGEST_ARGUMENTS: usize = LONGEST_FRAME - HEADER;
+/// The longest arguments that may be sent to whoever does not know yet who sends them, and to the Finder,
+/// in bytes.
+pub const FIRST_ARGUMENTS: usize = FIRST_FRAME - HEADER;
+/// The longest header in front of them, in bytes.
+const HEADER: usize = 11;
 /// Bytes of a key and of a ticket.
 pub const KEY_LEN: usize = 16;
 /// Bytes of a secret.
@@ -340,6 +348,18 @@ impl Reader<'_> {
         let code = ErrorCode::from_number(self.u16()?);
         Some(XrlError { code, note: self.text()? })
     }
+}
+
+/// Whether arguments have at most `longest` bytes.
+///
+/// # Errors
+/// They have more: what the caller is told.
+pub fn fits(args: &Buffer, longest: usize) -> Result<(), XrlError> {
+    if args.len() <= longest {
+        return Ok(());
+    }
+    let note = format!("the arguments have {} bytes: at most {longest} can be sent", args.len());
+    Err(XrlError::bad_args(note))
 }
 
 /// Whether two secrets are the same; takes as long whether they differ early or late.

@@ -1,15 +1,15 @@
 //! The calls that one connection has made: those that wait to be sent and those that wait for a reply.
 //!
 //! The other side says how many calls it takes at a time; more wait here, in order, and so does
-//! everything while the channel is congested. When a call's time is over it is given up; a
-//! reply that comes later is nobody's.
+//! everything while the channel is congested. A long call waits until the other side knows who this is.
+//! When a call's time is over it is given up; a reply that comes later is nobody's.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use weft_base::{Buffer, Handle, Instant, Message};
 
-use crate::frame::{FIRST_WINDOW, Frame};
+use crate::frame::{FIRST_ARGUMENTS, FIRST_WINDOW, Frame};
 
 /// A call that can be sent.
 #[derive(Debug)]
@@ -34,6 +34,8 @@ pub struct Outgoing<T> {
     waiting: VecDeque<Ready<T>>,
     pending: BTreeMap<u32, (Instant, T)>,
     window: u32,
+    /// Whether the other side has said so, and takes long frames.
+    welcome: bool,
     next_id: u32,
     congested: bool,
     /// No call is given up before.
@@ -46,6 +48,7 @@ impl<T> Default for Outgoing<T> {
             waiting: VecDeque::new(),
             pending: BTreeMap::new(),
             window: FIRST_WINDOW,
+            welcome: false,
             next_id: 0,
             congested: false,
             earliest: None,
@@ -57,6 +60,7 @@ impl<T> Outgoing<T> {
     /// The other side takes so many calls at a time.
     pub fn set_window(&mut self, window: u32) {
         self.window = window.max(1);
+        self.welcome = true;
     }
 
     /// The channel takes no more, or takes messages again.
@@ -79,7 +83,9 @@ impl<T> Outgoing<T> {
     /// Hands out the messages that can be sent now.
     pub fn flush(&mut self, now: Instant, mut send: impl FnMut(Message)) {
         while !self.congested && (self.pending.len() as u64) < u64::from(self.window) {
-            let Some(call) = self.waiting.pop_front() else { return };
+            let welcome = self.welcome;
+            let may_go = |call: &mut Ready<T>| welcome || call.args.len() <= FIRST_ARGUMENTS;
+            let Some(call) = self.waiting.pop_front_if(may_go) else { return };
             let id = self.free_id();
             let timeout = milliseconds(call.deadline.since(now));
             self.pending.insert(id, (call.deadline, call.owner));

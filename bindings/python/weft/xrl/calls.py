@@ -36,6 +36,7 @@ class Outgoing:
     def __init__(self, channel: wire.Channel) -> None:
         self.channel = channel
         self.window = wire.FIRST_WINDOW
+        self.welcome = False
         self.last_id = 0
         self.sent: dict[int, Pending] = {}
         self.waiting: deque[tuple[int, str, float, Pending]] = deque()
@@ -46,10 +47,13 @@ class Outgoing:
 
     def flush(self) -> None:
         while self.waiting and len(self.sent) < self.window:
-            slot, args, timeout, pending = self.waiting.popleft()
+            slot, args, timeout, pending = self.waiting[0]
+            data = args.encode()
+            if not self.welcome and len(data) + 16 > wire.FIRST_FRAME:
+                return  # The other side takes it once it knows who this is.
+            self.waiting.popleft()
             if pending.done:
                 continue
-            data = args.encode()
             if len(data) + 16 > wire.LONGEST_FRAME:
                 pending.finish(error=SendFailed("the arguments are longer than a message"))
                 continue
@@ -62,6 +66,7 @@ class Outgoing:
         """Takes a frame of the other side, if it is about calls."""
         if isinstance(frame, wire.Welcome):
             self.window = max(frame.window, 1)
+            self.welcome = True
         elif isinstance(frame, (wire.Reply, wire.Failed)):
             pending = self.sent.pop(frame.id, None)
             if pending is None:

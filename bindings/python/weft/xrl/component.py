@@ -241,7 +241,7 @@ class Component:
         except OSError:
             return sock.close()
         self._make_room()
-        channel = wire.Channel(sock, _MOST_UNSENT)
+        channel = wire.Channel(sock, _MOST_UNSENT, wire.FIRST_FRAME)
         connection = self._connections[channel] = _Connection(channel, pid, uid)
         self.node.add_channel(
             channel,
@@ -290,6 +290,7 @@ class Component:
                 raise ResolveFailed("the ticket was given to another process")
             session.tickets.remove(ticket)
             connection.session, connection.caller = number, session.caller
+            connection.channel.longest = wire.LONGEST_FRAME
             welcome = wire.Welcome(wire.PROTOCOL, WINDOW, session.caller)
             connection.channel.send(welcome.emit())
             return

@@ -19,7 +19,9 @@ from .xif import Field
 #: The version of the protocol.
 PROTOCOL = 1
 #: The most bytes of a frame.
-LONGEST_FRAME = 1 << 20
+LONGEST_FRAME = 32 << 20
+#: The longest frame of somebody who connected and is not known yet.
+FIRST_FRAME = 1 << 20
 #: How many calls may be sent before the welcome says how many the other side takes.
 FIRST_WINDOW = 64
 #: Bytes of a key, and of a ticket.
@@ -176,8 +178,12 @@ def _parse(data: bytes) -> Frame:
 class Channel:
     """A connection that carries frames, without waiting."""
 
-    def __init__(self, sock: socket.socket, most_unsent: int | None = None) -> None:
+    def __init__(
+        self, sock: socket.socket, most_unsent: int | None = None, longest: int = LONGEST_FRAME
+    ) -> None:
         sock.setblocking(False)
+        #: The longest frame that is taken, in bytes.
+        self.longest = longest
         self.socket = sock
         self._in = bytearray()
         self._out: deque[bytes] = deque()
@@ -235,7 +241,7 @@ class Channel:
         frames, at = [], 0
         while len(self._in) - at >= 4:
             (length,) = struct.unpack_from("<I", self._in, at)
-            if not 1 <= length <= LONGEST_FRAME:
+            if not 1 <= length <= self.longest:
                 self.close()
                 break
             if len(self._in) - at < 4 + length:

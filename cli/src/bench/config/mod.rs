@@ -7,14 +7,19 @@
 //! its block as text twice and agrees at once, printing, and the revision made durable on the disk of
 //! `/var/tmp`.
 //!
+//! *A node* is the same with a node that runs, by calls to its manager: *load* begins with the call that brings the
+//! text, and *commit* includes what the stack of XIA does with 20,000 routes, which checks its
+//! block, compares it with the one before and changes one route.
+//!
 //! The peer is the limit of the same machine for the same statements as JSON: serde_json reads the text
 //! and checks nothing; for a commit it prints the text, which is written, synced and renamed in the same
 //! way. It compares nothing and asks nobody.
 
 mod disk;
 mod input;
+mod running;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -25,8 +30,10 @@ use weft_runtime::Component;
 
 use super::measure::{Bench, Experiment, Figure, Plan, Session};
 use super::report::{Bound, Goal, Row};
+use crate::lab::become_root;
 use disk::Disk;
 use input::Form;
+use running::Running;
 
 /// Lines of the file, without those of the outermost block.
 const LINES: usize = 20_000;
@@ -48,18 +55,22 @@ impl Bench for Config {
     }
 
     fn duration(&self, plan: &Plan) -> Duration {
-        Duration::from_secs(2) + Duration::from_millis(500) * plan.runs as u32
+        Duration::from_secs(3) + Duration::from_millis(700) * plan.runs as u32
     }
 
     fn prepare(&self, _: &Plan) -> Result<Box<dyn Session>, String> {
+        become_root(weft_lab::EngineKind::Netns)?;
         let directory = PathBuf::from(format!("/var/tmp/weft-bench-config-{}", std::process::id()));
         let cases = Form::ALL.iter().map(|form| Case::new(*form, &directory));
-        Ok(Box::new(Cases { cases: cases.collect::<Result<_, _>>()?, directory }))
+        let cases = cases.collect::<Result<_, _>>()?;
+        let node = OfNode::new(&directory)?;
+        Ok(Box::new(Cases { cases, node, directory }))
     }
 }
 
 struct Cases {
     cases: Vec<Case>,
+    node: OfNode,
     directory: PathBuf,
 }
 
@@ -70,30 +81,44 @@ impl Drop for Cases {
     }
 }
 
+/// The node, and the same as JSON.
+struct OfNode {
+    running: Running,
+    json: Json,
+}
+
+impl OfNode {
+    fn new(directory: &Path) -> Result<Self, String> {
+        let running = Running::start(directory, LINES)?;
+        let json = Json::new(running.text(), directory.join("node-peer"))?;
+        Ok(Self { running, json })
+    }
+
+    fn load(&mut self) -> Result<f64, String> {
+        let time = self.running.load()?;
+        self.running.revert()?;
+        Ok(time)
+    }
+}
+
 /// One form of the file.
 struct Case {
     form: Form,
     schema: Schema,
     text: String,
-    json: String,
-    value: Value,
+    json: Json,
     node: Node,
-    peer_directory: PathBuf,
 }
 
 impl Case {
     fn new(form: Form, directory: &std::path::Path) -> Result<Self, String> {
         let schema = Schema::parse("schema", input::SCHEMA).map_err(|errors| errors.to_string())?;
         let text = form.text(LINES);
-        let tree = Tree::parse("file", &text).map_err(|errors| errors.to_string())?;
-        let value = input::json(tree.statements());
-        let json = value.to_string();
         let directory = directory.join(form.name());
         let mut node = Node::new(schema.clone(), directory.join("history"))?;
         node.load(&text)?;
-        let peer_directory = directory.join("peer");
-        std::fs::create_dir_all(&peer_directory).map_err(|error| error.to_string())?;
-        Ok(Self { form, schema, text, json, value, node, peer_directory })
+        let json = Json::new(&text, directory.join("peer"))?;
+        Ok(Self { form, schema, text, json, node })
     }
 
     fn load(&self) -> Result<f64, String> {
@@ -109,16 +134,6 @@ impl Case {
         Ok(time)
     }
 
-    fn load_peer(&self) -> Result<f64, String> {
-        let begin = Instant::now();
-        let value: Value = serde_json::from_str(&self.json).map_err(|error| error.to_string())?;
-        let time = milliseconds(begin);
-        if value != self.value {
-            return Err("JSON was read wrongly".to_owned());
-        }
-        Ok(time)
-    }
-
     fn commit(&mut self, run: usize) -> Result<f64, String> {
         let begin = Instant::now();
         self.node.edit(&self.form.change(LINES, run))?;
@@ -130,12 +145,38 @@ impl Case {
         }
         Ok(time)
     }
+}
 
-    fn commit_peer(&self) -> Result<f64, String> {
+/// The peer: the same statements as JSON.
+struct Json {
+    text: String,
+    value: Value,
+    directory: PathBuf,
+}
+
+impl Json {
+    /// The statements of a text; what is written is in `directory`.
+    fn new(text: &str, directory: PathBuf) -> Result<Self, String> {
+        let tree = Tree::parse("file", text).map_err(|errors| errors.to_string())?;
+        let value = input::json(tree.statements());
+        std::fs::create_dir_all(&directory).map_err(|error| error.to_string())?;
+        Ok(Self { text: value.to_string(), value, directory })
+    }
+
+    fn load(&self) -> Result<f64, String> {
+        let begin = Instant::now();
+        let value: Value = serde_json::from_str(&self.text).map_err(|error| error.to_string())?;
+        let time = milliseconds(begin);
+        if value != self.value {
+            return Err("JSON was read wrongly".to_owned());
+        }
+        Ok(time)
+    }
+
+    fn commit(&self) -> Result<f64, String> {
         let begin = Instant::now();
         let text = self.value.to_string();
-        disk::write_durably(&self.peer_directory, text.as_bytes())
-            .map_err(|error| error.to_string())?;
+        disk::write_durably(&self.directory, text.as_bytes()).map_err(|error| error.to_string())?;
         Ok(milliseconds(begin))
     }
 }
@@ -146,33 +187,34 @@ fn milliseconds(begin: Instant) -> f64 {
 
 impl Session for Cases {
     fn experiments(&self) -> Vec<Experiment> {
-        let experiment = |case: &Case, work: &str, panel, peer: &str| Experiment {
+        let experiment = |name: &str, work: &str, panel, peer: &str| Experiment {
             peer_name: peer.to_owned(),
-            figures: vec![Figure {
-                case: format!("{work}, {}", case.form.name()),
-                unit: UNIT,
-                panel,
-            }],
+            figures: vec![Figure { case: format!("{work}, {name}"), unit: UNIT, panel }],
             most_runs: None,
         };
-        let both = |case| {
+        let both = |name| {
             [
-                experiment(case, "load", LOAD, "serde_json, unchecked"),
-                experiment(case, "commit", COMMIT, "serde_json, written durably"),
+                experiment(name, "load", LOAD, "serde_json, unchecked"),
+                experiment(name, "commit", COMMIT, "serde_json, written durably"),
             ]
         };
-        self.cases.iter().flat_map(both).collect()
+        self.cases.iter().map(|case| case.form.name()).chain(["a node"]).flat_map(both).collect()
     }
 
     fn weft(&mut self, experiment: usize, run: usize) -> Result<Vec<f64>, String> {
-        let case = &mut self.cases[experiment / 2];
-        let time = if experiment.is_multiple_of(2) { case.load() } else { case.commit(run) };
+        let loads = experiment.is_multiple_of(2);
+        let time = match self.cases.get_mut(experiment / 2) {
+            Some(case) if loads => case.load(),
+            Some(case) => case.commit(run),
+            None if loads => self.node.load(),
+            None => self.node.running.change(),
+        };
         time.map(|time| vec![time])
     }
 
     fn peer(&mut self, experiment: usize, _: usize) -> Result<Vec<f64>, String> {
-        let case = &self.cases[experiment / 2];
-        let time = if experiment.is_multiple_of(2) { case.load_peer() } else { case.commit_peer() };
+        let json = self.cases.get(experiment / 2).map_or(&self.node.json, |case| &case.json);
+        let time = if experiment.is_multiple_of(2) { json.load() } else { json.commit() };
         time.map(|time| vec![time])
     }
 
@@ -281,10 +323,10 @@ mod tests {
             let mut case = Case::new(*form, directory.path()).unwrap();
             assert!(case.text.lines().count() >= LINES);
             case.load().unwrap();
-            case.load_peer().unwrap();
+            case.json.load().unwrap();
             case.commit(0).unwrap();
             case.commit(1).unwrap();
-            case.commit_peer().unwrap();
+            case.json.commit().unwrap();
             let revisions = case.node.configuration.revisions().count();
             assert_eq!(revisions, 3);
         }

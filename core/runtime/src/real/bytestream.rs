@@ -59,17 +59,17 @@ struct Mark {
 }
 
 impl Stream {
-    /// A stream whose queue holds up to `limit` bytes, but no fewer than the longest frame has.
+    /// A stream whose queue holds up to `limit` bytes, or one message.
     pub(super) fn new(limit: usize) -> Self {
         Self {
-            cutter: Cutter::new(),
+            cutter: Cutter::new(frames::FIRST_FRAME),
             awaiting: Vec::new(),
             queue: VecDeque::new(),
             marks: VecDeque::new(),
             sent: 0,
             blocked: false,
             listed: false,
-            limit: limit.max(frames::LONGEST_FRAME + frames::HEADER),
+            limit,
             session: None,
         }
     }
@@ -77,6 +77,11 @@ impl Stream {
     /// The same, encrypted.
     pub(super) fn encrypted(limit: usize, session: Session) -> Self {
         Self { session: Some(Box::new(session)), ..Self::new(limit) }
+    }
+
+    /// Takes long frames from now on; until then, only those that strangers may send.
+    pub(super) fn take_long(&mut self) {
+        self.cutter.extend_to(frames::LONGEST_FRAME);
     }
 
     /// Announces that nothing more is sent, where the carrier can tell. Call it when all was sent.
@@ -95,7 +100,7 @@ impl Stream {
         let begin = self.sent + self.queue.len() as u64;
         let fits = frames::emit(buffer.bytes(), &mut self.queue);
         debug_assert!(fits, "the kind of channel has been checked");
-        if self.queue.len() > self.limit {
+        if self.queue.len() > self.limit && begin != self.sent {
             return None;
         }
         if !handles.is_empty() {

@@ -118,6 +118,13 @@ impl Channel {
         }
     }
 
+    /// Takes long messages from now on, if the channel's kind carries any.
+    pub(super) fn take_long(&mut self) {
+        if let Transport::Stream(_, stream) = &mut self.transport {
+            stream.take_long();
+        }
+    }
+
     /// The channel is being flushed because it was listed.
     pub(super) fn unlist(&mut self) {
         match &mut self.transport {

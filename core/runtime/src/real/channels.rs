@@ -16,12 +16,12 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::io::Errno;
-use rustix::net::{Shutdown, getsockname, shutdown, sockopt};
+use rustix::net::{Shutdown, shutdown, sockopt};
 use weft_base::{ChannelId, Handle, Message, Token};
 use weft_flow::{Asking, Attaching, Kind};
 use weft_keys::KeyHash;
 use weft_port::datagrams::{self, Sent};
-use weft_port::unix::{Accepted, BACKLOG};
+use weft_port::unix::Accepted;
 
 use super::bytestream::{PIECE, Stream};
 use super::channel::{Channel, Next, Pushed, Refused, State, Transport};
@@ -35,6 +35,7 @@ use super::{DriverDrop, Drops, Inherited, Options, tcp};
 use crate::address::ChannelKind;
 use crate::{ChannelAddress, Event, Keys, Peer};
 
+pub(super) use encrypted::open_listener;
 use encrypted::{Place, Proven, place};
 
 /// The kernel's send buffer per channel, in bytes: some four hundred messages of 1,500 bytes.
@@ -123,6 +124,7 @@ impl Channels {
                 Inherited::Channel { name, socket } => {
                     let kind = inherited::connected(&name, &socket)?;
                     let channel = self.insert(socket, kind, State::Open, poller)?;
+                    self.take_long(channel);
                     events.push(Event::Inherited { name, channel });
                 }
                 Inherited::Kept { name, descriptor } => {
@@ -230,6 +232,7 @@ impl Channels {
                 let channel = self
                     .insert(socket, kind, state, poller)
                     .map_err(|error| format!("cannot connect to TCP {address}: {error}"))?;
+                self.take_long(channel);
                 if !connected {
                     self.connecting.insert(channel, (token, *address));
                 }
@@ -238,9 +241,11 @@ impl Channels {
             ChannelAddress::Tls { .. } => return Ok(None),
         };
         let socket = connect_to(path, kind)?;
-        self.insert(socket, kind, State::Open, poller)
-            .map(Some)
-            .map_err(|error| format!("cannot connect to {address}: {error}"))
+        let channel = self
+            .insert(socket, kind, State::Open, poller)
+            .map_err(|error| format!("cannot connect to {address}: {error}"))?;
+        self.take_long(channel);
+        Ok(Some(channel))
     }
 
     /// Accepts who waits at a listener.
@@ -386,6 +391,13 @@ impl Channels {
         };
         channel.state = State::Closing;
         self.flush_one(id, poller, drops);
+    }
+
+    /// Takes long messages on a channel from now on.
+    pub(super) fn take_long(&mut self, id: ChannelId) {
+        if let Some(channel) = self.open.get_mut(&id) {
+            channel.take_long();
+        }
     }
 
     /// The channels that may have more for which no descriptor becomes ready. Who asks serves them.
@@ -573,19 +585,6 @@ impl Channels {
             // The other side of a flow may hold this one, too: closing it would not end the watch.
             channel.room_fd().inspect(|fd| poller.remove(fd));
         }
-    }
-}
-
-/// Opens a socket that listens, for another process.
-pub(super) fn open_listener(token: Token, address: SocketAddr) -> Event {
-    let opened = tcp::listen_anywhere("TCP", address, BACKLOG).and_then(|socket| {
-        let bound = getsockname(&socket).ok().and_then(|bound| bound.try_into().ok());
-        let address = bound.ok_or_else(|| format!("TCP {address} is no address of TCP"))?;
-        Ok((address, socket))
-    });
-    match opened {
-        Ok((address, socket)) => Event::ListenerOpened { token, address, handle: socket.into() },
-        Err(error) => Event::ChannelFailed { token, error },
     }
 }
 

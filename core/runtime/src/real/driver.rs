@@ -250,6 +250,7 @@ impl Driver {
             Action::Send { channel, message } => {
                 events.extend(channels.send(channel, message, poller, drops));
             }
+            Action::TakeLong { channel } => channels.take_long(channel),
             Action::Close { channel } => channels.close(channel, poller, drops),
             Action::Disk { token, request } => disk.carry_out(token, request, poller, events),
             Action::Count { token } => {

@@ -21,7 +21,7 @@ use super::ids::{EndId, NodeId, ProcessId};
 use super::process::Waiting;
 use super::world::World;
 use crate::address::{ChannelKind, only_loopback};
-use crate::frames::LONGEST_FRAME;
+use crate::frames::{FIRST_FRAME, LONGEST_FRAME};
 use crate::{ChannelAddress, Event, Peer};
 
 /// The TCP ports that the system chooses from, as Linux does by default.
@@ -113,6 +113,8 @@ pub(super) struct End {
     bytes: usize,
     /// Whether the sender was told to wait.
     congested: bool,
+    /// The longest message that it takes, where messages are frames.
+    longest: usize,
 }
 
 /// All channels and listeners of a world.
@@ -155,6 +157,7 @@ impl Channels {
                 messages: 0,
                 bytes: 0,
                 congested: false,
+                longest: FIRST_FRAME,
             }));
         }
         (a_id, b_id)
@@ -174,7 +177,7 @@ impl End {
     fn has_room(&self, len: usize, config: &ChannelConfig) -> bool {
         match self.kind {
             kind if kind.may_drop() => self.messages < config.limit,
-            _ => self.bytes + len <= config.stream_limit.max(LONGEST_FRAME),
+            _ => self.bytes == 0 || self.bytes + len <= config.stream_limit,
         }
     }
 
@@ -333,7 +336,8 @@ impl World {
             _ => Peer::Process { pid: process.index() as u32 + 1, uid: 0, gid: 0 },
         };
         let (mine, theirs) = self.channels.add(kind);
-        self.hold(process, mine);
+        let channel = self.hold(process, mine);
+        self.take_long(process, channel);
         match server {
             Some(server) => self.accept(server, theirs, peer),
             None => {
@@ -400,6 +404,9 @@ impl World {
             return self.channels.counters.add(ChannelCount::Closed, 1);
         };
         let len = message.buffer.len();
+        if !kind.may_drop() && len > end.longest {
+            return self.refuse_message(process, channel, kind, ChannelCount::Unsuitable);
+        }
         if !end.has_room(len, &config) {
             return self.refuse_message(process, channel, kind, ChannelCount::Overflow);
         }
@@ -411,6 +418,14 @@ impl World {
         self.dispatch(peer, Item::Message(message));
         if newly_congested {
             self.post(process, Waiting::Event(Event::Congested { channel }));
+        }
+    }
+
+    /// Takes long messages on a channel from now on.
+    pub(super) fn take_long(&mut self, process: ProcessId, channel: ChannelId) {
+        let end = self.processes[process.index()].channels.get(&channel).copied();
+        if let Some(end) = end.and_then(|id| self.channels.end(id)) {
+            end.longest = LONGEST_FRAME;
         }
     }
 

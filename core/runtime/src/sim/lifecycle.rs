@@ -212,6 +212,7 @@ impl World {
             Action::SetKeys { .. } => {}
             Action::Connect { token, address } => self.connect_channel(id, token, &address),
             Action::Send { channel, message } => self.send_message(id, channel, message),
+            Action::TakeLong { channel } => self.take_long(id, channel),
             Action::Close { channel } => self.close_channel(id, channel),
             Action::Disk { token, request } => self.use_disk(id, token, request),
             Action::Count { token } => {

@@ -16,7 +16,7 @@ use crate::codec::{Arguments, Decoder};
 use crate::component::{Call, Encoded, Input, Method, Reply};
 use crate::finder as interface;
 use crate::finder_client as client;
-use crate::frame::{Credential, Frame, Key, PROTOCOL};
+use crate::frame::{Credential, FIRST_ARGUMENTS, Frame, Key, PROTOCOL, fits};
 use crate::interface::{Calls, Interface, Request};
 use crate::monitor;
 use crate::outgoing::{Outgoing, Ready};
@@ -242,6 +242,7 @@ impl Host {
             }
         };
         let Encoded { args, handles } = arguments;
+        fits(&args, FIRST_ARGUMENTS)?;
         let owner = Asked::Direct { caller, signature };
         let deadline = now.time + timeout;
         self.finder.outgoing.push(Ready { slot, args, handles, text: false, deadline, owner });

@@ -15,7 +15,9 @@ use super::targets::WINDOW;
 use super::{Host, Now};
 use crate::component::{CallId, Called, Encoded, Input, Reply};
 use crate::finder_client::Grant;
-use crate::frame::{Credential, Frame, Key, PROTOCOL, remote_operator, same};
+use crate::frame::{
+    Credential, Frame, Key, LONGEST_ARGUMENTS, PROTOCOL, fits, remote_operator, same,
+};
 use crate::interface::Interface;
 use crate::limits::Limits;
 use crate::signature::{Signature, Signatures, find_method};
@@ -28,6 +30,8 @@ pub(super) const LISTENER: Token = Token(2);
 const MOST_TICKETS: usize = 8;
 /// Methods that one connection may bind.
 const MOST_SLOTS: usize = 4096;
+/// Connections of one caller that may send long calls, each of which takes memory until it is there.
+const LONG_OF_CALLER: usize = 4;
 
 #[derive(Default)]
 pub(super) struct Served {
@@ -44,6 +48,8 @@ struct Connection {
     session: Option<u64>,
     caller: Rc<str>,
     slots: Vec<Option<Rc<Right>>>,
+    /// Whether it may send long calls.
+    long: bool,
     /// How many of its calls are not answered.
     open: u32,
 }
@@ -82,6 +88,7 @@ impl Served {
             session: None,
             caller: "?".into(),
             slots: Vec::new(),
+            long: false,
             open: 0,
         };
         self.connections.insert(channel, connection);
@@ -185,9 +192,17 @@ impl Served {
             connection.session = Some(*number);
             connection.caller = Rc::clone(&session.caller);
             let name = session.caller.to_string();
+            let long = self.connections.values().filter(|one| one.long && *one.caller == *name);
+            let long = long.count() < LONG_OF_CALLER;
+            self.connections.entry(channel).and_modify(|connection| connection.long = long);
             return Ok(Frame::Welcome { version: PROTOCOL, window: WINDOW, name });
         }
         refuse("the ticket is void or was used before; have the method resolved again")
+    }
+
+    /// Whether somebody who was taken in may send long calls.
+    fn takes_long(&self, channel: ChannelId) -> bool {
+        self.connections.get(&channel).is_some_and(|connection| connection.long)
     }
 
     fn bind(&mut self, channel: ChannelId, slot: u16, key: &Key) {
@@ -273,9 +288,10 @@ impl Served {
             (result, _) => result,
         };
         let message = match result {
-            Ok(Encoded { args, handles }) => {
-                Frame::Reply { id, text: signature.is_some() }.emit_with(args, handles)
-            }
+            Ok(Encoded { args, handles }) => match fits(&args, LONGEST_ARGUMENTS) {
+                Ok(()) => Frame::Reply { id, text: signature.is_some() }.emit_with(args, handles),
+                Err(error) => Frame::Failed { id, error }.emit(),
+            },
             Err(error) => Frame::Failed { id, error }.emit(),
         };
         now.send(channel, message);
@@ -318,10 +334,14 @@ impl Host {
                     self.served.bind(channel, slot, &key);
                     Ok(())
                 }
-                Ok(Frame::Hello { version, credential, .. }) => self
-                    .served
-                    .hello(channel, version, credential)
-                    .map(|welcome| now.send(channel, welcome.emit())),
+                Ok(Frame::Hello { version, credential, .. }) => {
+                    self.served.hello(channel, version, credential).map(|welcome| {
+                        if self.served.takes_long(channel) {
+                            now.out.push(Action::TakeLong { channel });
+                        }
+                        now.send(channel, welcome.emit());
+                    })
+                }
                 Ok(_) => Err(XrlError::new(ErrorCode::InternalError, "only callers connect here")),
                 Err(error) => Err(XrlError::new(ErrorCode::InternalError, error.to_string())),
             };

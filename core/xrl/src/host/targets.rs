@@ -12,7 +12,7 @@ use weft_runtime::{Action, ChannelAddress};
 
 use super::{Caller, Now, members};
 use crate::component::{Call, Encoded, Method, Reply};
-use crate::frame::{Credential, Frame, Key, PROTOCOL};
+use crate::frame::{Credential, Frame, Key, LONGEST_ARGUMENTS, PROTOCOL, fits};
 use crate::outgoing::{Outgoing, Ready};
 use crate::signature::{Signature, Signatures};
 use crate::{ErrorCode, XrlError};
@@ -388,6 +388,7 @@ impl Waiting {
                 converted.map_err(|error| (caller, error))?
             }
         };
+        fits(&args, LONGEST_ARGUMENTS).map_err(|error| (caller, error))?;
         Ok(Ready { slot, args, handles, text, deadline, owner: Sent { caller, reply } })
     }
 }

@@ -5,9 +5,11 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
+use rustix::net::getsockname;
 use weft_base::{ChannelId, Instant, Token};
 use weft_keys::KeyHash;
 use weft_port::datagrams;
+use weft_port::unix::BACKLOG;
 
 use super::{Channels, User};
 use crate::address::ChannelKind;
@@ -155,6 +157,9 @@ impl Channels {
         }
         let Handshake { token, socket, session, address, wanted, early, .. } = handshake;
         let mut stream = Stream::encrypted(self.stream_limit, session);
+        if !accepted {
+            stream.take_long();
+        }
         let mut messages = Vec::new();
         let begun = stream.begin_with(&early, &mut messages);
         self.piece.resize(PIECE, 0);
@@ -215,4 +220,17 @@ fn fail(handshake: &Handshake, failed: Failed, drops: &mut Drops) -> Event {
 pub(super) fn place(token: Token, address: &ChannelAddress) -> Option<Place> {
     let ChannelAddress::Tls { address, peer } = address else { return None };
     Some(Place { token, address: *address, wanted: *peer })
+}
+
+/// Opens a socket that listens, for another process.
+pub(in crate::real) fn open_listener(token: Token, address: SocketAddr) -> Event {
+    let opened = tcp::listen_anywhere("TCP", address, BACKLOG).and_then(|socket| {
+        let bound = getsockname(&socket).ok().and_then(|bound| bound.try_into().ok());
+        let address = bound.ok_or_else(|| format!("TCP {address} is no address of TCP"))?;
+        Ok((address, socket))
+    });
+    match opened {
+        Ok((address, socket)) => Event::ListenerOpened { token, address, handle: socket.into() },
+        Err(error) => Event::ChannelFailed { token, error },
+    }
 }

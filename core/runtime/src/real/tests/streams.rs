@@ -171,7 +171,7 @@ fn handles_arrive_with_the_message_they_were_sent_with() {
     for address in [ChannelAddress::Stream(path.clone()), ChannelAddress::Packets(path)] {
         let longest = match address {
             ChannelAddress::Packets(_) => 65_536,
-            _ => frames::LONGEST_FRAME,
+            _ => frames::FIRST_FRAME,
         };
         let mut next = 0;
         let server = Server::start(address.clone(), options, move |turn| match &mut turn.event {
@@ -212,6 +212,35 @@ fn handles_arrive_with_the_message_they_were_sent_with() {
             other => panic!("{other:?}"),
         });
         assert_eq!(statuses, (0, 0), "{address}");
+    }
+}
+
+#[test]
+fn long_messages_are_taken_only_of_those_who_are_known() {
+    let directory = tempfile::tempdir().unwrap();
+    let [stream, tcp, _] = addresses(directory.path());
+    for (address, known) in [(&stream, false), (&stream, true), (&tcp, false), (&tcp, true)] {
+        let server = Server::start(address.clone(), options, move |turn| match &turn.event {
+            Event::Accepted { channel, .. } if known => {
+                turn.out.push(Action::TakeLong { channel: *channel });
+            }
+            Event::Accepted { .. } => {}
+            Event::Messages { messages, .. } => {
+                assert_eq!(messages[0].bytes().len(), frames::LONGEST_FRAME);
+                turn.exit(1);
+            }
+            Event::Closed { .. } => turn.exit(2),
+            other => panic!("{other:?}"),
+        });
+        let statuses = server.client(|turn| match &turn.event {
+            Event::Connected { channel, .. } => {
+                turn.out.push(send(*channel, message(&vec![7; frames::LONGEST_FRAME])));
+            }
+            Event::Congested { .. } | Event::Drained { .. } => {}
+            Event::Closed { .. } => turn.exit(0),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(statuses, (0, if known { 1 } else { 2 }), "{address}");
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use weft_base::{Buffer, ChannelId, Handle, Message};
 
 use super::*;
-use crate::frames::LONGEST_FRAME;
+use crate::frames::{FIRST_FRAME, LONGEST_FRAME};
 
 const PATH: &str = "/run/socket";
 /// A listener at it is ready.
@@ -242,11 +242,13 @@ fn a_stream_is_closed_where_packets_would_be_dropped() {
     type Bad = fn() -> Message;
     let tcp = ChannelAddress::Tcp("127.0.0.1:80".parse().unwrap());
     let stream = ChannelAddress::Stream(PathBuf::from(PATH));
-    let cases: [(_, Bad); 4] = [
+    let cases: [(_, Bad); 5] = [
         (&stream, || Packet::new().into()),
         (&stream, || with_handles(0..17)),
         (&tcp, || with_handles([1])),
         (&tcp, || Packet::from_slice(&vec![0; LONGEST_FRAME + 1]).into()),
+        // Of somebody whom nobody knows.
+        (&stream, || Packet::from_slice(&vec![0; FIRST_FRAME + 1]).into()),
     ];
     for (address, bad) in cases {
         let (world, served, asked) =
@@ -276,7 +278,7 @@ fn a_flow_drops_what_it_does_not_carry_and_goes_on() {
 fn more_than_a_stream_holds_closes_it() {
     let stream = ChannelAddress::Stream(PathBuf::from(PATH));
     let (world, _, asked) = stream_world(&stream, || {
-        (0..17).map(|_| Packet::from_slice(&vec![0; LONGEST_FRAME]).into()).collect()
+        (0..17).map(|_| Packet::from_slice(&vec![0; FIRST_FRAME]).into()).collect()
     });
     let expected =
         ["10 Congested { channel: ChannelId(1) }", "10 Closed { channel: ChannelId(1) }"];
