@@ -83,6 +83,15 @@ fn no_file_names_the_machine_it_was_written_on() {
 }
 
 #[test]
+fn no_file_is_half_merged() {
+    let is_mark = |line: &str| ["<<<<<<< ", ">>>>>>> "].iter().any(|mark| line.starts_with(mark));
+    let half = |file: &files::SourceFile| file.text.lines().any(is_mark);
+    let all = files::ending_in(&[""]).into_iter();
+    let offences: Vec<_> = all.filter(half).map(|file| file.path).collect();
+    expect_none("files with the marks of a conflict:", &offences);
+}
+
+#[test]
 fn files_have_one_subject() {
     let has_reason = |path: &str| {
         is_sibling_of_its_subject(path) || LONG_WITH_REASON.iter().any(|(known, _)| *known == path)
