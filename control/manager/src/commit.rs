@@ -118,6 +118,11 @@ impl Commits {
         &self.machine
     }
 
+    /// The number of the revision that runs.
+    fn revision(&self) -> Option<u64> {
+        self.machine.transaction().revision().map(|revision| revision.number)
+    }
+
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.machine.deadline()
     }
@@ -281,11 +286,15 @@ impl Manager {
     pub(crate) fn tell_configuration(&mut self, now: Instant, event: Event, out: &mut Vec<Output>) {
         let mut events = VecDeque::from([event]);
         let mut wants = Vec::new();
+        let revision = self.commits.revision();
         while let Some(event) = events.pop_front() {
             self.commits.machine.handle(now, event, &mut wants);
             for want in wants.drain(..) {
                 events.extend(self.want(now, want, out));
             }
+        }
+        if self.commits.revision() != revision {
+            self.try_schemas_again(now, out);
         }
     }
 

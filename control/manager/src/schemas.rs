@@ -27,13 +27,15 @@ pub(crate) struct Schemas {
     base: Schema,
     /// What programs bring, by their names.
     own: BTreeMap<String, Schema>,
+    /// What programs bring that what runs does not fit: it is tried again when something else runs.
+    unfit: BTreeMap<String, Schema>,
     /// Names of statements, those that others need before those that need them.
     order: Vec<String>,
 }
 
 impl Schemas {
     pub(crate) fn new(base: Schema, order: Vec<String>) -> Self {
-        Self { base, own: BTreeMap::new(), order }
+        Self { base, own: BTreeMap::new(), unfit: BTreeMap::new(), order }
     }
 
     /// All of it, with another description of one program.
@@ -94,18 +96,38 @@ impl Manager {
                 Some(Schema::parse(&source, text).map_err(|errors| format!("\n{errors}"))?)
             }
         };
-        let schemas = &self.commits.schemas;
+        let schemas = &mut self.commits.schemas;
+        schemas.unfit.remove(name);
         let all = schemas.with(name, own.as_ref()).map_err(|errors| format!("\n{errors}"))?;
-        let running = self.commits.machine().transaction().running();
-        all.check(running, None).map_err(|errors| {
-            format!("what runs does not fit it, so change its `{CONFIG}`:\n{errors}")
-        })?;
+        if let Err(errors) = self.fits(&all) {
+            self.commits.schemas.unfit.extend(own.map(|own| (name.to_owned(), own)));
+            return Err(format!("what runs does not fit it, so change its `{CONFIG}`:\n{errors}"));
+        }
         self.describe(now, name, own, all, out);
         Ok(())
     }
 
+    /// Whether what runs fits a schema.
+    fn fits(&self, schema: &Schema) -> Result<(), Errors> {
+        schema.check(self.commits.machine().transaction().running(), None)
+    }
+
+    /// Something else runs: it may fit what did not before. A program that has taken its new configuration
+    /// may have said what it understands before the revision was on the disk.
+    pub(crate) fn try_schemas_again(&mut self, now: Instant, out: &mut Vec<Output>) {
+        for (name, own) in std::mem::take(&mut self.commits.schemas.unfit) {
+            match self.commits.schemas.with(&name, Some(&own)) {
+                Ok(all) if self.fits(&all).is_ok() => {
+                    self.describe(now, &name, Some(own), all, out);
+                }
+                _ => drop(self.commits.schemas.unfit.insert(name, own)),
+            }
+        }
+    }
+
     /// A program is not wanted any more, nor what it said.
     pub(crate) fn forget_schema(&mut self, now: Instant, name: &str, out: &mut Vec<Output>) {
+        self.commits.schemas.unfit.remove(name);
         if self.commits.schemas.own.contains_key(name)
             // What was described before still is without this one.
             && let Ok(all) = self.commits.schemas.with(name, None)
