@@ -126,8 +126,8 @@ impl Buffer {
         self.push_back(bytes.len()).copy_from_slice(bytes);
     }
 
-    /// Grows the buffer by `count` bytes behind and returns them to be filled; else as
-    /// [`Buffer::extend`].
+    /// Grows the buffer by `count` bytes behind and returns them to be filled. Their content is whatever
+    /// the frame held before. Takes a larger frame as [`Buffer::extend`] does.
     #[inline]
     pub fn push_back(&mut self, count: usize) -> &mut [u8] {
         if count > self.frame.len() - self.end {

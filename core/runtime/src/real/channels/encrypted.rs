@@ -163,10 +163,15 @@ impl Channels {
         let mut messages = Vec::new();
         let begun = stream.begin_with(&early, &mut messages);
         self.piece.resize(PIECE, 0);
-        // What is left of the handshake to send leaves first.
-        let _ = poller.modify(&socket, Source::Channel(id), Interest::Both);
+        // What is left of the handshake to send leaves first. Nothing else waits for room: a socket has it
+        // nearly always, and would wake the process without end.
+        let (state, interest) = match stream.is_empty() {
+            true => (State::Open, Interest::Read),
+            false => (State::Congested, Interest::Both),
+        };
+        let _ = poller.modify(&socket, Source::Channel(id), interest);
         let transport = Transport::Stream(socket, stream);
-        self.open.insert(id, Channel::new(ChannelKind::Tls, transport, State::Open));
+        self.open.insert(id, Channel::new(ChannelKind::Tls, transport, state));
         self.proven.insert(id, Proven { key, wanted });
         let mut events = vec![if accepted {
             self.users.insert(id, User::Key(key));

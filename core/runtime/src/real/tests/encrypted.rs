@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -196,6 +197,61 @@ fn messages_of_all_sizes_arrive_in_order_and_nobody_in_between_can_read_them() {
     // It has seen everything, twice, and understood nothing: not even a word.
     assert!(seen.len() > 2 * (2 << 20));
     assert!(!seen.windows(8).any(|window| window == &SECRET[..8]));
+}
+
+/// For what epoll wakes this process at connections with this port, in the bits of epoll_ctl(2).
+fn awaited(port: u16) -> Vec<u32> {
+    let here = Path::new("/proc/self");
+    let text = |path: PathBuf| std::fs::read_to_string(path).unwrap_or_default();
+    let port = format!(":{port:04X}");
+    let inodes: Vec<_> = text(here.join("net/tcp"))
+        .lines()
+        .map(|line| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        .filter(|words| words.iter().take(3).any(|word| word.ends_with(&port)))
+        // Who listens is no connection.
+        .filter(|words| words[3] != "0A")
+        .map(|words| format!("socket:[{}]", words[9]))
+        .collect();
+    let names: Vec<_> = std::fs::read_dir(here.join("fd"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    let is_one = |name: &str| {
+        let what = std::fs::read_link(here.join("fd").join(name));
+        what.is_ok_and(|what| inodes.iter().any(|inode| what == Path::new(inode)))
+    };
+    // Lines such as `tfd:       12 events:       19 data: …`; other descriptors have no such lines.
+    let watched = |line: &str| {
+        let words: Vec<_> = line.split_whitespace().collect();
+        let ["tfd:", name, "events:", events, ..] = words[..] else { return None };
+        is_one(name).then(|| u32::from_str_radix(events, 16).unwrap())
+    };
+    let lines = names.iter().map(|name| text(here.join("fdinfo").join(name)));
+    lines.flat_map(|text| text.lines().filter_map(watched).collect::<Vec<_>>()).collect()
+}
+
+#[test]
+fn a_channel_with_nothing_to_send_does_not_wait_for_room() {
+    let (server, _) = Server::echoing(options());
+    let address = server.address;
+    let mut answers = 0;
+    let status = connect(2, 1, address, move |turn| match &turn.event {
+        Event::Connected { channel, .. } => turn.out.push(send(*channel, SECRET)),
+        // With the second answer even what was left of the handshake has been sent, and more.
+        Event::Messages { channel, .. } if answers == 0 => {
+            answers += 1;
+            turn.out.push(send(*channel, SECRET));
+        }
+        Event::Messages { .. } => {
+            let awaited = awaited(address.port());
+            assert_eq!(awaited.len(), 2, "both ends are in this process");
+            let room = rustix::event::epoll::EventFlags::OUT.bits();
+            assert!(awaited.iter().all(|events| events & room == 0), "{awaited:x?}");
+            turn.exit(0);
+        }
+        other => panic!("{other:?}"),
+    });
+    assert_eq!((status, server.thread.join().unwrap()), (Ok(0), 0));
 }
 
 #[test]
