@@ -40,6 +40,10 @@ run() {
 cargo test --release --workspace --locked --no-run
 run "properties" "$cases cases of each" \
     env PROPTEST_CASES="$cases" cargo test --release --workspace --locked --lib
+run "commits" "$cases sequences" \
+    env PROPTEST_CASES="$cases" cargo test --release --locked -p weft-commit --test commit
+run "components that hang" "once each" \
+    cargo test --release --locked -p weft --test commands -- --ignored
 soak=(env WEFT_SOAK_ROUNDS="$rounds" cargo test --release --locked -p weft --test labs --
     --ignored --nocapture --test-threads 1)
 run "nodes that stay" "$rounds transfers" "${soak[@]}" soak_nodes
@@ -58,6 +62,9 @@ The last full run of \`make soak SOAK_CASES=$cases SOAK_ROUNDS=$rounds\`, which 
 
 * *Properties*: the unit and property tests of all crates, in release builds, with this many random cases
   for each property that does not set a number itself.
+* *Commits*: random sequences of edits, commits, refusals, disk errors, power cuts and restarts, against a
+  model; as many.
+* *Components that hang*: what runs after a component did not answer while an unconfirmed commit fell back.
 * *Nodes that stay*: a 2 MB file is pushed to two receivers again and again, through five nodes on real
   interfaces, one of them plain Linux. At the end no node may take 4 MiB more than after ten
   transfers, or have another number of open descriptors.

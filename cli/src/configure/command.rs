@@ -5,8 +5,10 @@
 pub(super) enum Command {
     Nothing,
     Help,
-    Show,
-    Running,
+    /// The candidate, or what stands below a path of it.
+    Show(String),
+    /// What runs, or what stands below a path of it.
+    Running(String),
     Compare,
     History,
     Check,
@@ -30,9 +32,9 @@ pub(super) const HELP: &str = "\
 set PATH                       adds a statement, or gives a leaf another value
 delete PATH                    takes a statement away
 rename, copy, insert           change the place or the key of a statement
-show                           the candidate
+show [PATH]                    the candidate, or the statements that the path leads to
 show | compare                 what it changes
-run                            what runs
+run [PATH]                     what runs
 load merge|replace|override FILE
 rollback [N]                   the candidate becomes what runs, or what ran N commits ago
 commit check                   asks every component whether it would take the candidate
@@ -54,9 +56,10 @@ impl Command {
             [] => Self::Nothing,
             [first, ..] if first.starts_with('#') => Self::Nothing,
             ["help"] => Self::Help,
-            ["show"] => Self::Show,
             ["show", "|", "compare"] | ["compare"] => Self::Compare,
-            ["run"] => Self::Running,
+            ["show", "|", ..] => return Err("behind `show |` stands `compare`".to_owned()),
+            ["show", ..] => Self::Show(line["show".len()..].trim_start().to_owned()),
+            ["run", ..] => Self::Running(line["run".len()..].trim_start().to_owned()),
             ["history"] => Self::History,
             ["exit" | "quit"] => Self::Exit,
             ["rollback"] => Self::Rollback(0),
@@ -126,6 +129,9 @@ mod tests {
         let parse = |line: &str| Command::parse(line).unwrap();
         assert_eq!(parse("  # remark"), Command::Nothing);
         assert_eq!(parse("show | compare"), Command::Compare);
+        assert_eq!(parse("show"), Command::Show(String::new()));
+        assert_eq!(parse("show xia \"a b\""), Command::Show("xia \"a b\"".to_owned()));
+        assert_eq!(parse("run xia"), Command::Running("xia".to_owned()));
         assert_eq!(parse("rollback 2"), Command::Rollback(2));
         assert_eq!(parse(" set xia echo off "), Command::Edit("set xia echo off".to_owned()));
         let commit =
@@ -138,6 +144,7 @@ mod tests {
             ("commit comment", "comment is missing"),
             ("commit comment \"x", "not closed"),
             ("commit confirmed soon", "no number of minutes"),
+            ("show | match x", "`compare`"),
             ("load x y", "merge|replace|override"),
             ("rollback x", "no number of commits"),
         ] {

@@ -3,6 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use weft_config::Tree;
 use weft_manager::interface;
 use weft_xrl::{ErrorCode, Request, XrlError};
 
@@ -12,6 +13,8 @@ use crate::call::{Client, Reach};
 /// How long a commit may take: components are asked, told and perhaps told again.
 const PATIENCE: Duration = Duration::from_secs(120);
 const MANAGER: &str = "manager";
+/// The command whose path is completed as one that is shown.
+const DELETE: &str = "delete ";
 /// How long the manager may be away, and how often it is looked for.
 const AWAY: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(50);
@@ -77,8 +80,8 @@ impl Session {
         let said = match Command::parse(line)? {
             Command::Nothing => String::new(),
             Command::Help => HELP.to_owned(),
-            Command::Show => self.ask(interface::Candidate)?.text,
-            Command::Running => self.ask(interface::Configuration)?.text,
+            Command::Show(path) => below(self.ask(interface::Candidate)?.text, &path)?,
+            Command::Running(path) => below(self.ask(interface::Configuration)?.text, &path)?,
             Command::Compare => self.ask(interface::Compare)?.text,
             Command::History => self.history()?,
             Command::Check => {
@@ -159,6 +162,29 @@ impl Session {
     }
 
     pub(super) fn complete(&self, line: &str) -> Result<interface::CompleteReply, String> {
-        self.ask(interface::Complete { line: line.to_owned() })
+        // A path to be shown is completed as the manager completes one to be deleted.
+        let shown = ["show ", "run "].into_iter().find(|command| line.starts_with(command));
+        let command = shown.unwrap_or(DELETE);
+        let path = line.strip_prefix(command);
+        let asked = path.map_or_else(|| line.to_owned(), |path| format!("{DELETE}{path}"));
+        let mut reply = self.ask(interface::Complete { line: asked })?;
+        let moved = |from: usize| from.saturating_sub(DELETE.len()) + command.len();
+        if shown.is_some() {
+            reply.from = u32::try_from(moved(reply.from as usize)).unwrap_or(reply.from);
+        }
+        Ok(reply)
     }
+}
+
+/// The statements of a configuration that a path leads to; all of it without a path.
+fn below(text: String, path: &str) -> Result<String, String> {
+    if path.is_empty() {
+        return Ok(text);
+    }
+    let tree = Tree::parse("configuration", &text).map_err(|errors| errors.to_string())?;
+    let found = tree.find(path).map_err(|errors| errors.to_string())?;
+    if found.is_empty() {
+        return Err(format!("there is no statement `{path}`"));
+    }
+    Ok(found.into_iter().map(ToString::to_string).collect())
 }

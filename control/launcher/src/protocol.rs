@@ -25,6 +25,8 @@ const SOCKET_PATH: usize = 107;
 const LONGEST_GRACE: u32 = 600_000;
 /// The longest status, in bytes.
 pub const STATUS: usize = 500;
+/// The number of the signal that ends a process at once; signal(7).
+pub const SIGKILL: i32 = 9;
 /// The highest signal number; signal(7).
 const SIGNALS: i32 = 64;
 

@@ -23,8 +23,9 @@ const KEPT: &str = "--";
 #[derive(Default)]
 pub(crate) struct Calls {
     last: u64,
-    /// Configurations that were sent, by the token of the call.
-    configuring: BTreeMap<u64, String>,
+    /// The token of the call with the newest configuration that was sent, by the component. The answers to
+    /// those before it do not count any more.
+    configuring: BTreeMap<String, u64>,
     /// Programs that were asked what they understand, by the token of the call.
     describing: BTreeMap<u64, String>,
     /// Questions of a commit that were sent, by the token of the call.
@@ -63,6 +64,14 @@ impl Calls {
     pub(crate) fn unanswered(&mut self) -> u64 {
         self.last += 1;
         self.last
+    }
+
+    /// Whose newest configuration this token is of.
+    fn take_configuring(&mut self, token: u64) -> Option<String> {
+        let (name, _) = self.configuring.iter().find(|(_, newest)| **newest == token)?;
+        let name = name.clone();
+        self.configuring.remove(&name);
+        Some(name)
     }
 
     /// A caller waits for the launcher's answer to a request.
@@ -165,7 +174,7 @@ impl Manager {
         let Some(one) = self.instances.get_mut(name) else { return };
         one.configured = Configured::Asked;
         self.calls.last = token;
-        self.calls.configuring.insert(token, name.to_owned());
+        self.calls.configuring.insert(name.to_owned(), token);
         out.push(call.into());
     }
 
@@ -181,7 +190,7 @@ impl Manager {
             if !present.is_ok_and(|reply| reply.present) {
                 self.operator_left(now, session, out);
             }
-        } else if let Some(name) = self.calls.configuring.remove(&token) {
+        } else if let Some(name) = self.calls.take_configuring(token) {
             self.configured(now, &name, result, out);
         } else if let Some(name) = self.calls.describing.remove(&token) {
             self.schema_told(now, &name, result, out);

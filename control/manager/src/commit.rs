@@ -11,7 +11,7 @@ use weft_commit::{
     Action, BlockChange, Configuration, Done, Event, HistorySettings, Reason, Refusal, Want, Who,
 };
 use weft_config::{Errors, LoadMode, Schema, Tree};
-use weft_launcher::protocol::Command;
+use weft_launcher::protocol::{Command, SIGKILL};
 use weft_runtime::{Component, Level};
 use weft_xrl::{Call, Called, Output, XrlError, configurable, finder};
 
@@ -312,6 +312,10 @@ impl Manager {
             }
             Want::Check { step, change } => self.check(step, &change, out),
             Want::Apply { step, change } => self.apply(now, step, &change, out),
+            Want::Renew { name, running } => {
+                self.renew(&name, running, out);
+                None
+            }
             Want::Disk { token, request } => {
                 out.push(Output::World(weft_runtime::Action::Disk { token, request }));
                 None
@@ -449,6 +453,29 @@ impl Manager {
             }
         }
         self.tell_configuration(now, Event::Answer { step, result }, out);
+    }
+
+    /// Starts a component again whose state is not known, with what runs.
+    fn renew(&mut self, word: &str, running: Tree, out: &mut Vec<Output>) {
+        let Some(name) = self.class_of(word) else { return };
+        if running.is_empty() {
+            self.commits.parts.remove(&name);
+            if !self.always_runs(&name) {
+                return self.end(&name, out);
+            }
+        } else {
+            self.commits.parts.insert(name.clone(), running);
+        }
+        // One that has ended is started again anyway.
+        let runs = self.instances.get(&name).is_some_and(|one| matches!(one.run, Run::Up { .. }));
+        if let (true, Ok(instance)) = (runs, name.parse()) {
+            report(
+                out,
+                Level::Warning,
+                format!("{name} is started again: it may not have what runs"),
+            );
+            self.ask(Command::Signal { instance, number: SIGKILL }, out);
+        }
     }
 
     /// Ends a component that is not wanted any more.

@@ -1,7 +1,7 @@
 //! A node's configuration as one machine: the transaction with its history.
 
 use weft_base::{Instant, Token, WallTime};
-use weft_config::Schema;
+use weft_config::{Schema, Tree};
 use weft_runtime::{Component, DiskError, DiskReply, DiskRequest};
 
 use crate::history::{Found, History, HistoryInput, HistoryOutput, HistorySettings};
@@ -73,6 +73,14 @@ pub enum Want {
         /// What changes.
         change: BlockChange,
     },
+    /// Start the component of these statements again, with this: it did not answer, or refused to go
+    /// back, so what it holds is not what runs, or not known.
+    Renew {
+        /// The word with which the statements begin.
+        name: String,
+        /// What runs of them; empty if the component is not to run.
+        running: Tree,
+    },
     /// Something to be done by the disk.
     Disk {
         /// Comes back in the answer.
@@ -140,6 +148,7 @@ impl Configuration {
                 Output::Ready => out.push(Want::Ready),
                 Output::Check { step, change } => out.push(Want::Check { step, change }),
                 Output::Apply { step, change } => out.push(Want::Apply { step, change }),
+                Output::Renew { name, running } => out.push(Want::Renew { name, running }),
                 Output::Reply { token, result } => self.held.push(Want::Reply { token, result }),
                 Output::Notice(text) => out.push(Want::Notice(text)),
                 Output::Store { revision, text } => {

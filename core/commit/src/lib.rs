@@ -40,7 +40,7 @@
 //!                     events.push(Event::Disk { token, result: Ok(reply) });
 //!                 }
 //!                 Want::Reply { result, .. } => replies.push(result.unwrap()),
-//!                 Want::Ready | Want::Notice(_) | Want::Failed(_) => {}
+//!                 Want::Ready | Want::Renew { .. } | Want::Notice(_) | Want::Failed(_) => {}
 //!             }
 //!         }
 //!     }

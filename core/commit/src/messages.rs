@@ -125,8 +125,8 @@ pub enum Refusal {
     /// Components refuse it. Nothing was changed.
     #[error("{}", reasons(.0))]
     Refused(Vec<Objection>),
-    /// A component or the disk refused it while it was put into effect. Everything is as before, but
-    /// for components that refused that as well.
+    /// A component or the disk refused it while it was put into effect. Everything is as before;
+    /// components that refused that as well are started again with it.
     #[error("{objection}{}", not_back(.stuck))]
     RolledBack {
         /// Who refused, and why.
@@ -191,8 +191,11 @@ fn reasons(objections: &[Objection]) -> String {
 }
 
 fn not_back(objections: &[Objection]) -> String {
-    let each =
-        |objection: &Objection| format!("\nand does not take back what was before: {objection}");
+    let each = |objection: &Objection| {
+        format!(
+            "\nand does not take back what was before, with which it is started again: {objection}"
+        )
+    };
     objections.iter().map(each).collect()
 }
 
@@ -271,6 +274,13 @@ pub(crate) enum Output {
         step: u64,
         /// What changes.
         change: BlockChange,
+    },
+    /// What this component holds is not what runs, or not known: it has to be started again.
+    Renew {
+        /// Its word.
+        name: String,
+        /// What runs of it; empty if it is not to run.
+        running: Tree,
     },
     /// Keep a revision.
     Store {

@@ -298,7 +298,7 @@ impl Node {
                     }
                     Want::Reply { result, .. } => self.reply = Some(result),
                     Want::Failed(text) => return Err(text),
-                    Want::Ready | Want::Notice(_) => {}
+                    Want::Ready | Want::Renew { .. } | Want::Notice(_) => {}
                 }
             }
         }

@@ -6,13 +6,13 @@ use std::time::Duration;
 use weft_base::Instant;
 use weft_runtime::Level;
 
-use super::{Notice, Output, SIGKILL, SIGTERM, Supervisor, manager_name, report};
+use super::{Notice, Output, SIGTERM, Supervisor, manager_name, report};
 use crate::listeners::check_path;
 use crate::name::Name;
 use crate::profile::Profile;
 use crate::protocol::{
-    self, Command, Exit, Instance, LONGEST, Listing, Message, Outcome, Request, Spec, State, Usage,
-    id_of,
+    self, Command, Exit, Instance, LONGEST, Listing, Message, Outcome, Request, SIGKILL, Spec,
+    State, Usage, id_of,
 };
 
 /// How many instances a node has at most.

@@ -19,7 +19,7 @@ use weft_runtime::{Component, Level};
 
 use crate::config::{Config, LauncherError};
 use crate::name::Name;
-use crate::protocol::{Exit, Message, Spec};
+use crate::protocol::{Exit, Message, SIGKILL, Spec};
 use instances::Instances;
 use manager::Manager;
 pub(crate) use manager::name as manager_name;
@@ -27,8 +27,6 @@ use store::Store;
 
 /// The number of the signal that asks a process to end; signal(7).
 pub(crate) const SIGTERM: i32 = 15;
-/// The number of the signal that ends it at once.
-pub(crate) const SIGKILL: i32 = 9;
 
 /// What a supervisor is told at its start. Everything in it is trusted.
 #[derive(Clone, Debug)]

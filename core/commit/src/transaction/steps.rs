@@ -155,12 +155,21 @@ impl Transaction {
         out: &mut Vec<Output>,
     ) {
         let Some(at) = at.checked_sub(1) else {
+            self.renew(&stuck, out);
             return reply(&job, Err(Refusal::RolledBack { objection, stuck }), out);
         };
         let step = self.ask(job.changes[at].reversed(), out);
         job.phase = Phase::Undoing { at, step, objection, stuck };
         job.deadline = Some(now + ANSWER_TIME);
         self.job = Some(job);
+    }
+
+    /// Has these components started again: who does not go back holds something that does not run.
+    fn renew(&self, stuck: &[Objection], out: &mut Vec<Output>) {
+        out.extend(stuck.iter().map(|Objection { name, .. }| Output::Renew {
+            name: name.clone(),
+            running: self.running.part(name),
+        }));
     }
 
     fn store(&mut self, now: Instant, mut job: Job, out: &mut Vec<Output>) {
@@ -243,10 +252,12 @@ impl Transaction {
         self.run(&job.target);
         self.pending = None;
         let Purpose::Fallback { number, objections } = job.purpose else { return };
+        self.renew(&objections, out);
         let text = format!("nobody confirmed the last commit: revision {number} runs again");
         out.push(Output::Notice(text));
         let refused = objections.into_iter().map(|objection| {
-            Output::Notice(format!("a component does not fall back: {objection}"))
+            let text = format!("a component does not fall back, and is started again: {objection}");
+            Output::Notice(text)
         });
         out.extend(refused);
     }

@@ -39,6 +39,8 @@ pub(crate) struct Node {
     pub(crate) refusing: Vec<String>,
     /// Components that never answer.
     pub(crate) silent: Vec<String>,
+    /// Components that had to be started again.
+    pub(crate) renewed: Vec<String>,
     /// The power goes off before this request to the disk, by number.
     pub(crate) power_off_at: Option<usize>,
     pub(crate) is_off: bool,
@@ -98,6 +100,7 @@ impl Node {
             objecting: Vec::new(),
             refusing: Vec::new(),
             silent: Vec::new(),
+            renewed: Vec::new(),
             power_off_at,
             is_off: false,
             notices: Vec::new(),
@@ -155,6 +158,14 @@ impl Node {
                 }
                 return Some(Event::Answer { step, result: result.map_err(Into::into) });
             }
+            Want::Renew { name, running } => {
+                assert_eq!(running, self.configuration.transaction().running().part(&name));
+                self.renewed.push(name.clone());
+                self.components.remove(&name);
+                if !running.is_empty() {
+                    self.components.insert(name, running);
+                }
+            }
             Want::Disk { token, request } => {
                 if self.power_off_at == Some(self.disk.requests) {
                     self.is_off = true;
@@ -197,6 +208,17 @@ impl Node {
             self.tell(Event::Tick);
         }
         self.now = end;
+    }
+
+    /// Lets the time pass that silent components are given while everything falls back.
+    pub(crate) fn fall_back(&mut self) {
+        for _ in 0..10 {
+            let until = self.configuration.transaction().unconfirmed_until();
+            if until.is_none_or(|until| self.wall() < until) {
+                return;
+            }
+            self.wait(Duration::from_secs(31));
+        }
     }
 
     pub(crate) fn running(&self) -> String {

@@ -222,6 +222,8 @@ impl World {
             self.node.wait(Duration::from_secs(31));
             result = self.node.replies.pop_front();
         }
+        // So does falling back, if that is due meanwhile.
+        self.node.fall_back();
         self.disarm();
         let result = result.expect("it is answered in the end");
         let is_same = self.model.candidate == self.model.running;
@@ -305,8 +307,14 @@ impl World {
     }
 }
 
+/// At least so many; `PROPTEST_CASES` may ask for more.
+fn cases() -> ProptestConfig {
+    let default = ProptestConfig::default();
+    ProptestConfig { cases: default.cases.max(1000), ..default }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
+    #![proptest_config(cases())]
 
     #[test]
     fn sequences_agree_with_the_model(steps in prop::collection::vec(step(), 1..40)) {

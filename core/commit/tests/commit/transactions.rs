@@ -268,8 +268,39 @@ fn a_fallback_goes_on_where_a_component_refuses() {
     committed(node.ask(commit_confirmed(60)));
     node.refusing = vec!["fea".to_owned()];
     node.wait(2 * MINUTE);
-    assert!(node.notices.contains(&"a component does not fall back: fea: I will not".to_owned()));
+    let notice = "a component does not fall back, and is started again: fea: I will not";
+    assert!(node.notices.contains(&notice.to_owned()), "{:?}", node.notices);
     assert!(node.components["rib"].to_string().contains("limit 1;"));
+    assert_eq!(node.renewed, ["fea"]);
+    node.assert_components_hold_what_runs();
+}
+
+#[test]
+fn who_neither_answers_nor_goes_back_is_started_again_with_what_runs() {
+    let mut node = running_one();
+    node.ask(edit("delete fea")).unwrap();
+    node.silent = vec!["fea".to_owned()];
+    assert_eq!(node.ask_as(ALICE, commit()), None);
+    node.wait(MINUTE);
+    let Some(Err(refusal)) = node.replies.pop_front() else { panic!("fea is silent") };
+    let silent = "fea: it did not answer within 30 s";
+    let stuck = "and does not take back what was before, with which it is started again";
+    assert_eq!(refusal.to_string(), format!("{silent}\n{stuck}: {silent}"));
+    assert_eq!((node.running().as_str(), node.renewed.as_slice()), (ONE, &["fea".to_owned()][..]));
+    node.assert_components_hold_what_runs();
+}
+
+#[test]
+fn who_does_not_answer_while_falling_back_is_started_again_with_what_runs() {
+    let mut node = running_one();
+    node.ask(edit("set fea mtu 2")).unwrap();
+    committed(node.ask(commit_confirmed(60)));
+    node.silent = vec!["fea".to_owned()];
+    node.wait(MINUTE);
+    assert_eq!(node.running(), TWO, "fea is asked");
+    node.fall_back();
+    assert_eq!((node.running().as_str(), node.renewed.as_slice()), (ONE, &["fea".to_owned()][..]));
+    node.assert_components_hold_what_runs();
 }
 
 #[test]

@@ -8,6 +8,7 @@
 mod build;
 mod diff;
 mod diff_text;
+mod find;
 mod node;
 mod origin;
 mod print;
