@@ -240,6 +240,7 @@ impl Session for Calls {
         vec![
             goal("Unix, over gRPC, the least", 2.0, least(&mut of("Unix", calls).map(Row::ratio))),
             goal("TCP, over gRPC, the least", 2.0, least(&mut of("TCP", calls).map(Row::ratio))),
+            goal("TLS, over gRPC, the least", 2.0, least(&mut of("TLS", calls).map(Row::ratio))),
             goal(
                 "in-process, the least (1000 calls/s)",
                 2000.0,

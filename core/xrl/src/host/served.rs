@@ -194,7 +194,9 @@ impl Served {
             let name = session.caller.to_string();
             let long = self.connections.values().filter(|one| one.long && *one.caller == *name);
             let long = long.count() < LONG_OF_CALLER;
-            self.connections.entry(channel).and_modify(|connection| connection.long = long);
+            if let Some(connection) = self.connections.get_mut(&channel) {
+                connection.long = long;
+            }
             return Ok(Frame::Welcome { version: PROTOCOL, window: WINDOW, name });
         }
         refuse("the ticket is void or was used before; have the method resolved again")
