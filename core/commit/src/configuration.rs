@@ -166,7 +166,7 @@ impl Configuration {
         let kept = self.transaction.kept();
         if kept != self.kept {
             self.keeping += 1;
-            let bytes = kept.as_ref().map(Kept::encode);
+            let bytes = kept.as_ref().map(|kept| self.transaction.encode(kept));
             self.kept = kept;
             self.ask(now, HistoryInput::Keep(bytes), out);
         }

@@ -10,13 +10,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use weft_base::Token;
 use weft_config::MAX_SIZE;
 use weft_runtime::{DiskError, DiskErrorKind, DiskReply, DiskRequest};
 
 use crate::file::{Progress, ReadFile, UNFINISHED, WriteFile};
-use crate::kept::{CANDIDATE, Kept};
+use crate::kept::{CANDIDATE, Kept, KeptFile};
 use crate::revision::{Revision, file_name, number_of};
 use crate::sealed::MAX_HEAD;
 
@@ -44,12 +45,12 @@ pub(crate) enum HistoryInput {
         /// What is to be known about it; the history gives it its number.
         revision: Revision,
         /// Its text.
-        text: String,
+        text: Arc<str>,
     },
     /// The newest revision need not be confirmed any more.
     Confirm {
         /// Its text, once more.
-        text: String,
+        text: Arc<str>,
     },
     /// Keep what is being edited; nothing is any more.
     Keep(Option<Vec<u8>>),
@@ -125,6 +126,8 @@ enum Job {
     Load(u64, ReadFile),
     /// What was being edited is read, when all else has been.
     Candidate(Option<(Revision, String)>, ReadFile),
+    /// The revision is read that the edits are of, since it is not the newest.
+    Base(Option<(Revision, String)>, KeptFile, ReadFile),
     Keep(WriteFile),
     /// Nothing is being edited.
     Forget,
@@ -254,12 +257,16 @@ impl History {
             Job::Candidate(newest, mut read) => match read.answered(result) {
                 Progress::Ask(request) => self.ask(Job::Candidate(newest, read), request, out),
                 Progress::Done(done) => {
-                    let kept = done.and_then(|bytes| Kept::decode(&bytes));
-                    let kept = kept.map_err(|reason| {
-                        let text = format!("edits that were not committed are gone: {reason}");
-                        out.push(HistoryOutput::Notice(text));
-                    });
-                    out.push(HistoryOutput::Ready(Ok(Found { newest, kept: kept.ok() })));
+                    let file = done.and_then(|bytes| KeptFile::decode(&bytes));
+                    self.candidate_read(newest, file, out);
+                }
+            },
+            Job::Base(newest, file, mut read) => match read.answered(result) {
+                Progress::Ask(request) => self.ask(Job::Base(newest, file, read), request, out),
+                Progress::Done(done) => {
+                    let base = decoded(file.of().unwrap_or_default(), done);
+                    let kept = base.and_then(|(_, text)| file.restore(&text));
+                    ready(newest, kept, out);
                 }
             },
             Job::Keep(mut write) => match write.answered(result) {
@@ -329,6 +336,34 @@ impl History {
         let path = self.settings.directory.join(CANDIDATE);
         let (read, request) = ReadFile::begin(path, MAX_KEPT);
         self.ask(Job::Candidate(newest, read), request, out);
+    }
+
+    /// The edits are known, but perhaps not what they are of.
+    fn candidate_read(
+        &mut self,
+        newest: Option<(Revision, String)>,
+        file: Result<KeptFile, String>,
+        out: &mut Vec<HistoryOutput>,
+    ) {
+        let file = match file {
+            Ok(file) => file,
+            Err(reason) => return ready(newest, Err(reason), out),
+        };
+        let newest_text = |number| match &newest {
+            Some((revision, text)) if revision.number == number => Some(text.as_str()),
+            _ => None,
+        };
+        match file.of().map(|number| (number, newest_text(number))) {
+            Some((number, None)) => {
+                let (read, request) = self.read(number, true);
+                self.ask(Job::Base(newest, file, read), request, out);
+            }
+            base => {
+                let text = base.and_then(|(_, text)| text).unwrap_or_default();
+                let kept = file.restore(text);
+                ready(newest, kept, out);
+            }
+        }
     }
 
     fn scanned(
@@ -427,6 +462,19 @@ impl History {
         self.revisions.remove(&number);
         self.prune(0, out);
     }
+}
+
+/// All is known that was on disk.
+fn ready(
+    newest: Option<(Revision, String)>,
+    kept: Result<Kept, String>,
+    out: &mut Vec<HistoryOutput>,
+) {
+    let kept = kept.map_err(|reason| {
+        let text = format!("edits that were not committed are gone: {reason}");
+        out.push(HistoryOutput::Notice(text));
+    });
+    out.push(HistoryOutput::Ready(Ok(Found { newest, kept: kept.ok() })));
 }
 
 /// The revision and the text that a file holds.

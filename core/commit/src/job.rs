@@ -1,6 +1,7 @@
 //! A commit under way: its changes, and how far it has come.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use weft_base::{Instant, Token};
@@ -15,7 +16,7 @@ pub(crate) struct Job {
     /// What is to run.
     pub(crate) target: Tree,
     /// Its text.
-    pub(crate) text: String,
+    pub(crate) text: Arc<str>,
     pub(crate) changes: Vec<BlockChange>,
     pub(crate) phase: Phase,
     /// When the answers must be there at the latest.

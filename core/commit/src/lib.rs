@@ -63,6 +63,7 @@
 
 mod changes;
 mod configuration;
+mod excerpt;
 mod file;
 mod history;
 mod job;

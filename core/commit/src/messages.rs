@@ -1,5 +1,6 @@
 //! What a transaction is told, and what it says and asks.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use weft_base::{Token, WallTime};
@@ -287,12 +288,12 @@ pub(crate) enum Output {
         /// What is to be known of it.
         revision: Revision,
         /// Its text.
-        text: String,
+        text: Arc<str>,
     },
     /// The newest revision stays.
     Confirm {
         /// Its text.
-        text: String,
+        text: Arc<str>,
     },
     /// Read a revision.
     Load {

@@ -177,13 +177,14 @@ impl<'t> Lexer<'t> {
         let span = Span::new(start, self.at);
         if text == "*/" {
             self.report(span, ErrorKind::StrayCommentEnd);
-        } else if let Some((offset, c)) = text.char_indices().find(|&(_, c)| !is_word_character(c))
+        } else if more > 0
+            && let Some((offset, c)) = text.char_indices().find(|&(_, c)| !is_word_character(c))
         {
             let from = start + offset;
             self.report(Span::new(from, from + c.len_utf8()), stray_character(c, text));
         }
         self.require_space_before_word();
-        Word::new(text.to_owned(), span, false)
+        Word::bare(text, span)
     }
 
     fn string(&mut self) -> Word {

@@ -25,9 +25,9 @@ impl fmt::Display for Statement {
 
 impl fmt::Display for Word {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.text() {
-            text if is_bare(text) => f.write_str(text),
-            text => f.write_str(&quoted(text)),
+        match self.is_bare() {
+            true => f.write_str(self.text()),
+            false => f.write_str(&quoted(self.text())),
         }
     }
 }
@@ -51,15 +51,15 @@ fn print(f: &mut fmt::Formatter<'_>, statement: &Statement, depth: usize) -> fmt
 impl Word {
     /// Adds what `Display` prints.
     pub(crate) fn put(&self, out: &mut String) {
-        match self.text() {
-            text if is_bare(text) => out.push_str(text),
-            text => out.push_str(&quoted(text)),
+        match self.is_bare() {
+            true => out.push_str(self.text()),
+            false => out.push_str(&quoted(self.text())),
         }
     }
 }
 
 /// Whether the lexer reads `text` back without quotes.
-fn is_bare(text: &str) -> bool {
+pub(crate) fn is_bare(text: &str) -> bool {
     let is_comment_mark = text.starts_with("//") || text.starts_with("/*") || text == "*/";
     !text.is_empty() && text.bytes().all(is_word_byte) && !is_comment_mark
 }

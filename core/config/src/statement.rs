@@ -1,5 +1,6 @@
 //! The tree: words and statements.
 
+use crate::print::is_bare;
 use crate::source::Span;
 use crate::value::ToWord;
 
@@ -11,11 +12,24 @@ pub struct Word {
     text: Box<str>,
     span: Span,
     quoted: bool,
+    /// Whether it is read back without quotes; known once, asked for whenever it is printed.
+    bare: bool,
 }
 
 impl Word {
     pub(crate) fn new(text: String, span: Span, quoted: bool) -> Self {
-        Self { text: text.into_boxed_str(), span, quoted }
+        let bare = is_bare(&text);
+        Self { text: text.into_boxed_str(), span, quoted, bare }
+    }
+
+    /// A word as it stands in a text without quotes.
+    pub(crate) fn bare(text: &str, span: Span) -> Self {
+        Self { text: text.into(), span, quoted: false, bare: true }
+    }
+
+    /// Whether it can be written without quotes.
+    pub(crate) fn is_bare(&self) -> bool {
+        self.bare
     }
 
     /// The meaning: what stood between the quotes, or the bare word.

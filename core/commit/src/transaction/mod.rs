@@ -17,13 +17,14 @@
 
 mod steps;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use weft_base::{Instant, Token, WallTime};
 use weft_config::{Diff, MAX_SIZE, Schema, Tree};
 
 use crate::job::{Job, Phase, Purpose};
-use crate::kept::Kept;
+use crate::kept::{Kept, Stored};
 use crate::messages::{Action, Done, Input, Lock, Output, Refusal, Who};
 use crate::revision::Revision;
 
@@ -50,6 +51,10 @@ pub struct Transaction {
     /// What a revision that is being read is for.
     loading: Option<Loading>,
     pending: Option<Pending>,
+    /// The revision that was stored last, and its text.
+    stored: Option<Stored>,
+    /// What was printed last, and how.
+    printed: Option<(Tree, Arc<str>)>,
     last_step: u64,
     /// What both clocks said at one time.
     clocks: (Instant, WallTime),
@@ -91,6 +96,8 @@ impl Transaction {
             job: None,
             loading: None,
             pending: None,
+            stored: None,
+            printed: None,
             last_step: 0,
             clocks: (Instant::ZERO, WallTime::from_unix_nanos(0)),
         }
@@ -131,6 +138,24 @@ impl Transaction {
         let lock = self.lock.clone().filter(|lock| lock.who.session != 0)?;
         let edited = (self.candidate != self.running).then(|| self.candidate.clone());
         Some(Kept { lock, edited })
+    }
+
+    /// The content of the file for that.
+    pub(crate) fn encode(&mut self, kept: &Kept) -> Vec<u8> {
+        let text = kept.edited.as_ref().map(|tree| self.text(tree));
+        kept.encode(text.as_deref(), self.stored.as_ref())
+    }
+
+    /// The text of a tree. That of the candidate is needed for each edit, and for its commit.
+    fn text(&mut self, tree: &Tree) -> Arc<str> {
+        match &self.printed {
+            Some((printed, text)) if printed.is_copy_of(tree) => Arc::clone(text),
+            _ => {
+                let text: Arc<str> = tree.text().into();
+                self.printed = Some((tree.clone(), Arc::clone(&text)));
+                text
+            }
+        }
     }
 
     /// When everything falls back unless somebody confirms.
@@ -270,11 +295,11 @@ impl Transaction {
     }
 
     /// Checks the candidate; its text.
-    fn check_candidate(&mut self) -> Result<String, Refusal> {
+    fn check_candidate(&mut self) -> Result<Arc<str>, Refusal> {
         let checked = self.schema.check(&self.candidate, self.good.as_ref());
         checked.map_err(Refusal::Mistakes)?;
         self.good = Some(self.candidate.clone());
-        let text = self.candidate.text();
+        let text = self.text(&self.candidate.clone());
         if text.len() > MAX_SIZE {
             return Err(Refusal::TooLarge { size: text.len(), limit: MAX_SIZE });
         }
@@ -302,11 +327,12 @@ impl Transaction {
         if self.pending.is_none() || confirm_within.is_some() {
             return Err(Refusal::NothingToCommit);
         }
-        out.push(Output::Confirm { text: self.running.text() });
+        let text: Arc<str> = self.running.text().into();
+        out.push(Output::Confirm { text: Arc::clone(&text) });
         self.job = Some(Job {
             purpose: Purpose::Confirm { token },
             target: self.running.clone(),
-            text: String::new(),
+            text,
             changes: Vec::new(),
             phase: Phase::Storing,
             deadline: None,

@@ -1,6 +1,7 @@
 //! The steps of a commit, and falling back when nobody confirms.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use weft_base::{Instant, WallTime};
@@ -9,7 +10,7 @@ use weft_config::{LoadMode, Tree};
 use super::{Loading, Pending, Transaction};
 use crate::changes::changes;
 use crate::job::{Job, Phase, Purpose};
-use crate::kept::Kept;
+use crate::kept::{Kept, Stored};
 use crate::messages::{BlockChange, Done, Objection, Output, Reason, Refusal};
 use crate::revision::{Revision, Unconfirmed};
 
@@ -26,7 +27,7 @@ impl Transaction {
         now: Instant,
         purpose: Purpose,
         target: Tree,
-        text: String,
+        text: Arc<str>,
         out: &mut Vec<Output>,
     ) {
         let changes = changes(&self.running, &target, &self.order);
@@ -186,7 +187,7 @@ impl Transaction {
         let unconfirmed = confirm_within
             .map(|time| Unconfirmed { until: after(wall, time), back_to: self.last_confirmed() });
         let revision = Revision { number: 0, time: wall, user, comment, unconfirmed };
-        out.push(Output::Store { revision, text: std::mem::take(&mut job.text) });
+        out.push(Output::Store { revision, text: Arc::clone(&job.text) });
         (job.phase, job.deadline) = (Phase::Storing, None);
         self.job = Some(job);
     }
@@ -206,6 +207,9 @@ impl Transaction {
     ) {
         let storing = |job: &mut Job| matches!(job.phase, Phase::Storing);
         let Some(job) = self.job.take_if(storing) else { return };
+        if let Ok(Revision { number, .. }) = result {
+            self.stored = Some(Stored { number, text: Arc::clone(&job.text) });
+        }
         match (result, &job.purpose) {
             (Ok(revision), Purpose::Confirm { .. }) => {
                 self.pending = None;
@@ -283,7 +287,7 @@ impl Transaction {
         {
             let (number, tree) = (pending.back_to, pending.tree.clone());
             let purpose = Purpose::Fallback { number, objections: Vec::new() };
-            let text = tree.text();
+            let text = tree.text().into();
             self.begin(now, purpose, tree, text, out);
         }
     }
@@ -333,6 +337,7 @@ impl Transaction {
             }
         }
         self.candidate = self.running.clone();
+        self.stored = Some(Stored { number: revision.number, text: text.into() });
         let (unconfirmed, time) = (revision.unconfirmed, revision.time);
         self.revision = Some(revision);
         let Some(Unconfirmed { until, back_to }) = unconfirmed else {

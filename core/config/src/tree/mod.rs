@@ -156,6 +156,12 @@ impl Tree {
         count(&self.root)
     }
 
+    /// Whether the two are copies of one tree, which are equal without being compared.
+    #[must_use]
+    pub fn is_copy_of(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.root, &other.root)
+    }
+
     /// The differences that lead from this tree to `new`.
     pub fn diff(&self, new: &Self) -> Diff {
         Diff::between(&self.root, &new.root)
@@ -170,7 +176,7 @@ impl Default for Tree {
 
 impl PartialEq for Tree {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.root, &other.root) || self.root == other.root
+        self.is_copy_of(other) || self.root == other.root
     }
 }
 
