@@ -6,6 +6,7 @@ fn main() {
         "../../interfaces/finder_client.xif",
         "../../interfaces/fea.xif",
         "../../interfaces/component.xif",
+        "../../interfaces/checked.xif",
         "../../interfaces/gateway.xif",
         "../../interfaces/monitor.xif",
         "../../interfaces/probe.xif",

@@ -81,6 +81,8 @@ fn a_configuration_of_megabytes_is_loaded_shown_committed_and_found_again() {
     let route = |number: u32| format!("route ad-{number:040x} via hid-{number:040x};\n");
     let routes: String = (0..30_000).map(route).collect();
     assert!(routes.len() > 2 << 20, "longer than what strangers may send at a time");
+    let take = || node.call(&["finder://xia/checked/1.0/take?number:u64=1"]);
+    take().expect_failure(&["number 1 is not what was checked last"]);
     let file = node.run_directory().join("../routes.conf");
     std::fs::write(&file, format!("version 1;\nxia {{ principal ad {{\n{routes}}} }}\n")).unwrap();
     let load = format!("load merge {}", file.display());

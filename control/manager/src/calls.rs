@@ -9,23 +9,30 @@ use weft_launcher::Name;
 use weft_launcher::protocol::Command;
 use weft_runtime::Level;
 use weft_xrl::{
-    Binary, Call, Called, ErrorCode, FINDER, GATEWAY, Output, Reply, XrlError, finder, gateway,
+    Binary, Call, Called, ErrorCode, FINDER, GATEWAY, Output, Reply, XrlError, checked,
+    configurable, finder, gateway,
 };
 
 use crate::instances::Configured;
 use crate::interface;
+use crate::refusals::SOURCE;
 use crate::{Manager, ProgramKind, report};
 
 /// What stands between a process and what it calls a descriptor, in the name of what is kept.
 const KEPT: &str = "--";
 
+/// Statements that are sent only once, in bytes.
+const LONG: usize = 64 << 10;
+
 /// What waits for an answer of somebody else.
 #[derive(Default)]
 pub(crate) struct Calls {
     last: u64,
-    /// The token of the call with the newest configuration that was sent, by the component. The answers to
-    /// those before it do not count any more.
-    configuring: BTreeMap<String, u64>,
+    /// The call with the newest configuration that was sent, by the component. The answers to those
+    /// before it do not count any more.
+    configuring: BTreeMap<String, Configuring>,
+    /// What each component found good last, if that was long: it need not be sent again.
+    checked: BTreeMap<String, Checked>,
     /// Programs that were asked what they understand, by the token of the call.
     describing: BTreeMap<u64, String>,
     /// Questions of a commit that were sent, by the token of the call.
@@ -43,14 +50,32 @@ struct Checking {
     name: String,
     /// Whether it would take these statements.
     part: Tree,
+    /// Whether they are long.
+    is_long: bool,
+}
+
+/// A configuration that was sent.
+struct Configuring {
+    token: u64,
+    /// It was only named: see [`checked`].
+    named: bool,
+}
+
+/// Statements that were found good.
+struct Checked {
+    number: u64,
+    part: Tree,
 }
 
 impl Calls {
-    /// A token for a question of a commit: would this component take these statements?
-    pub(crate) fn check(&mut self, step: u64, name: String, part: Tree) -> u64 {
+    /// The question of a commit: would this component take these statements?
+    pub(crate) fn check(&mut self, step: u64, name: String, part: Tree) -> Call {
         self.last += 1;
-        self.checking.insert(self.last, Checking { step, name, part });
-        self.last
+        let (number, text) = (Some(self.last), part.body());
+        let is_long = text.len() >= LONG;
+        self.checking.insert(self.last, Checking { step, name: name.clone(), part, is_long });
+        let source = SOURCE.to_owned();
+        Call::new(self.last, name, configurable::Check { source, line: 1, text, number })
     }
 
     /// A token for the question what a program understands.
@@ -67,11 +92,10 @@ impl Calls {
     }
 
     /// Whose newest configuration this token is of.
-    fn take_configuring(&mut self, token: u64) -> Option<String> {
-        let (name, _) = self.configuring.iter().find(|(_, newest)| **newest == token)?;
+    fn take_configuring(&mut self, token: u64) -> Option<(String, Configuring)> {
+        let (name, _) = self.configuring.iter().find(|(_, newest)| newest.token == token)?;
         let name = name.clone();
-        self.configuring.remove(&name);
-        Some(name)
+        self.configuring.remove_entry(&name)
     }
 
     /// A caller waits for the launcher's answer to a request.
@@ -158,6 +182,7 @@ impl Manager {
     pub(crate) fn born(&mut self, name: &str, out: &mut Vec<Output>) {
         let Some(one) = self.instances.get_mut(name) else { return };
         one.registered = true;
+        self.calls.checked.remove(name);
         self.forget_log_level(name);
         self.say_log_level(name, out);
         self.ask_for_schema(name, out);
@@ -170,11 +195,20 @@ impl Manager {
     /// Gives a component its statement, if it has one.
     pub(crate) fn configure(&mut self, name: &str, out: &mut Vec<Output>) {
         let token = self.calls.last + 1;
-        let Some(call) = self.configure_call(token, name) else { return };
-        let Some(one) = self.instances.get_mut(name) else { return };
+        let checked = self.calls.checked.remove(name);
+        let same = checked
+            .filter(|one| self.commits.part(name).is_some_and(|part| part.is_copy_of(&one.part)));
+        let named = same.is_some();
+        let call = match same {
+            Some(Checked { number, .. }) => {
+                Some(Call::new(token, name.to_owned(), checked::Take { number }))
+            }
+            None => self.configure_call(token, name),
+        };
+        let (Some(call), Some(one)) = (call, self.instances.get_mut(name)) else { return };
         one.configured = Configured::Asked;
         self.calls.last = token;
-        self.calls.configuring.insert(name.to_owned(), token);
+        self.calls.configuring.insert(name.to_owned(), Configuring { token, named });
         out.push(call.into());
     }
 
@@ -190,15 +224,25 @@ impl Manager {
             if !present.is_ok_and(|reply| reply.present) {
                 self.operator_left(now, session, out);
             }
-        } else if let Some(name) = self.calls.take_configuring(token) {
-            self.configured(now, &name, result, out);
+        } else if let Some((name, Configuring { named, .. })) = self.calls.take_configuring(token) {
+            match result {
+                // It does not have it any more, or never keeps any.
+                Err(error) if named && error.code != ErrorCode::CommandFailed => {
+                    self.configure(&name, out);
+                }
+                result => self.configured(now, &name, result, out),
+            }
         } else if let Some(name) = self.calls.describing.remove(&token) {
             self.schema_told(now, &name, result, out);
-        } else if let Some(Checking { step, name, part }) = self.calls.checking.remove(&token) {
+        } else if let Some(checking) = self.calls.checking.remove(&token) {
+            let Checking { step, name, part, is_long } = checking;
             let result = result.map(drop).map_err(|error| match error.code {
                 ErrorCode::CommandFailed => self.reason(&name, &part, &error.note),
                 _ => error.note.into(),
             });
+            if is_long && result.is_ok() {
+                self.calls.checked.insert(name, Checked { number: token, part });
+            }
             self.tell_configuration(now, Event::Answer { step, result }, out);
         } else if let Err(error) = result {
             report(out, Level::Warning, format!("a call failed: {error}"));

@@ -354,10 +354,7 @@ impl Manager {
             // What does not run, or is to go, has nothing against it.
             return Some(Event::Answer { step, result: Ok(()) });
         };
-        let token = self.calls.check(step, name.clone(), change.new.clone());
-        let request =
-            configurable::Check { source: SOURCE.to_owned(), line: 1, text: change.new.body() };
-        out.push(Call::new(token, name, request).into());
+        out.push(self.calls.check(step, name, change.new.clone()).into());
         None
     }
 

@@ -64,6 +64,11 @@ pub mod configurable {
     include!(concat!(env!("OUT_DIR"), "/component.rs"));
 }
 
+/// What a component offers that keeps what it found good.
+pub mod checked {
+    include!(concat!(env!("OUT_DIR"), "/checked.rs"));
+}
+
 /// What the manager tells the gateway.
 pub mod gateway {
     include!(concat!(env!("OUT_DIR"), "/gateway.rs"));

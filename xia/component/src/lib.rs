@@ -15,7 +15,7 @@ use weft_keys::KeyHash;
 use weft_runtime::{Action, Component, Event};
 use weft_xip::node::{Node, Plan, Registry, Settings, config};
 use weft_xip::{Xid, XidType};
-use weft_xrl::{Called, Encoded, Input, Interface, Output, XrlError, configurable};
+use weft_xrl::{Called, Encoded, Input, Interface, Output, XrlError, checked, configurable};
 
 #[allow(missing_docs, unreachable_pub, dead_code, reason = "made from the interface file")]
 pub mod interface {
@@ -29,7 +29,7 @@ pub const STATEMENT: &str = "xia";
 /// The interfaces of the stack.
 #[must_use]
 pub fn interfaces() -> Vec<&'static Interface> {
-    vec![&interface::INTERFACE, &configurable::INTERFACE]
+    vec![&interface::INTERFACE, &configurable::INTERFACE, &checked::INTERFACE]
 }
 
 /// The stack; see the crate's text.
@@ -39,8 +39,8 @@ pub struct Xia {
     random: Random,
     identity: Option<KeyHash>,
     running: Option<Running>,
-    /// What was found good last: as a rule it is what is taken next.
-    checked: Option<(String, Running)>,
+    /// What was found good last, and the number of the question: as a rule it is what is taken next.
+    checked: Option<(u64, Running)>,
     /// Empty between two events; kept for its memory.
     actions: Vec<Action>,
 }
@@ -91,13 +91,13 @@ impl Xia {
         Ok(Running { node, plan })
     }
 
-    fn check(&mut self, request: &Text<'_>) -> Result<(), XrlError> {
+    fn check(&mut self, request: &Text<'_>, number: Option<u64>) -> Result<(), XrlError> {
         self.checked = None;
         if request.text.trim().is_empty() {
             return Ok(());
         }
         let new = self.read(request).map_err(|errors| XrlError::failed(errors.to_string()))?;
-        self.checked = Some((request.text.to_owned(), new));
+        self.checked = number.map(|number| (number, new));
         Ok(())
     }
 
@@ -110,10 +110,25 @@ impl Xia {
         if request.text.trim().is_empty() {
             return Err(XrlError::failed("the manager ends the stack when it has no statement"));
         }
-        let new = match self.checked.take() {
-            Some((text, new)) if text == request.text => new,
-            _ => self.read(request).map_err(|errors| XrlError::failed(errors.to_string()))?,
-        };
+        let new = self.read(request).map_err(|errors| XrlError::failed(errors.to_string()))?;
+        self.change(now, new, out)
+    }
+
+    /// Takes what was found good.
+    fn take(&mut self, now: Instant, number: u64, out: &mut Vec<Output>) -> Result<(), XrlError> {
+        match self.checked.take() {
+            Some((checked, new)) if checked == number => self.change(now, new, out),
+            _ => Err(XrlError::bad_args(format!("number {number} is not what was checked last"))),
+        }
+    }
+
+    fn change(
+        &mut self,
+        now: Instant,
+        new: Running,
+        out: &mut Vec<Output>,
+    ) -> Result<(), XrlError> {
+        self.checked = None;
         match &mut self.running {
             Some(running) => {
                 let change =
@@ -146,6 +161,11 @@ impl Xia {
     fn called(&mut self, now: Instant, mut called: Called, out: &mut Vec<Output>) {
         let result = match called.interface.name {
             "xia" => called.read().and_then(|call| self.operate(now, call, out)),
+            "checked" => called.read().and_then(|call| match call {
+                checked::Call::Take(checked::Take { number }) => {
+                    self.take(now, number, out).map(|()| Encoded::default())
+                }
+            }),
             _ => called.read().and_then(|call| self.manage(now, call, out)),
         };
         out.push(Output::Answer { id: called.id, result });
@@ -158,8 +178,8 @@ impl Xia {
         out: &mut Vec<Output>,
     ) -> Result<Encoded, XrlError> {
         match call {
-            configurable::Call::Check(configurable::Check { source, line, text }) => {
-                self.check(&Text { source: &source, line, text: &text })?;
+            configurable::Call::Check(configurable::Check { source, line, text, number }) => {
+                self.check(&Text { source: &source, line, text: &text }, number)?;
                 Ok(Encoded::default())
             }
             configurable::Call::Configure(configurable::Configure { source, line, text }) => {
