@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
@@ -53,7 +52,8 @@ pub(super) fn check_free(directory: &Path, name: &str) -> Result<(), String> {
 /// It cannot be made or written.
 pub(super) fn make(directory: &Path) -> Result<(), String> {
     let shown = directory.display();
-    fs::DirBuilder::new().recursive(true).mode(0o755).create(directory).map_err(|error| {
+    // Others have to pass it, too.
+    weft_launcher::make_way(&directory.join(XIA_SOCKET)).map_err(|error| {
         format!("cannot make the run directory {shown}: {error}; choose another with --run-dir")
     })?;
     access(directory, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| {

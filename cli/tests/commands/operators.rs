@@ -1,21 +1,30 @@
 //! Who may call a node's components: users besides root, as its configuration says.
 
 use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
 
-use weft_port::testing::privileged;
+use weft_port::testing::{privileged, runnable_by_all};
 
 use crate::processes::Node;
-use crate::support::{Done, finish, weft};
+use crate::support::{Done, finish};
 
 /// A user without any right: `nobody` of the group `nogroup` on Debian.
 const NOBODY: u32 = 65_534;
 const SHOW: &str = "finder://xia/xia/1.0/show";
 const PROCESSES: &str = "finder://manager/manager/1.0/processes";
 
-fn call_as(uid: u32, node: &Node, call: &str) -> Done {
-    let mut command = weft(["call", call, "--run-dir"]);
-    command.arg(node.run_directory()).uid(uid).gid(uid);
+/// What comes of a command that another user gives.
+fn run_as(uid: u32, node: &Node, arguments: &[&str]) -> Done {
+    let run = node.run_directory();
+    let weft = runnable_by_all(Path::new(env!("CARGO_BIN_EXE_weft")), run.parent().unwrap());
+    let mut command = Command::new(weft);
+    command.args(arguments).arg("--run-dir").arg(run).uid(uid).gid(uid);
     finish(command)
+}
+
+fn call_as(uid: u32, node: &Node, call: &str) -> Done {
+    run_as(uid, node, &["call", call])
 }
 
 fn configure(node: &Node, commands: &[&str]) {
@@ -45,10 +54,7 @@ fn users_call_what_the_configuration_lets_them() {
     // By a name, of a group, and without a list.
     configure(&node, &["delete operators", "set operators group 65534", "commit"]);
     assert_eq!(call_as(NOBODY, &node, SHOW).status, Some(0));
-    let mut command =
-        weft(["configure", "-c", "set xia principal zf", "-c", "commit", "--run-dir"]);
-    command.arg(node.run_directory()).uid(NOBODY).gid(NOBODY);
-    let done = finish(command);
+    let done = run_as(NOBODY, &node, &["configure", "-c", "set xia principal zf", "-c", "commit"]);
     assert_eq!(done.status, Some(0), "{done:?}");
 
     configure(&node, &["rollback 3", "commit"]);

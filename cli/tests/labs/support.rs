@@ -15,6 +15,7 @@ const NOBODY: u32 = 65_534;
 
 /// Whether this process may build labs on real interfaces; says so if not.
 pub(crate) use weft_port::testing::privileged as is_root;
+use weft_port::testing::runnable_by_all;
 
 pub(crate) fn weft(directory: &Path, arguments: &[&str]) -> Output {
     run(WEFT, directory, arguments)
@@ -28,17 +29,20 @@ pub(crate) fn run(program: &str, directory: &Path, arguments: &[&str]) -> Output
 /// The same, as a user who may do nothing if this one is root. The files in `directory` must not be
 /// private.
 pub(crate) fn run_as_nobody(program: &str, directory: &Path, arguments: &[&str]) -> Output {
-    let mut command = command(program, directory, arguments);
-    if weft_lab::is_root() {
-        fs::set_permissions(directory, Permissions::from_mode(0o755)).unwrap();
-        command.uid(NOBODY).gid(NOBODY);
+    if !weft_lab::is_root() {
+        return run(program, directory, arguments);
     }
+    fs::set_permissions(directory, Permissions::from_mode(0o755)).unwrap();
+    let own = runnable_by_all(Path::new(WEFT), directory);
+    let program = if program == WEFT { own.to_str().unwrap() } else { program };
+    let mut command = command(program, directory, arguments);
+    command.env("PATH", path(&own)).uid(NOBODY).gid(NOBODY);
     output(&mut command)
 }
 
 fn command(program: &str, directory: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(directory).env("PATH", path());
+    command.args(arguments).current_dir(directory).env("PATH", path(Path::new(WEFT)));
     command.env_remove("WEFT_RUN_DIR").env("WIRESHARK_CONFIG_DIR", directory);
     command
 }
@@ -50,9 +54,9 @@ fn output(command: &mut Command) -> Output {
     })
 }
 
-/// The usual path, with the folder of the program in front.
-fn path() -> OsString {
-    let folder = Path::new(WEFT).parent().unwrap().to_owned();
+/// The usual path, with the folder of this program in front.
+fn path(weft: &Path) -> OsString {
+    let folder = weft.parent().unwrap().to_owned();
     let usual = std::env::var_os("PATH").unwrap_or_default();
     std::env::join_paths([folder].into_iter().chain(std::env::split_paths(&usual))).unwrap()
 }

@@ -48,6 +48,7 @@ pub mod supervisor;
 #[allow(unsafe_code, reason = "fork, descriptors by number and waiting for any child need it")]
 mod sys;
 mod uids;
+mod way;
 
 pub use channel::ManagerChannel;
 pub use config::{Config, LauncherError};
@@ -56,3 +57,4 @@ pub use launcher::{Notify, run};
 pub use name::{Name, Secret};
 pub use profile::{Profile, Sandbox};
 pub use supervisor::Notice;
+pub use way::make_way;

@@ -14,6 +14,7 @@ use std::path::Path;
 use rustix::fs::{FlockOperation, flock};
 
 use crate::name::Name;
+use crate::way::make_way;
 
 /// How many uids a block has.
 pub(crate) const BLOCK: u32 = 256;
@@ -34,6 +35,8 @@ impl Uids {
     /// files of its manager keep their owner.
     pub(crate) fn claim(base: u32, locks: &Path, node: &str) -> Result<Self, String> {
         let sentence = |error| format!("cannot claim uids in {}: {error}", locks.display());
+        // Above them are the run directories of nodes, which others have to reach.
+        make_way(locks).map_err(sentence)?;
         fs::DirBuilder::new().recursive(true).mode(0o700).create(locks).map_err(sentence)?;
         let preferred = hash(node) % BLOCKS;
         for offset in 0..BLOCKS {
@@ -94,6 +97,8 @@ pub(crate) fn hash(text: &str) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn name(text: &str) -> Name {
@@ -109,6 +114,15 @@ mod tests {
         assert!(first.abs_diff(second) >= BLOCK);
         drop(a);
         assert_eq!(claim("same").manager(), first);
+    }
+
+    #[test]
+    fn the_locks_are_private_and_the_way_to_them_is_not() {
+        let root = tempfile::tempdir().unwrap();
+        let locks = root.path().join("weft/.uids");
+        Uids::claim(1_000, &locks, "n").unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&locks), mode(&root.path().join("weft"))), (0o700, 0o755));
     }
 
     #[test]

@@ -12,6 +12,8 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -33,6 +35,21 @@ pub fn privileged() -> bool {
         lacks("root");
     }
     root
+}
+
+/// A program that every user may run: itself, or a copy in `directory` if others cannot pass the way to it, as
+/// in root's home. They must be able to pass that to `directory`.
+#[must_use]
+pub fn runnable_by_all(program: &Path, directory: &Path) -> PathBuf {
+    let open = |folder: &Path| folder.metadata().unwrap().mode() & 0o001 != 0;
+    if program.ancestors().skip(1).all(open) {
+        return program.to_owned();
+    }
+    let copy = directory.join(program.file_name().unwrap());
+    if !copy.exists() {
+        std::fs::copy(program, &copy).unwrap();
+    }
+    copy
 }
 
 /// This test cannot run for lack of `what`, a privilege or a program. In continuous integration,

@@ -133,13 +133,7 @@ pub(crate) fn lock() -> Result<File, LabError> {
 /// users reach the sockets of nodes that admit them.
 fn make_root(root: PathBuf) -> Result<PathBuf, LabError> {
     let make = || -> io::Result<()> {
-        if let Some(parent) = root.parent()
-            && !parent.exists()
-        {
-            fs::create_dir_all(parent)?;
-            // Whatever the user's mask is.
-            fs::set_permissions(parent, fs::Permissions::from_mode(0o755))?;
-        }
+        weft_launcher::make_way(&root)?;
         match make_passable(&root) {
             // Whatever an earlier version made.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => pass(&root),
