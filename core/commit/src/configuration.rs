@@ -112,7 +112,7 @@ pub struct Configuration {
     kept: Option<Kept>,
     /// How many of these it has not answered yet.
     keeping: usize,
-    /// Replies that wait for that: what is answered outlives this process.
+    /// Replies that wait for that: edits that are answered outlive this process.
     held: Vec<Want>,
 }
 
@@ -149,6 +149,11 @@ impl Configuration {
                 Output::Check { step, change } => out.push(Want::Check { step, change }),
                 Output::Apply { step, change } => out.push(Want::Apply { step, change }),
                 Output::Renew { name, running } => out.push(Want::Renew { name, running }),
+                // What was committed is on disk, whatever is written of who edits.
+                Output::Reply {
+                    token,
+                    result: result @ Ok(Done::Committed(_) | Done::Confirmed(_)),
+                } => out.push(Want::Reply { token, result }),
                 Output::Reply { token, result } => self.held.push(Want::Reply { token, result }),
                 Output::Notice(text) => out.push(Want::Notice(text)),
                 Output::Store { revision, text } => {

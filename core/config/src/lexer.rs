@@ -3,8 +3,10 @@
 //! The lexer never stops at a mistake: it notes it and returns the token that was probably meant,
 //! so that one pass finds as many mistakes as possible.
 
+use std::sync::Arc;
+
 use crate::error::{ErrorKind, MAX_ERRORS};
-use crate::source::Span;
+use crate::source::{Source, Span};
 use crate::statement::Word;
 
 /// What stands at a place of the text.
@@ -72,6 +74,7 @@ fn is_delimiter(c: char) -> bool {
 }
 
 pub(crate) struct Lexer<'t> {
+    source: &'t Arc<Source>,
     text: &'t str,
     /// Byte offset of the next character.
     at: usize,
@@ -81,9 +84,11 @@ pub(crate) struct Lexer<'t> {
 }
 
 impl<'t> Lexer<'t> {
-    pub(crate) fn new(text: &'t str) -> Self {
+    pub(crate) fn new(source: &'t Arc<Source>) -> Self {
+        let text = source.text();
         let byte_order_mark = text.chars().next().filter(|&c| c == '\u{feff}');
         Self {
+            source,
             text,
             at: byte_order_mark.map_or(0, char::len_utf8),
             mistakes: Vec::new(),
@@ -184,7 +189,7 @@ impl<'t> Lexer<'t> {
             self.report(Span::new(from, from + c.len_utf8()), stray_character(c, text));
         }
         self.require_space_before_word();
-        Word::bare(text, span)
+        Word::bare(self.source, span)
     }
 
     fn string(&mut self) -> Word {
@@ -284,7 +289,8 @@ mod tests {
 
     /// The tokens as text: words in brackets, and the kinds of the mistakes.
     fn check(text: &str) -> (String, Vec<ErrorKind>) {
-        let mut lexer = Lexer::new(text);
+        let source = Source::new("t", text);
+        let mut lexer = Lexer::new(&source);
         let mut out = String::new();
         loop {
             match lexer.next() {
@@ -381,7 +387,8 @@ mod tests {
     proptest! {
         #[test]
         fn spans_of_words_show_the_words(text in "[a-z/#*\"\\\\;{} \n]{0,60}") {
-            let mut lexer = Lexer::new(&text);
+            let source = Source::new("t", &text);
+            let mut lexer = Lexer::new(&source);
             while let token @ (Token::Word(_) | Token::Open(_)) = lexer.next() {
                 if let Token::Word(word) = token && !word.quoted() {
                     prop_assert_eq!(&text[word.span().range()], word.text());

@@ -40,7 +40,7 @@ struct Parser<'s> {
 
 impl<'s> Parser<'s> {
     fn new(source: &'s Arc<Source>) -> Self {
-        let mut lexer = Lexer::new(source.text());
+        let mut lexer = Lexer::new(source);
         let ahead = lexer.next();
         Self { source, lexer, ahead, stopped: false, unclosed: None }
     }

@@ -1,7 +1,9 @@
 //! The tree: words and statements.
 
+use std::sync::Arc;
+
 use crate::print::is_bare;
-use crate::source::Span;
+use crate::source::{Source, Span};
 use crate::value::ToWord;
 
 /// One word of a statement, its quotes and escapes already removed.
@@ -9,22 +11,30 @@ use crate::value::ToWord;
 /// Equality compares the text alone: position and quoting do not belong to the meaning.
 #[derive(Debug, Clone)]
 pub struct Word {
-    text: Box<str>,
+    text: Text,
     span: Span,
     quoted: bool,
     /// Whether it is read back without quotes; known once, asked for whenever it is printed.
     bare: bool,
 }
 
+/// Where the text of a word is.
+#[derive(Debug, Clone)]
+enum Text {
+    Own(Box<str>),
+    /// At the word's span. A long configuration has very many words, nearly all of them such.
+    Source(Arc<Source>),
+}
+
 impl Word {
     pub(crate) fn new(text: String, span: Span, quoted: bool) -> Self {
         let bare = is_bare(&text);
-        Self { text: text.into_boxed_str(), span, quoted, bare }
+        Self { text: Text::Own(text.into_boxed_str()), span, quoted, bare }
     }
 
-    /// A word as it stands in a text without quotes.
-    pub(crate) fn bare(text: &str, span: Span) -> Self {
-        Self { text: text.into(), span, quoted: false, bare: true }
+    /// A word as it stands in a text without quotes. The span must be one of characters of the text.
+    pub(crate) fn bare(source: &Arc<Source>, span: Span) -> Self {
+        Self { text: Text::Source(Arc::clone(source)), span, quoted: false, bare: true }
     }
 
     /// Whether it can be written without quotes.
@@ -33,8 +43,12 @@ impl Word {
     }
 
     /// The meaning: what stood between the quotes, or the bare word.
+    #[inline]
     pub fn text(&self) -> &str {
-        &self.text
+        match &self.text {
+            Text::Own(text) => text,
+            Text::Source(source) => &source.text()[self.span.range()],
+        }
     }
 
     /// Where it stands, quotes included.
@@ -50,7 +64,7 @@ impl Word {
 
 impl PartialEq for Word {
     fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
+        self.text() == other.text()
     }
 }
 
@@ -65,7 +79,7 @@ impl PartialOrd for Word {
 /// By text.
 impl Ord for Word {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.text.cmp(&other.text)
+        self.text().cmp(other.text())
     }
 }
 

@@ -120,14 +120,17 @@ impl<'a> Scanner<'a> {
         if !self.eat(b'-') {
             return Err(self.error(TextErrorKind::ExpectedDash));
         }
+        let rest = &self.text.as_bytes()[self.at..];
+        let digits = &rest[..rest.len().min(2 * ID_LEN)];
+        let found = digits.iter().take_while(|byte| nibble(**byte).is_some()).count();
+        self.at += found;
+        if found < 2 * ID_LEN {
+            return Err(self.error(TextErrorKind::ExpectedHexDigit { found }));
+        }
         let mut id = [0; ID_LEN];
-        for digit in 0..2 * ID_LEN {
-            let value = self.peek().and_then(|byte| char::from(byte).to_digit(16));
-            let Some(value) = value else {
-                return Err(self.error(TextErrorKind::ExpectedHexDigit { found: digit }));
-            };
-            id[digit / 2] = id[digit / 2] << 4 | value as u8;
-            self.skip();
+        for (byte, digits) in id.iter_mut().zip(digits.chunks_exact(2)) {
+            // All of them are digits.
+            *byte = nibble(digits[0]).unwrap_or(0) << 4 | nibble(digits[1]).unwrap_or(0);
         }
         Ok(Xid { kind, id })
     }
@@ -150,6 +153,26 @@ impl<'a> Scanner<'a> {
         self.at += len;
         Ok(kind)
     }
+}
+
+/// The value of a hexadecimal digit. A long configuration has very many.
+#[inline]
+fn nibble(digit: u8) -> Option<u8> {
+    /// What is no digit.
+    const NONE: u8 = 0xff;
+    static VALUES: [u8; 256] = {
+        let mut values = [NONE; 256];
+        let digits = b"0123456789abcdef";
+        let mut value = 0;
+        while value < digits.len() {
+            values[digits[value] as usize] = value as u8;
+            values[digits[value].to_ascii_uppercase() as usize] = value as u8;
+            value += 1;
+        }
+        values
+    };
+    let value = VALUES[usize::from(digit)];
+    (value != NONE).then_some(value)
 }
 
 fn parse_type_number(digits: &str) -> Option<XidType> {

@@ -6,6 +6,7 @@ use super::edit::VERBS;
 use super::value::Value;
 use super::{Kind, List, Members, Schema, Shape};
 use crate::lexer::{Lexer, Token};
+use crate::source::Source;
 use crate::statement::Word;
 use crate::tree::{Level, Node, Tree, is_version};
 
@@ -82,7 +83,8 @@ impl Schema {
 
 /// The finished words of a line, the unfinished one, and where that begins. `None` inside of a block.
 fn unfinished(line: &str) -> Option<(Vec<Word>, String, usize)> {
-    let mut lexer = Lexer::new(line);
+    let source = Source::new("line", line);
+    let mut lexer = Lexer::new(&source);
     let mut words = Vec::new();
     loop {
         match lexer.next() {

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use weft_base::Instant;
-use weft_config::Statement;
+use weft_config::{Statement, Word};
 use weft_runtime::Action;
 
 use super::Node;
@@ -17,7 +17,7 @@ use super::Node;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     interfaces: Vec<String>,
-    principals: Vec<(String, Vec<Vec<String>>)>,
+    principals: Vec<(String, Vec<Vec<Word>>)>,
     /// Statements that only a new node takes: all others.
     fixed: Vec<Statement>,
 }
@@ -56,11 +56,12 @@ impl Plan {
     pub fn of(block: &[Statement]) -> Self {
         let mut plan = Self::default();
         for statement in block {
-            let mut words = texts(statement);
+            let mut words = texts(statement.words());
             match statement.keyword() {
                 "interface" => plan.interfaces.extend(words.drain(1..)),
                 "principal" if words.len() == 2 => {
-                    let inner = statement.block().unwrap_or_default().iter().map(texts).collect();
+                    let inner = statement.block().unwrap_or_default().iter();
+                    let inner = inner.map(|statement| statement.words().to_vec()).collect();
                     plan.principals.push((words.swap_remove(1), inner));
                 }
                 _ => plan.fixed.push(statement.clone()),
@@ -69,7 +70,7 @@ impl Plan {
         plan
     }
 
-    fn statements(&self, principal: &str) -> &[Vec<String>] {
+    fn statements(&self, principal: &str) -> &[Vec<Word>] {
         let found = self.principals.iter().find(|(name, _)| name == principal);
         found.map_or(&[], |(_, statements)| statements)
     }
@@ -89,7 +90,7 @@ impl Plan {
             steps.extend(
                 gone.into_iter()
                     .rev()
-                    .map(|words| Step::Delete { principal: name.clone(), words: words.clone() }),
+                    .map(|words| Step::Delete { principal: name.clone(), words: texts(words) }),
             );
             if !new.has_principal(name) {
                 steps.push(Step::RemovePrincipal(name.clone()));
@@ -102,7 +103,7 @@ impl Plan {
             let come = missing(statements, self.statements(name));
             steps.extend(
                 come.into_iter()
-                    .map(|words| Step::Set { principal: name.clone(), words: words.clone() }),
+                    .map(|words| Step::Set { principal: name.clone(), words: texts(words) }),
             );
         }
         for name in new.interfaces.iter().filter(|name| !self.interfaces.contains(name)) {
@@ -180,8 +181,8 @@ impl Node {
 
 /// The statements of `from` that are not among `others`, in order. There may be very many, most of them
 /// in both.
-fn missing<'a>(from: &'a [Vec<String>], others: &[Vec<String>]) -> Vec<&'a Vec<String>> {
-    let same = |(one, other): &(&Vec<String>, &Vec<String>)| one == other;
+fn missing<'a, T: Ord>(from: &'a [Vec<T>], others: &[Vec<T>]) -> Vec<&'a Vec<T>> {
+    let same = |(one, other): &(&Vec<T>, &Vec<T>)| one == other;
     let front = from.iter().zip(others).take_while(same).count();
     let (from, rest) = (&from[front..], &others[front..]);
     let back = from.iter().rev().zip(rest.iter().rev()).take_while(same).count();
@@ -193,8 +194,8 @@ fn missing<'a>(from: &'a [Vec<String>], others: &[Vec<String>]) -> Vec<&'a Vec<S
     from.iter().filter(|words| !others.contains(words)).collect()
 }
 
-fn texts(statement: &Statement) -> Vec<String> {
-    statement.words().iter().map(|word| word.text().to_owned()).collect()
+fn texts(words: &[Word]) -> Vec<String> {
+    words.iter().map(|word| word.text().to_owned()).collect()
 }
 
 #[cfg(test)]
