@@ -7,6 +7,7 @@
 //! in the world. Later configurations change the running node step by step. In front of the node stand
 //! two interfaces: `component` for the manager, and [`interface`] for everybody else.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use weft_base::{CounterGroup, Instant, Random};
@@ -261,13 +262,16 @@ struct Text<'a> {
 
 impl Text<'_> {
     /// The text with empty lines in front, so that errors have the lines of the file.
-    fn placed(&self) -> String {
+    fn placed(&self) -> Cow<'_, str> {
+        if self.line <= 1 {
+            return Cow::Borrowed(self.text);
+        }
         let lines = self.line.saturating_sub(1).min(1 << 20) as usize;
         let mut placed = String::with_capacity(lines + self.text.len());
         placed.extend(std::iter::repeat_n('\n', lines));
         // Writing to a string cannot fail.
         let _ = placed.write_str(self.text);
-        placed
+        Cow::Owned(placed)
     }
 }
 
