@@ -98,6 +98,12 @@ impl Calls {
         self.configuring.remove_entry(&name)
     }
 
+    /// What a component answers to its configuration does not count any more.
+    pub(crate) fn expect_nothing(&mut self, name: &str) {
+        self.configuring.remove(name);
+        self.checked.remove(name);
+    }
+
     /// A caller waits for the launcher's answer to a request.
     pub(crate) fn wait(&mut self, id: u64, called: Called) {
         self.waiting.insert(id, called);

@@ -455,6 +455,9 @@ impl Manager {
     /// Starts a component again whose state is not known, with what runs.
     fn renew(&mut self, word: &str, running: Tree, out: &mut Vec<Output>) {
         let Some(name) = self.class_of(word) else { return };
+        // What it may still answer is about something else.
+        self.commits.changing.remove(&name);
+        self.calls.expect_nothing(&name);
         if running.is_empty() {
             self.commits.parts.remove(&name);
             if !self.always_runs(&name) {
