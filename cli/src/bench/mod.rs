@@ -12,6 +12,7 @@ mod flow;
 mod machine;
 mod measure;
 mod plot;
+mod program;
 mod report;
 mod restart;
 mod samples;

@@ -4,14 +4,14 @@
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
 use weft_manager::interface::{Commit, Compare, Edit, Load, Lock, Processes, Revert};
 use weft_xrl::Request;
 
+use super::super::program::Program;
 use super::milliseconds;
 use crate::call::{Client, Reach};
 
@@ -24,23 +24,10 @@ const MANAGER: &str = "manager";
 pub(super) struct Running {
     client: Client,
     // Ends before its directory goes, which is the owner's.
-    _node: Process,
+    _node: Program,
     text: String,
     /// Whether the line that comes and goes is there.
     changed: bool,
-}
-
-/// `weft run`.
-struct Process(Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        if let (Ok(None), Some(pid)) = (self.0.try_wait(), Pid::from_raw(self.0.id().cast_signed()))
-        {
-            let _ = kill_process(pid, Signal::TERM);
-        }
-        let _ = self.0.wait();
-    }
 }
 
 impl Running {
@@ -123,14 +110,14 @@ impl Running {
     }
 }
 
-fn start(file: &Path, run: &Path, log: &PathBuf) -> Result<Process, String> {
+fn start(file: &Path, run: &Path, log: &PathBuf) -> Result<Program, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let errors = fs::File::create(log).map_err(|error| super::super::cannot_write(log, &error))?;
     let mut command = Command::new(program);
     command.arg("run").arg(file).arg("--run-dir").arg(run);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
     let child = command.spawn();
-    child.map(Process).map_err(|error| format!("this program cannot be started: {error}"))
+    child.map(Program).map_err(|error| format!("this program cannot be started: {error}"))
 }
 
 /// A file of so many lines, and a few more.

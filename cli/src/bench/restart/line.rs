@@ -14,6 +14,7 @@ use weft_xrl::fea::OpenPort;
 use weft_xrl::{Request, XrlError};
 
 use super::super::directory::Directory;
+use super::super::program::Program;
 use crate::call::{Client, Reach};
 
 const LAB: &str = include_str!("line.lab");
@@ -28,25 +29,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(super) struct Line {
     // In the order in which they end.
     _ping: Ping,
-    _lab: RunningLab,
+    /// `weft lab run`.
+    _lab: Program,
     _directory: Directory,
     answers: Arc<Answers>,
     /// The router's run directory, and its launcher.
     router: PathBuf,
     launcher: u32,
-}
-
-/// `weft lab run`, ended as its user does it, so that nothing of it is left.
-struct RunningLab(Child);
-
-impl Drop for RunningLab {
-    fn drop(&mut self) {
-        if let (Ok(None), Some(pid)) = (self.0.try_wait(), Pid::from_raw(self.0.id().cast_signed()))
-        {
-            let _ = kill_process(pid, Signal::TERM);
-        }
-        let _ = self.0.wait();
-    }
 }
 
 /// `weft xia ping`.
@@ -91,7 +80,7 @@ impl Line {
         let errors =
             fs::File::create(&log).map_err(|error| super::super::cannot_write(&log, &error))?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
-        let mut lab = RunningLab(start(&mut command)?);
+        let mut lab = Program(start(&mut command)?);
         wait_until("the lab", || output.join("ready").exists() || has_ended(&mut lab.0))?;
         let text = |name| fs::read_to_string(output.join(name));
         let (Ok(router), Ok(host)) = (text("router"), text("ready")) else {
