@@ -9,11 +9,13 @@
 //!   metadata.
 //! * [`Message`] — what channels carry: bytes, and with them descriptors that change hands.
 //! * [`reasons!`] and [`Counters`] — every drop has a name, and the counter follows from the name.
+//! * [`KeyedHash`] — for tables whose keys strangers choose.
 //! * [`Random`] — a seeded generator that is passed in, never global.
 
 mod buffer;
 mod counters;
 mod ids;
+mod keyed_hash;
 mod message;
 mod packet;
 mod random;
@@ -22,6 +24,7 @@ mod time;
 pub use buffer::{Buffer, HEADROOM, STANDARD_FRAME};
 pub use counters::{Count, CounterGroup, Counters, Reason};
 pub use ids::{ChannelId, FileId, PortId, Token};
+pub use keyed_hash::{KeyedHash, KeyedHasher};
 pub use message::{Handle, Message};
 pub use packet::{LinkAddress, Meta, Packet};
 pub use random::Random;

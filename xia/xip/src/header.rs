@@ -120,6 +120,11 @@ impl<T: AsRef<[u8]>> XipPacket<T> {
         self.buffer
     }
 
+    /// The buffer.
+    pub fn inner(&self) -> &T {
+        &self.buffer
+    }
+
     fn bytes(&self) -> &[u8] {
         self.buffer.as_ref()
     }
@@ -203,6 +208,12 @@ impl<T: AsRef<[u8]>> XipPacket<T> {
     /// The XID in row `index` of the destination address.
     pub fn destination_xid(&self, index: usize) -> Option<Xid> {
         self.destination_row(index).map(|row| row.xid)
+    }
+
+    /// The bytes of the XID in row `index` of the destination address.
+    #[inline]
+    pub fn destination_xid_bytes(&self, index: usize) -> Option<&[u8; XID_LEN]> {
+        self.destination_bytes().as_chunks::<ROW_LEN>().0.get(index)?.first_chunk()
     }
 
     /// True if row `index` of the destination address is a sink: the last one, or without edges.

@@ -1,5 +1,6 @@
 //! XIP: header, DAG addresses, forwarding, and what principals share.
 
+pub mod changes;
 pub mod channel;
 pub mod dag;
 pub mod forward;

@@ -17,6 +17,7 @@ use weft_base::{CounterGroup, Instant, LinkAddress, Packet, PortId, Token};
 use weft_port::{PortInfo, PortSpec};
 use weft_runtime::Level;
 
+use crate::changes::Change;
 use crate::forward::DropReason;
 use crate::words::WordError;
 use crate::{Xid, XidType};
@@ -28,14 +29,25 @@ pub trait Principal {
 
     /// What to do with a packet whose next edge leads to `xid` (whose type is [`Principal::kind`]).
     ///
-    /// Called for every packet: no allocation, no search that grows with the table. For
-    /// [`Answer::Branches`] the branches are pushed to `branches`, which is empty before.
+    /// Called for every packet that the routing cache has nothing for: no allocation, no search that grows with
+    /// the table. The answer depends on nothing that can change without a call by `&mut self`; time comes by
+    /// [`Principal::handle`]. For [`Answer::Branches`] the branches are pushed to `branches`, which is empty
+    /// before.
     fn lookup(&self, xid: &Xid, branches: &mut Vec<Branch>) -> Answer;
 
     /// Told of XIDs that will be looked up soon, so that the memory of their entries can be on its way
     /// to the processor by then. Worth it for tables that are larger than its caches.
     fn prefetch(&self, xid: &Xid) {
         let _ = xid;
+    }
+
+    /// Tells for which XIDs [`Principal::lookup`] may answer otherwise than when this was called last. Called
+    /// after every call that may change the principal.
+    ///
+    /// A principal that does not say is asked again about everything that was kept of its answers, which is
+    /// right but takes its time; [`ChangeLog`](crate::changes::ChangeLog) helps to say it.
+    fn drain_changes(&mut self, out: &mut Vec<Change>) {
+        out.push(Change::All);
     }
 
     /// Takes an input for the control part.
@@ -124,7 +136,7 @@ pub enum Branch {
 }
 
 /// Where to send a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NextHop {
     /// Out of which port.
     pub port: PortId,

@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 
 use gateways::{GatewayNumber, Gateways};
 
+use crate::changes::{Change, ChangeLog};
 use crate::words::{WordError, WordReader};
 use crate::{Xid, XidType};
 
@@ -75,6 +76,7 @@ pub struct XidTable<L = ()> {
     // The seed is fixed: whoever may add entries may do worse than to make look-ups slow.
     entries: HashMap<Xid, Stored<L>, FixedState>,
     gateways: Gateways,
+    changes: ChangeLog,
 }
 
 /// An [`Entry`] as it is kept.
@@ -88,7 +90,12 @@ impl<L: Copy> XidTable<L> {
     /// An empty table for XIDs of type `kind`.
     #[must_use]
     pub fn new(kind: XidType) -> Self {
-        Self { kind, entries: HashMap::default(), gateways: Gateways::default() }
+        Self {
+            kind,
+            entries: HashMap::default(),
+            gateways: Gateways::default(),
+            changes: ChangeLog::default(),
+        }
     }
 
     /// What is known of `xid`.
@@ -120,6 +127,7 @@ impl<L: Copy> XidTable<L> {
             return Err(TableError::IsRouted(xid));
         }
         self.entries.insert(xid, Stored::Local(target));
+        self.changes.note(Change::Xid(xid));
         Ok(())
     }
 
@@ -141,6 +149,7 @@ impl<L: Copy> XidTable<L> {
         if let Some(Stored::Via(earlier)) = self.entries.insert(xid, Stored::Via(number)) {
             self.gateways.release(earlier);
         }
+        self.changes.note(Change::Xid(xid));
         Ok(())
     }
 
@@ -152,6 +161,7 @@ impl<L: Copy> XidTable<L> {
         match self.get(xid) {
             Some(Entry::Local(target)) => {
                 self.entries.remove(xid);
+                self.changes.note(Change::Xid(*xid));
                 Ok(target)
             }
             _ => Err(TableError::NotLocal(*xid)),
@@ -168,10 +178,18 @@ impl<L: Copy> XidTable<L> {
                 if let Some(Stored::Via(number)) = self.entries.remove(xid) {
                     self.gateways.release(number);
                 }
+                self.changes.note(Change::Xid(*xid));
                 Ok(())
             }
             _ => Err(TableError::NoRoute(*xid)),
         }
+    }
+
+    /// What has changed since this was called last, for [`Principal::drain_changes`].
+    ///
+    /// [`Principal::drain_changes`]: crate::principal::Principal::drain_changes
+    pub fn drain_changes(&mut self, out: &mut Vec<Change>) {
+        self.changes.drain(out);
     }
 
     /// The local XIDs and what they lead to, in order.

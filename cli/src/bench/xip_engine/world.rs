@@ -110,7 +110,7 @@ fn bare_table(names: &Names) -> BareTable {
 
 /// A router with one neighbour behind each port.
 fn forwarder(ad: Ad, names: &Names) -> Result<Forwarder, WordError> {
-    let mut forwarder = Forwarder::new(Limits::default());
+    let mut forwarder = Forwarder::new(Limits::default(), Random::from_seed(1));
     let (mut hid, mut zf, mut xdp) = (Hid::new(Random::from_seed(1)), ZFilter::new(), Xdp::new());
     set(&mut hid, &format!("local {}", names.local_host))?;
     for (number, neighbour) in (1u8..).zip(names.neighbours) {

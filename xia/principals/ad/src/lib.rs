@@ -30,6 +30,7 @@
 
 use serde_json::Value;
 use weft_base::Instant;
+use weft_xip::changes::Change;
 use weft_xip::principal::{Answer, Branch, Output, Principal};
 use weft_xip::table::{Entry, XidTable};
 use weft_xip::words::WordError;
@@ -70,6 +71,10 @@ impl Principal for Ad {
 
     fn prefetch(&self, xid: &Xid) {
         self.table.prefetch(xid);
+    }
+
+    fn drain_changes(&mut self, out: &mut Vec<Change>) {
+        self.table.drain_changes(out);
     }
 
     fn set(&mut self, _: Instant, words: &[&str], _: &mut Vec<Output>) -> Result<(), WordError> {

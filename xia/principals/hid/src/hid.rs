@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use foldhash::SharedSeed;
-use foldhash::fast::SeedableRandomState;
 use serde_json::Value;
-use weft_base::{CounterGroup, Counters, Instant, LinkAddress, PortId, Random, Token};
+use weft_base::{CounterGroup, Counters, Instant, KeyedHash, LinkAddress, PortId, Random, Token};
 use weft_port::PortInfo;
 use weft_runtime::Level;
+use weft_xip::changes::{Change, ChangeLog};
 use weft_xip::kept_port::PortState;
 use weft_xip::principal::{Answer, Branch, Input, NextHop, Output, Principal};
 use weft_xip::words::WordError;
@@ -34,7 +33,8 @@ pub struct Hid {
     pub(crate) announcer: Announcer,
     /// What [`Principal::lookup`] answers, worked out whenever something changes. Neighbours choose
     /// the keys, so the hash has a secret seed.
-    answers: HashMap<Xid, Answer, SeedableRandomState>,
+    answers: HashMap<Xid, Answer, KeyedHash>,
+    changes: ChangeLog,
     last_token: u32,
 }
 
@@ -55,8 +55,8 @@ impl Hid {
     /// A node without identity, interfaces and neighbours. `random` decides which of many nodes
     /// speak up, and seeds a hash table.
     #[must_use]
-    pub fn new(mut random: Random) -> Self {
-        let hash = SeedableRandomState::with_seed(random.number(), SharedSeed::global_fixed());
+    pub fn new(random: Random) -> Self {
+        let hash = KeyedHash::new(&mut random.fork("answers"));
         Self {
             locals: BTreeSet::new(),
             neighbours: Neighbours::default(),
@@ -66,6 +66,7 @@ impl Hid {
             counters: Counters::new(),
             announcer: Announcer::new(random),
             answers: HashMap::with_hasher(hash),
+            changes: ChangeLog::default(),
             last_token: 0,
         }
     }
@@ -80,6 +81,7 @@ impl Hid {
             Some(answer) => self.answers.insert(hid, answer),
             None => self.answers.remove(&hid),
         };
+        self.changes.note(Change::Xid(hid));
     }
 
     fn next_hop(&self, hid: Xid) -> Option<NextHop> {
@@ -284,6 +286,10 @@ impl Principal for Hid {
 
     fn lookup(&self, xid: &Xid, _: &mut Vec<Branch>) -> Answer {
         self.answers.get(xid).copied().unwrap_or(Answer::Unknown)
+    }
+
+    fn drain_changes(&mut self, out: &mut Vec<Change>) {
+        self.changes.drain(out);
     }
 
     fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {

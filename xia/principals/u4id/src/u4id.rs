@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use weft_base::{CounterGroup, Counters, Instant, LinkAddress, Packet, PortId, Token};
 use weft_port::PortSpec;
 use weft_runtime::Level;
+use weft_xip::changes::{Change, ChangeLog};
 use weft_xip::forward::DropReason;
 use weft_xip::kept_port::{KeptPort, PortState};
 use weft_xip::principal::{Answer, Branch, Input, NextHop, Output, Principal};
@@ -30,6 +31,7 @@ pub struct U4id {
     endpoints: BTreeMap<SocketAddrV4, Endpoint>,
     /// Where tunnels begin, while that endpoint's port is open.
     source: Option<Source>,
+    changes: ChangeLog,
     counters: Counters<Activity>,
     last_token: u32,
 }
@@ -44,7 +46,7 @@ struct Endpoint {
     error: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Source {
     port: PortId,
     is_loopback: bool,
@@ -63,10 +65,15 @@ impl U4id {
 
     /// Works out again where tunnels begin.
     fn refresh(&mut self) {
-        self.source = self.tunnel().and_then(|(address, endpoint)| {
+        let source = self.tunnel().and_then(|(address, endpoint)| {
             let port = endpoint.port.port()?;
             Some(Source { port, is_loopback: address.ip().is_loopback() })
         });
+        if source != self.source {
+            // Every address is reached from there.
+            self.source = source;
+            self.changes.note(Change::All);
+        }
     }
 
     fn next_token(&mut self) -> Token {
@@ -152,6 +159,10 @@ impl Principal for U4id {
         }
     }
 
+    fn drain_changes(&mut self, out: &mut Vec<Change>) {
+        self.changes.drain(out);
+    }
+
     fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
         match input {
             Input::Tick | Input::InterfaceUp { .. } | Input::InterfaceDown { .. } => {}
@@ -187,6 +198,7 @@ impl Principal for U4id {
             port.open(token, out);
             let endpoint = Endpoint { is_local: false, is_tunnel: false, port, error: None };
             self.endpoints.insert(address, endpoint);
+            self.changes.note(Change::Xid(name::to_xid(address)));
         }
         if let Some(endpoint) = self.endpoints.get_mut(&address) {
             endpoint.is_local |= role == Role::Local;
@@ -215,6 +227,7 @@ impl Principal for U4id {
         if !endpoint.is_local && !endpoint.is_tunnel {
             endpoint.port.close(out);
             self.endpoints.remove(&address);
+            self.changes.note(Change::Xid(name::to_xid(address)));
         }
         self.refresh();
         Ok(())

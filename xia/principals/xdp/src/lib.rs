@@ -29,6 +29,7 @@
 
 use serde_json::{Value, json};
 use weft_base::Instant;
+use weft_xip::changes::Change;
 use weft_xip::principal::{Answer, BindError, Branch, Output, Principal, SocketId};
 use weft_xip::table::{Entry, XidTable};
 use weft_xip::words::{WordError, WordReader};
@@ -69,6 +70,10 @@ impl Principal for Xdp {
 
     fn prefetch(&self, xid: &Xid) {
         self.table.prefetch(xid);
+    }
+
+    fn drain_changes(&mut self, out: &mut Vec<Change>) {
+        self.table.drain_changes(out);
     }
 
     fn set(&mut self, _: Instant, words: &[&str], _: &mut Vec<Output>) -> Result<(), WordError> {

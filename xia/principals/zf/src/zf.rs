@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use weft_base::Instant;
+use weft_xip::changes::{Change, ChangeLog};
 use weft_xip::forward::DropReason;
 use weft_xip::principal::{Answer, Branch, Output, Principal};
 use weft_xip::words::WordError;
@@ -22,6 +23,7 @@ pub struct ZFilter {
     list: MatchList,
     bits: u32,
     fill_limit: u32,
+    changes: ChangeLog,
 }
 
 impl ZFilter {
@@ -33,10 +35,13 @@ impl ZFilter {
             list: MatchList::default(),
             bits: DEFAULT_LINK_BITS,
             fill_limit: DEFAULT_FILL_LIMIT,
+            changes: ChangeLog::default(),
         }
     }
 
     fn set_statement(&mut self, statement: Statement) {
+        // A link is found by every filter that holds it.
+        self.changes.note(Change::All);
         match statement {
             Statement::Local(link) => self.insert(link, None),
             Statement::Route(link, gateway) => self.insert(link, Some(gateway)),
@@ -52,6 +57,7 @@ impl ZFilter {
 
     /// False if there is nothing of the kind.
     fn delete_statement(&mut self, statement: Statement) -> bool {
+        self.changes.note(Change::All);
         match statement {
             Statement::Local(link) => self.remove(&link, None),
             Statement::Route(link, gateway) => self.remove(&link, Some(gateway)),
@@ -124,6 +130,10 @@ impl Principal for ZFilter {
         }
         self.list.branches(filter, branches);
         if branches.is_empty() { Answer::Unknown } else { Answer::Branches }
+    }
+
+    fn drain_changes(&mut self, out: &mut Vec<Change>) {
+        self.changes.drain(out);
     }
 
     fn set(&mut self, _: Instant, words: &[&str], _: &mut Vec<Output>) -> Result<(), WordError> {

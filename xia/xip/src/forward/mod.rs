@@ -15,11 +15,16 @@
 //! [`Limits::redirects`] long, and one packet is copied at most [`Limits::copies`] times.
 //!
 //! The way of a packet: [`Forwarder::route`] (the header is checked, once) → `walk` → `step` (one last
-//! node) → `resolve` (one XID) → `depart` (hop limit, link header) or [`Verdict::Deliver`].
+//! node) → the cache, or `decide` (all edges) and `resolve` (one XID) → `depart` (hop limit, link header) or
+//! [`Verdict::Deliver`].
 //!
-//! Most of the time goes into waiting for the memory of large tables. [`Forwarder::route_batch`] lets
-//! the packets of a batch wait together.
+//! Decisions are kept in a routing cache ([`dst`], Linux XIA's DST), which is always in step with the
+//! principals' tables. Most of the time goes into waiting for the memory of large tables:
+//! [`Forwarder::route_batch`] lets the packets of a batch wait together.
 
+mod batch;
+mod cached;
+mod dst;
 mod egress;
 mod loops;
 mod principals;
@@ -29,18 +34,21 @@ mod resolve;
 mod tests;
 mod trace;
 
-use weft_base::{Counters, Instant, Packet, PortId};
+use weft_base::{Counters, Instant, Packet, PortId, Random};
 
+pub use cached::PrincipalMut;
+pub use dst::{CacheActivity, CacheSize, CachedDecision, Decision};
 pub use egress::{Egress, Framing};
 pub use reasons::DropReason;
 pub use resolve::MAX_REDIRECTS;
 pub use trace::{PacketId, Step, Tracer, Visit};
 
-use crate::dag::{EdgesError, ROW_LEN};
+use crate::changes::Change;
 use crate::header::XipPacket;
-use crate::principal::{Branch, NextHop, Principal, SocketId};
-use crate::xid::XID_LEN;
-use crate::{Xid, XidType};
+use crate::principal::{Answer, Branch, NextHop, Principal, SocketId};
+use crate::{Targets, Xid, XidType};
+use batch::Round;
+use dst::{DstCache, Key, Probe};
 use egress::EgressTable;
 use loops::LoopMemory;
 use principals::Principals;
@@ -54,11 +62,13 @@ pub struct Limits {
     /// Most packets that may leave for one that came, 1 or more. A zFilter with all bits set
     /// matches every link identifier; this is what keeps it from being an amplifier.
     pub copies: usize,
+    /// Bytes that the routing cache may use; 0 switches it off.
+    pub cache: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { redirects: 8, copies: 64 }
+        Self { redirects: 8, copies: 64, cache: 64 << 20 }
     }
 }
 
@@ -89,14 +99,15 @@ weft_base::reasons! {
         Forwarded = "forwarded", "packets sent out of a port, copies included";
         Delivered = "delivered", "packets handed to applications of this node";
         Copied = "copied", "copies made for packets that go several ways at once";
-        Redirected = "redirected", "look-ups answered by another XID to look up";
+        Redirected = "redirected", "look-ups answered by another XID to look up; the routing cache saves most of them";
     }
 }
 
 /// Routes XIP packets by means of the principals that are loaded.
-#[derive(Default)]
 pub struct Forwarder {
     principals: Principals,
+    dst: DstCache,
+    cache_activity: Counters<CacheActivity>,
     egress: EgressTable,
     limits: Limits,
     tracer: Tracer,
@@ -107,6 +118,11 @@ pub struct Forwarder {
     pending: Vec<CheckedPacket>,
     /// Branches of the look-up in progress, kept to reuse its memory.
     branches: Vec<Branch>,
+    /// What was asked for the decision in progress, each XID once.
+    asked: Vec<(Xid, Answer)>,
+    /// What a principal has told of changes; empty between two calls.
+    changes: Vec<Change>,
+    round: Round,
     loops: LoopMemory,
 }
 
@@ -127,39 +143,43 @@ struct Trip {
 #[derive(Clone, Copy)]
 struct EdgeAhead {
     slot: u8,
-    is_sink: bool,
+    /// The row that it leads to.
+    row: usize,
 }
 
 impl Forwarder {
-    /// A forwarder without principals and ports: it drops everything, which is valid.
+    /// A forwarder without principals and ports: it drops everything, which is valid. `random` keys the hash of
+    /// its cache.
     #[must_use]
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: Limits, mut random: Random) -> Self {
         let limits = Limits {
             redirects: limits.redirects.clamp(1, MAX_REDIRECTS),
             copies: limits.copies.max(1),
+            ..limits
         };
-        Self { limits, ..Self::default() }
-    }
-
-    /// Loads a principal; returns the one of the same type that it replaces.
-    pub fn add_principal(&mut self, principal: Box<dyn Principal>) -> Option<Box<dyn Principal>> {
-        self.principals.insert(principal)
-    }
-
-    /// Unloads the principal of type `kind`.
-    pub fn remove_principal(&mut self, kind: XidType) -> Option<Box<dyn Principal>> {
-        self.principals.remove(kind)
+        Self {
+            principals: Principals::default(),
+            dst: DstCache::new(limits.cache, &mut random),
+            cache_activity: Counters::new(),
+            egress: EgressTable::default(),
+            limits,
+            tracer: Tracer::default(),
+            activity: Counters::new(),
+            drops: Counters::new(),
+            last_drop: None,
+            pending: Vec::new(),
+            branches: Vec::new(),
+            asked: Vec::new(),
+            changes: Vec::new(),
+            round: Round::default(),
+            loops: LoopMemory::default(),
+        }
     }
 
     /// The principal of type `kind`.
     #[must_use]
     pub fn principal(&self, kind: XidType) -> Option<&dyn Principal> {
         self.principals.get(kind)
-    }
-
-    /// The principal of type `kind`, to be changed.
-    pub fn principal_mut(&mut self, kind: XidType) -> Option<&mut (dyn Principal + 'static)> {
-        self.principals.get_mut(kind)
     }
 
     /// The types of all principals that are loaded, in order.
@@ -205,55 +225,40 @@ impl Forwarder {
     /// this node if that is [`PortId::NONE`]. Surplus bytes behind the payload are cut off.
     pub fn route(&mut self, now: Instant, packet: Packet, out: &mut Vec<Verdict>) {
         let from = packet.meta.port;
-        let received = from != PortId::NONE;
-        self.activity.add(if received { Activity::Received } else { Activity::Originated }, 1);
         self.last_drop = None;
+        let Some(packet) = self.receive(packet) else { return };
+        self.tracer.begin(now, from, &packet);
+        let mut trip = self.trip(now, from);
+        self.walk(packet, &mut trip, out);
+        self.route_pending(&mut trip, out);
+    }
+
+    /// Makes the receive checks and cuts off what the link has added.
+    #[inline]
+    fn receive(&mut self, packet: Packet) -> Option<CheckedPacket> {
+        let received = packet.meta.port != PortId::NONE;
+        self.activity.add(if received { Activity::Received } else { Activity::Originated }, 1);
         let Ok(mut packet) = XipPacket::new_checked(packet) else {
-            self.drop_packet(DropReason::Malformed);
-            return;
+            return self.drop_packet(DropReason::Malformed);
         };
         packet.trim();
-        self.tracer.begin(now, from, &packet);
-        let mut trip = Trip { received, copies_left: self.limits.copies, time: now };
-        self.walk(packet, &mut trip, out);
-        while let Some(packet) = self.pending.pop() {
-            self.walk(packet, &mut trip, out);
-        }
-    }
-
-    /// Routes packets as [`Forwarder::route`] does each of them, and empties the list. Some 64 at once
-    /// are enough.
-    ///
-    /// A look-up in a large table waits for memory, and a packet's next step waits for the look-up;
-    /// but packets do not wait for each other. So the entries of all packets are asked for first.
-    pub fn route_batch(&mut self, now: Instant, packets: &mut Vec<Packet>, out: &mut Vec<Verdict>) {
-        if packets.len() > 1 {
-            packets.iter().for_each(|packet| self.prefetch(packet));
-        }
-        for packet in packets.drain(..) {
-            self.route(now, packet, out);
-        }
-    }
-
-    /// Tells the principals of all XIDs in the packet's destination that they may be looked up.
-    fn prefetch(&self, packet: &Packet) {
-        let Ok(view) = XipPacket::new_checked(packet.bytes()) else { return };
-        for row in view.destination_bytes().as_chunks::<ROW_LEN>().0 {
-            let Some(xid) = row.first_chunk::<XID_LEN>().map(Xid::from_bytes) else { continue };
-            if let Some(principal) = self.principals.get(xid.kind) {
-                principal.prefetch(&xid);
-            }
-        }
+        Some(packet)
     }
 
     /// Takes the packet on from its last node, until it leaves, is delivered or is dropped. Ends,
     /// because each node passed lies in a higher row than the one before.
-    fn walk(&mut self, mut packet: CheckedPacket, trip: &mut Trip, out: &mut Vec<Verdict>) {
-        loop {
-            match self.step(packet, trip, out) {
-                Some(passed) => packet = passed,
-                None => return,
-            }
+    fn walk(&mut self, packet: CheckedPacket, trip: &mut Trip, out: &mut Vec<Verdict>) {
+        let mut at = Some(packet);
+        while let Some(packet) = at {
+            at = self.step(packet, trip, out);
+        }
+    }
+
+    /// Takes on the copies that a packet has left on the way.
+    #[inline]
+    fn route_pending(&mut self, trip: &mut Trip, out: &mut Vec<Verdict>) {
+        while let Some(packet) = self.pending.pop() {
+            self.walk(packet, trip, out);
         }
     }
 
@@ -267,28 +272,28 @@ impl Forwarder {
     ) -> Option<CheckedPacket> {
         let last_node = packet.last_node();
         self.tracer.step(|| Step::At(last_node));
-        let targets = match packet.candidate_edges() {
-            Ok(targets) => targets,
-            Err(EdgesError::AtSink) => return self.drop_packet(DropReason::AtSink),
-            Err(_) => return self.drop_packet(DropReason::MalformedEdges),
-        };
-        let mut failure = DropReason::Unreachable;
-        for (slot, row) in (0u8..).zip(targets) {
-            let row = usize::from(row);
-            let Some(xid) = packet.destination_xid(row) else { continue };
-            self.tracer.step(|| Step::Edge { slot, xid });
-            let mut chain = Chain::new();
-            match self.resolve(xid, &mut chain) {
-                // What is wrong with an edge tells more than that another leads nowhere.
-                Outcome::NextEdge(reason) if failure == DropReason::Unreachable => failure = reason,
-                Outcome::NextEdge(_) => {}
-                outcome => {
-                    let edge = EdgeAhead { slot, is_sink: packet.is_sink(row) };
-                    return self.act(packet, edge, outcome, &mut chain, trip, out);
-                }
-            }
-        }
-        self.drop_packet(failure)
+        let targets = self.targets(&packet)?;
+        let place = self.place(&packet, &targets, trip);
+        let place = place.as_ref().map(|(key, probe)| (key, *probe));
+        self.go_ahead(packet, &targets, place, trip, out)
+    }
+
+    /// Does with the packet what is to be done where its edges lead to `targets`; in `place` is where the cache
+    /// may have it. Returns the packet if it passed through a node.
+    #[inline]
+    fn go_ahead(
+        &mut self,
+        packet: CheckedPacket,
+        targets: &Targets,
+        place: Option<(&Key, Probe)>,
+        trip: &mut Trip,
+        out: &mut Vec<Verdict>,
+    ) -> Option<CheckedPacket> {
+        let mut chain = Chain::new();
+        let (outcome, slot) = self.find_or_decide(&packet, targets, place, &mut chain);
+        // There is no edge when nothing can be done with any.
+        let row = targets.get(usize::from(slot)).map_or(0, |row| usize::from(*row));
+        self.act(packet, EdgeAhead { slot, row }, outcome, &mut chain, trip, out)
     }
 
     /// Does with the packet what the look-up of an edge, over `chain`, has come to.
@@ -303,9 +308,11 @@ impl Forwarder {
     ) -> Option<CheckedPacket> {
         match outcome {
             Outcome::NextEdge(reason) | Outcome::Drop(reason) => self.drop_packet(reason),
-            Outcome::Through if edge.is_sink => self.drop_packet(DropReason::NotASink),
+            Outcome::Through if packet.is_sink(edge.row) => self.drop_packet(DropReason::NotASink),
             Outcome::Through => self.take_edge(packet, edge),
-            Outcome::Deliver(_) if !edge.is_sink => self.drop_packet(DropReason::NotPassable),
+            Outcome::Deliver(_) if !packet.is_sink(edge.row) => {
+                self.drop_packet(DropReason::NotPassable)
+            }
             Outcome::Deliver(socket) => {
                 let packet = self.take_edge(packet, edge)?.into_inner();
                 self.tracer.step(|| Step::Delivered(socket));

@@ -29,7 +29,7 @@ impl Principals {
         Some(self.loaded.remove(place).1)
     }
 
-    pub(super) fn get(&self, kind: XidType) -> Option<&dyn Principal> {
+    pub(super) fn get(&self, kind: XidType) -> Option<&(dyn Principal + 'static)> {
         self.loaded.iter().find(|(loaded, _)| *loaded == kind).map(|(_, found)| found.as_ref())
     }
 

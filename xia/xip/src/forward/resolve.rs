@@ -34,6 +34,29 @@ pub(super) enum Outcome {
 }
 
 impl Forwarder {
+    /// Asks about the XIDs that a node's edges lead to, in order, until one of them leads on. Returns the
+    /// outcome, never [`Outcome::NextEdge`], and the edge that it is about. What was asked is in
+    /// [`Forwarder::asked`] afterwards.
+    pub(super) fn decide(
+        &mut self,
+        xids: impl Iterator<Item = Xid>,
+        chain: &mut Chain,
+    ) -> (Outcome, u8) {
+        self.asked.clear();
+        let mut failure = DropReason::Unreachable;
+        for (slot, xid) in (0_u8..).zip(xids) {
+            self.tracer.step(|| Step::Edge { slot, xid });
+            chain.clear();
+            match self.resolve(xid, chain) {
+                // What is wrong with an edge tells more than that another leads nowhere.
+                Outcome::NextEdge(reason) if failure == DropReason::Unreachable => failure = reason,
+                Outcome::NextEdge(_) => {}
+                outcome => return (outcome, slot),
+            }
+        }
+        (Outcome::Drop(failure), 0)
+    }
+
     /// Looks up `xid`, to which the XIDs in `chain` were redirected; those that it goes through are
     /// added to them.
     #[inline]
@@ -68,12 +91,20 @@ impl Forwarder {
     #[inline]
     fn ask(&mut self, xid: &Xid) -> Answer {
         self.branches.clear();
-        let Some(principal) = self.principals.get(xid.kind) else {
-            self.tracer.step(|| Step::NoPrincipal(*xid));
-            return Answer::Unknown;
+        let answer = match self.principals.get(xid.kind) {
+            Some(principal) => {
+                let answer = principal.lookup(xid, &mut self.branches);
+                self.tracer.step(|| Step::Asked { xid: *xid, answer });
+                answer
+            }
+            None => {
+                self.tracer.step(|| Step::NoPrincipal(*xid));
+                Answer::Unknown
+            }
         };
-        let answer = principal.lookup(xid, &mut self.branches);
-        self.tracer.step(|| Step::Asked { xid: *xid, answer });
+        if !self.asked.iter().any(|(asked, _)| asked == xid) {
+            self.asked.push((*xid, answer));
+        }
         answer
     }
 }

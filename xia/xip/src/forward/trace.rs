@@ -113,6 +113,16 @@ impl Tracer {
         self.recording = true;
     }
 
+    /// Whether any packets are traced.
+    pub(super) fn is_on(&self) -> bool {
+        self.one_in > 0
+    }
+
+    /// Whether the packet of the latest [`Tracer::begin`] is traced.
+    pub(super) fn is_recording(&self) -> bool {
+        self.recording
+    }
+
     /// Records a step of the visit that [`Tracer::begin`] began, if it is traced.
     #[inline]
     pub(super) fn step(&mut self, step: impl FnOnce() -> Step) {

@@ -47,6 +47,7 @@ fn read_limits(block: &mut Block<'_>, default: Limits) -> Result<Limits, Errors>
     Ok(Limits {
         redirects: redirects.map_or(default.redirects, |n| n as usize),
         copies: copies.map_or(default.copies, |n| n as usize),
+        ..default
     })
 }
 

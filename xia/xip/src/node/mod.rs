@@ -121,7 +121,7 @@ impl Node {
     #[must_use]
     pub fn new(settings: Settings, registry: Registry, random: Random) -> Self {
         Self {
-            forwarder: Forwarder::new(settings.limits),
+            forwarder: Forwarder::new(settings.limits, random.fork("forwarder")),
             settings,
             registry,
             random,

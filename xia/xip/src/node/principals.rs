@@ -75,13 +75,14 @@ impl Node {
         out: &mut Vec<Action>,
     ) -> Result<(), WordError> {
         let kind = self.kind_of(name).map_err(WordError::new)?;
-        let Some(principal) = self.forwarder.principal_mut(kind) else { return Ok(()) };
+        let Some(mut principal) = self.forwarder.principal_mut(kind) else { return Ok(()) };
         let mut outputs = Vec::new();
         let change = if delete {
             principal.delete(now, words, &mut outputs)
         } else {
             principal.set(now, words, &mut outputs)
         };
+        drop(principal);
         self.carry_out(now, kind, outputs, out);
         change
     }
@@ -108,9 +109,10 @@ impl Node {
         input: Input,
         out: &mut Vec<Action>,
     ) {
-        let Some(principal) = self.forwarder.principal_mut(kind) else { return };
+        let Some(mut principal) = self.forwarder.principal_mut(kind) else { return };
         let mut outputs = Vec::new();
         principal.handle(now, input, &mut outputs);
+        drop(principal);
         self.carry_out(now, kind, outputs, out);
     }
 

@@ -64,7 +64,7 @@ impl Sockets {
     pub(super) fn close(&mut self, channel: ChannelId, forwarder: &mut Forwarder) {
         let Some(id) = self.by_channel.remove(&channel) else { return };
         let Some(socket) = self.by_id.remove(&id) else { return };
-        if let Some(principal) = forwarder.principal_mut(socket.sink.kind) {
+        if let Some(mut principal) = forwarder.principal_mut(socket.sink.kind) {
             principal.unbind(&socket.sink);
         }
     }
@@ -108,7 +108,7 @@ impl Sockets {
 
 /// Tells the principal of `sink` that its packets go to socket `id`.
 pub(super) fn bind_sink(forwarder: &mut Forwarder, sink: Xid, id: SocketId) -> Result<(), String> {
-    let Some(principal) = forwarder.principal_mut(sink.kind) else {
+    let Some(mut principal) = forwarder.principal_mut(sink.kind) else {
         return Err(format!(
             "this node has no principal for {sink}; add it: weft xia principal add NAME"
         ));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::Value;
-use weft_base::{Instant, LinkAddress, Packet, PortId};
+use weft_base::{Instant, LinkAddress, Packet, PortId, Random};
 use weft_xip::forward::{DropReason, Egress, Forwarder, Framing, Limits, Verdict};
 use weft_xip::principal::{Answer, Branch, NextHop, Output, Principal, SocketId};
 use weft_xip::words::WordError;
@@ -78,7 +78,7 @@ fn router(limits: Limits, lines: &[String], ports: u16) -> Forwarder {
         let words: Vec<_> = line.split(' ').collect();
         zf.set(NOW, &words, &mut Vec::new()).unwrap();
     }
-    let mut forwarder = Forwarder::new(limits);
+    let mut forwarder = Forwarder::new(limits, Random::from_seed(1));
     forwarder.add_principal(Box::new(zf));
     forwarder.add_principal(Box::new(Hosts));
     forwarder.add_principal(Box::new(Sink));

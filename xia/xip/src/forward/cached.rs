@@ -1,0 +1,221 @@
+//! Decisions from the routing cache, and what keeps the cache right.
+//!
+//! Reference: Machado et al., "Linux XIA", §4.2.2. Principals are changed through [`PrincipalMut`] only; when it
+//! goes out of scope, what rested on answers that have changed is forgotten. So no caller can forget it, and
+//! nothing stale is left when the call that changed something returns.
+
+use std::ops::{Deref, DerefMut};
+
+use weft_base::Counters;
+
+use super::dst::{CacheActivity, CacheSize, CachedDecision, Decision, Key, Probe};
+use super::resolve::{Chain, Outcome};
+use super::{CheckedPacket, Forwarder, Trip};
+use crate::changes::Change;
+use crate::principal::{Answer, Principal};
+use crate::{Targets, Xid, XidType};
+
+impl Forwarder {
+    /// What is to be done with a packet whose edges lead to `targets`: the edge and the outcome. In `place` is
+    /// where the cache may have it.
+    pub(super) fn find_or_decide(
+        &mut self,
+        packet: &CheckedPacket,
+        targets: &Targets,
+        place: Option<(&Key, Probe)>,
+        chain: &mut Chain,
+    ) -> (Outcome, u8) {
+        if let Some((key, probe)) = place
+            && let Some((decision, slot)) = self.dst.find(key, probe)
+        {
+            self.cache_activity.add(CacheActivity::Hit, 1);
+            return (decision.into(), slot);
+        }
+        self.work_out(packet, targets, place, chain)
+    }
+
+    /// Asks the principals, and keeps what comes of it.
+    #[cold]
+    fn work_out(
+        &mut self,
+        packet: &CheckedPacket,
+        targets: &Targets,
+        place: Option<(&Key, Probe)>,
+        chain: &mut Chain,
+    ) -> (Outcome, u8) {
+        let xids = targets.iter().filter_map(|row| packet.destination_xid(usize::from(*row)));
+        let (outcome, slot) = self.decide(xids, chain);
+        if let Some((key, probe)) = place {
+            self.cache_activity.add(CacheActivity::Miss, 1);
+            match outcome.decision() {
+                Some(decision) => {
+                    let port = packet.inner().meta.port;
+                    let asked = &self.asked[..];
+                    let gone = self.dst.insert(key, probe, port, (decision, slot), asked);
+                    self.cache_activity.add(CacheActivity::Evicted, gone as u64);
+                }
+                None => self.cache_activity.add(CacheActivity::Uncached, 1),
+            }
+        }
+        (outcome, slot)
+    }
+
+    /// Where the cache would have the decision for a packet; nowhere if its way is recorded, because the record
+    /// shall say who answered what.
+    pub(super) fn place(
+        &self,
+        packet: &CheckedPacket,
+        targets: &Targets,
+        trip: &Trip,
+    ) -> Option<(Key, Probe)> {
+        if !self.dst.is_on() || self.tracer.is_recording() {
+            return None;
+        }
+        let key = Key::of(packet, targets, trip.received);
+        let probe = self.dst.probe(&key);
+        Some((key, probe))
+    }
+
+    /// The principal of type `kind`, to be changed.
+    pub fn principal_mut(&mut self, kind: XidType) -> Option<PrincipalMut<'_>> {
+        self.principals.get(kind)?;
+        Some(PrincipalMut { forwarder: self, kind })
+    }
+
+    /// Loads a principal; returns the one of the same type that it replaces.
+    pub fn add_principal(
+        &mut self,
+        mut principal: Box<dyn Principal>,
+    ) -> Option<Box<dyn Principal>> {
+        let kind = principal.kind();
+        // What it did before is no news.
+        principal.drain_changes(&mut self.changes);
+        self.changes.clear();
+        let replaced = self.principals.insert(principal);
+        self.changed(kind, &Change::All);
+        replaced
+    }
+
+    /// Unloads the principal of type `kind`.
+    pub fn remove_principal(&mut self, kind: XidType) -> Option<Box<dyn Principal>> {
+        let removed = self.principals.remove(kind)?;
+        self.changed(kind, &Change::All);
+        Some(removed)
+    }
+
+    /// Forgets what rests on answers that have changed.
+    fn changed(&mut self, kind: XidType, change: &Change) {
+        let principal = self.principals.get(kind);
+        // Branches are not kept, so what they are does not matter.
+        let ask = |xid: &Xid| {
+            principal.map_or(Answer::Unknown, |principal| principal.lookup(xid, &mut Vec::new()))
+        };
+        let gone = self.dst.changed(kind, change, ask);
+        self.cache_activity.add(CacheActivity::Stale, gone as u64);
+    }
+
+    /// What the routing cache did so far.
+    #[must_use]
+    pub fn cache_activity(&self) -> &Counters<CacheActivity> {
+        &self.cache_activity
+    }
+
+    /// How large the routing cache is.
+    #[must_use]
+    pub fn cache_size(&self) -> CacheSize {
+        self.dst.size()
+    }
+
+    /// The decisions in the routing cache, in no particular order.
+    pub fn cached(&self) -> impl Iterator<Item = CachedDecision> + '_ {
+        self.dst.entries()
+    }
+
+    /// The XIDs that decisions in the routing cache rest on, what their principals answered, and how many
+    /// decisions rest on each, in no particular order.
+    pub fn anchors(&self) -> impl Iterator<Item = (Xid, Answer, usize)> + '_ {
+        self.dst.anchors()
+    }
+
+    /// Forgets all decisions; returns how many there were.
+    pub fn flush_cache(&mut self) -> usize {
+        self.dst.clear()
+    }
+
+    /// Lets the routing cache use `bytes` of memory from now on; 0 switches it off.
+    pub fn set_cache_limit(&mut self, bytes: usize) {
+        self.limits.cache = bytes;
+        let gone = self.dst.set_limit(bytes);
+        self.cache_activity.add(CacheActivity::Evicted, gone as u64);
+    }
+
+    /// Works out every decision in the routing cache again and returns those that the tables would not give
+    /// now. There are none, unless a principal did not tell of a change.
+    pub fn audit_cache(&mut self) -> Vec<CachedDecision> {
+        let mut wrong: Vec<_> = self.cached().collect();
+        wrong.retain(|entry| {
+            let (outcome, slot) = self.decide(entry.edges.iter().copied(), &mut Chain::new());
+            outcome.decision() != Some(entry.decision) || slot != entry.slot
+        });
+        wrong
+    }
+}
+
+/// A principal that may be changed; see the module's text.
+pub struct PrincipalMut<'a> {
+    forwarder: &'a mut Forwarder,
+    kind: XidType,
+}
+
+impl Deref for PrincipalMut<'_> {
+    type Target = dyn Principal + 'static;
+
+    fn deref(&self) -> &Self::Target {
+        self.forwarder.principals.get(self.kind).expect("found when this was made, and kept since")
+    }
+}
+
+impl DerefMut for PrincipalMut<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        self.forwarder
+            .principals
+            .get_mut(self.kind)
+            .expect("found when this was made, and kept since")
+    }
+}
+
+impl Drop for PrincipalMut<'_> {
+    fn drop(&mut self) {
+        let mut changes = std::mem::take(&mut self.forwarder.changes);
+        self.drain_changes(&mut changes);
+        for change in changes.drain(..) {
+            self.forwarder.changed(self.kind, &change);
+        }
+        self.forwarder.changes = changes;
+    }
+}
+
+impl Outcome {
+    /// As the cache keeps it; `None` for what it does not keep.
+    fn decision(&self) -> Option<Decision> {
+        match *self {
+            Self::NextEdge(reason) | Self::Drop(reason) => Some(Decision::Drop(reason)),
+            Self::Through => Some(Decision::Through),
+            Self::Deliver(socket) => Some(Decision::Deliver(socket)),
+            Self::Forward(hop) => Some(Decision::Forward(hop)),
+            Self::Branches => None,
+        }
+    }
+}
+
+impl From<Decision> for Outcome {
+    #[inline]
+    fn from(decision: Decision) -> Self {
+        match decision {
+            Decision::Through => Self::Through,
+            Decision::Deliver(socket) => Self::Deliver(socket),
+            Decision::Forward(hop) => Self::Forward(hop),
+            Decision::Drop(reason) => Self::Drop(reason),
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! What a decision is found by: the XIDs that the last node's edges lead to.
+//!
+//! Reference: Machado et al., "Linux XIA", §4.2.2. A key holds XIDs, not rows, so that different addresses
+//! share entries; whether the packet came in on a port is a part of it.
+
+use arrayvec::ArrayVec;
+use weft_base::KeyedHash;
+
+use crate::numbers::MAX_FAN_OUT;
+use crate::xid::XID_LEN;
+use crate::{Targets, Xid, XipPacket};
+
+/// The 24 bytes of an XID as words, which compare and hash faster than bytes.
+pub(super) type XidWords = [u64; 3];
+
+/// The XIDs at the ends of the edges, in their order, and whether the packet was received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    words: [XidWords; MAX_FAN_OUT],
+    edges: u8,
+    pub(super) received: bool,
+}
+
+impl Key {
+    /// The key for a packet whose last node has edges to these rows.
+    #[inline]
+    pub(crate) fn of<T: AsRef<[u8]>>(
+        packet: &XipPacket<T>,
+        targets: &Targets,
+        received: bool,
+    ) -> Self {
+        let mut key = Self { words: [[0; 3]; MAX_FAN_OUT], edges: 0, received };
+        for (words, row) in key.words.iter_mut().zip(targets.iter()) {
+            *words = packet.destination_xid_bytes(usize::from(*row)).map_or([0; 3], to_words);
+            key.edges += 1;
+        }
+        key
+    }
+
+    /// The key of these XIDs, of which there are 1 to 4.
+    #[cfg(test)]
+    pub(crate) fn of_xids(xids: &[Xid], received: bool) -> Self {
+        let mut key = Self { words: [[0; 3]; MAX_FAN_OUT], edges: xids.len() as u8, received };
+        for (words, xid) in key.words.iter_mut().zip(xids) {
+            *words = to_words(&xid.to_bytes());
+        }
+        key
+    }
+
+    /// The words of every XID.
+    #[inline]
+    pub(super) fn words(&self) -> &[XidWords] {
+        &self.words[..usize::from(self.edges)]
+    }
+
+    #[inline]
+    pub(super) fn hash(&self, hash: &KeyedHash) -> u64 {
+        let start = hash.start() ^ u64::from(self.received);
+        self.words().iter().fold(start, |state, words| hash.mix(state, *words))
+    }
+}
+
+/// The XIDs that words stand for.
+pub(super) fn xids(words: &[XidWords]) -> ArrayVec<Xid, MAX_FAN_OUT> {
+    words.iter().map(to_xid).collect()
+}
+
+#[inline]
+fn to_words(bytes: &[u8; XID_LEN]) -> XidWords {
+    let (words, _) = bytes.as_chunks::<8>();
+    std::array::from_fn(|at| u64::from_ne_bytes(words[at]))
+}
+
+fn to_xid(words: &XidWords) -> Xid {
+    let mut bytes = [0; XID_LEN];
+    for (place, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+        *place = word.to_ne_bytes();
+    }
+    Xid::from_bytes(&bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::XidType;
+
+    #[test]
+    fn words_and_xids_are_the_same_thing() {
+        let xid = Xid::new(XidType::HID, std::array::from_fn(|n| n as u8));
+        let key = Key::of_xids(&[xid, Xid::NAT], true);
+        assert_eq!(xids(key.words())[..], [xid, Xid::NAT]);
+    }
+}

@@ -1,0 +1,320 @@
+//! The routing cache: decisions, kept in step with the principals' tables.
+//!
+//! Reference: Machado et al., "Linux XIA", §4.2.2 (DST table and dependency forest). A decision depends on
+//! the XIDs that the last node's edges lead to, and on whether the packet came in on a port; so this is the
+//! [`Key`], and packets with different addresses share entries. Failures are decisions, too.
+//!
+//! | part | what it is |
+//! |---|---|
+//! | `key` | the XIDs of the edges as words, and their keyed hash |
+//! | `index`, `store` | the table: a slot of eight bytes, and an entry, which is a cache line for one edge |
+//! | `forest` | which decisions rest on which answers of principals |
+//! | `replacement` | who goes when the memory is used up |
+//! | `hops` | the neighbours that decisions lead to |
+//!
+//! What is *not* part of a decision is worked out for each packet: whether the edge's target is a sink, the
+//! hop limit, and the port's framing and MTU. Packets that leave as several are never decided here.
+//!
+//! After [`DstCache::changed`] no entry is there that the tables would not give now, and no other entry is
+//! gone.
+
+mod forest;
+mod hops;
+mod index;
+mod key;
+mod replacement;
+mod store;
+#[cfg(test)]
+mod tests;
+
+use weft_base::{KeyedHash, PortId, Random};
+
+pub(super) use hops::HopId;
+pub(super) use key::Key;
+
+use super::DropReason;
+use crate::changes::Change;
+use crate::principal::{Answer, NextHop, SocketId};
+use crate::{Xid, XidType};
+use forest::Forest;
+use hops::Hops;
+use index::{EntryId, Index};
+use replacement::Replacement;
+use store::Store;
+
+/// What is to be done with a packet, as entries hold it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// The XID is this node.
+    Through,
+    /// The XID is a socket.
+    Deliver(SocketId),
+    /// The XID is reached over this neighbour.
+    Forward(HopId),
+    /// No edge leads anywhere, or something is wrong.
+    Drop(DropReason),
+}
+
+/// A decision, as the rest of the forwarder has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// The edge leads to this node: mark it and go on, unless its target is a sink.
+    Through,
+    /// The edge leads to a socket: deliver, if its target is a sink.
+    Deliver(SocketId),
+    /// Send the packet to this neighbour, its address unchanged.
+    Forward(NextHop),
+    /// No edge leads anywhere, or something is wrong.
+    Drop(DropReason),
+}
+
+weft_base::reasons! {
+    /// What the cache counts.
+    pub enum CacheActivity {
+        Hit = "hits", "decisions found in the cache";
+        Miss = "misses", "decisions worked out from the principals' tables";
+        Uncached = "uncached", "decisions that are not for the cache: packets that go several ways at once";
+        Stale = "stale", "entries removed because an answer that they rested on has changed";
+        Evicted = "evicted", "entries removed because the memory was used up";
+    }
+}
+
+/// An entry, for people and tests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CachedDecision {
+    /// The XIDs that the last node's edges lead to.
+    pub edges: Vec<Xid>,
+    /// Whether it is for packets that came in on a port.
+    pub received: bool,
+    /// Which edge the decision is about, 0 to 3.
+    pub slot: u8,
+    /// What is to be done.
+    pub decision: Decision,
+    /// Packets for which it was used.
+    pub hits: u64,
+}
+
+/// How large the cache is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CacheSize {
+    /// Decisions kept.
+    pub entries: usize,
+    /// XIDs that they rest on.
+    pub anchors: usize,
+    /// Ties between the two.
+    pub leaves: usize,
+    /// Neighbours that they lead to.
+    pub hops: usize,
+    /// Bytes in use.
+    pub bytes: usize,
+    /// Bytes that it may use.
+    pub limit: usize,
+    /// Bytes of the entries by the ports on which their packets came in.
+    pub shares: Vec<(PortId, usize)>,
+}
+
+/// The cache; see the module's text.
+#[derive(Debug)]
+pub(super) struct DstCache {
+    hash: KeyedHash,
+    index: Index,
+    store: Store,
+    entries: usize,
+    /// Bytes of the entries.
+    entry_bytes: usize,
+    forest: Forest,
+    hops: Hops,
+    replacement: Replacement,
+    limit: usize,
+    /// Entries to be removed; kept for its memory.
+    stale: Vec<EntryId>,
+}
+
+/// Where an entry is looked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Probe {
+    hash: u64,
+}
+
+impl DstCache {
+    /// An empty cache that uses `limit` bytes at most; none if it is 0.
+    pub(super) fn new(limit: usize, random: &mut Random) -> Self {
+        let hash = KeyedHash::new(random);
+        Self {
+            hash,
+            index: Index::default(),
+            store: Store::default(),
+            entries: 0,
+            entry_bytes: 0,
+            forest: Forest::new(KeyedHash::new(random)),
+            hops: Hops::new(KeyedHash::new(random)),
+            replacement: Replacement::default(),
+            limit,
+            stale: Vec::new(),
+        }
+    }
+
+    /// Whether anything is kept at all.
+    #[inline]
+    pub(super) fn is_on(&self) -> bool {
+        self.limit > 0
+    }
+
+    /// Where `key` would be.
+    #[inline]
+    pub(super) fn probe(&self, key: &Key) -> Probe {
+        Probe { hash: key.hash(&self.hash) }
+    }
+
+    /// Has the slot brought near in which [`DstCache::find`] will look first.
+    #[inline]
+    pub(super) fn fetch_slot(&self, probe: Probe) -> Option<EntryId> {
+        self.index.first(probe.hash)
+    }
+
+    /// Has an entry brought near.
+    #[inline]
+    pub(super) fn fetch_entry(&self, id: EntryId) -> bool {
+        self.store.is_live(id)
+    }
+
+    /// The decision for `key` and the edge that it is about, if it is there; counts the use.
+    #[inline]
+    pub(super) fn find(&mut self, key: &Key, probe: Probe) -> Option<(Decision, u8)> {
+        let id = self.index.find(probe.hash, |id| self.store.is_for(id, key))?;
+        let (way, slot) = self.store.used(id);
+        Some((self.decision(way), slot))
+    }
+
+    #[inline]
+    fn decision(&self, way: Way) -> Decision {
+        match way {
+            Way::Through => Decision::Through,
+            Way::Deliver(socket) => Decision::Deliver(socket),
+            Way::Forward(hop) => Decision::Forward(self.hops.get(hop)),
+            Way::Drop(reason) => Decision::Drop(reason),
+        }
+    }
+
+    /// Keeps a decision about edge `slot` that rests on the answers in `asked`, each XID once, for packets such
+    /// as one that came in on `port`. The key must not be there. Returns how many entries had to go for it.
+    pub(super) fn insert(
+        &mut self,
+        key: &Key,
+        probe: Probe,
+        port: PortId,
+        (decision, slot): (Decision, u8),
+        asked: &[(Xid, Answer)],
+    ) -> usize {
+        let way = match decision {
+            Decision::Through => Way::Through,
+            Decision::Deliver(socket) => Way::Deliver(socket),
+            Decision::Forward(hop) => Way::Forward(self.hops.take(hop)),
+            Decision::Drop(reason) => Way::Drop(reason),
+        };
+        let id = self.store.insert(key, probe.hash, way, slot);
+        self.store.meta_mut(id).leaf = self.forest.attach(id, asked);
+        self.index.insert(probe.hash, id);
+        self.entries += 1;
+        self.entry_bytes += Store::bytes(id);
+        self.replacement.insert(&mut self.store, id, port, self.entries);
+        self.make_room()
+    }
+
+    /// Removes entries until the limit is kept.
+    fn make_room(&mut self) -> usize {
+        let mut gone = 0;
+        while self.bytes() > self.limit {
+            let Some(victim) = self.replacement.victim(&mut self.store) else { break };
+            self.remove(victim);
+            gone += 1;
+        }
+        gone
+    }
+
+    fn bytes(&self) -> usize {
+        let tables = self.entries * (Index::MOST_BYTES_EACH + Replacement::MOST_BYTES_EACH);
+        tables + self.entry_bytes + self.forest.bytes() + self.hops.bytes()
+    }
+
+    fn remove(&mut self, id: EntryId) {
+        self.replacement.remove(&mut self.store, id);
+        let meta = *self.store.meta(id);
+        self.index.remove(meta.hash(), id);
+        self.forest.detach(meta.leaf);
+        if let Way::Forward(hop) = meta.way {
+            self.hops.release(hop);
+        }
+        self.entries -= 1;
+        self.entry_bytes -= Store::bytes(id);
+        self.store.remove(id);
+    }
+
+    /// Removes what rests on answers of principal `kind` that are others now. Returns how many entries went.
+    pub(super) fn changed(
+        &mut self,
+        kind: XidType,
+        change: &Change,
+        ask: impl Fn(&Xid) -> Answer,
+    ) -> usize {
+        let mut stale = std::mem::take(&mut self.stale);
+        self.forest.changed(kind, change, ask, &mut stale);
+        let mut gone = 0;
+        for id in stale.drain(..) {
+            // One that rests on several answers is there several times.
+            if self.store.is_live(id) {
+                self.remove(id);
+                gone += 1;
+            }
+        }
+        self.stale = stale;
+        gone
+    }
+
+    /// Forgets all decisions; returns how many there were.
+    pub(super) fn clear(&mut self) -> usize {
+        let ids: Vec<_> = self.store.ids().collect();
+        ids.iter().for_each(|id| self.remove(*id));
+        self.replacement.clear();
+        self.index.clear();
+        ids.len()
+    }
+
+    /// Another limit, which holds at once; 0 ends caching. Returns how many entries had to go.
+    pub(super) fn set_limit(&mut self, limit: usize) -> usize {
+        self.limit = limit;
+        if limit == 0 { self.clear() } else { self.make_room() }
+    }
+
+    /// Every entry.
+    pub(super) fn entries(&self) -> impl Iterator<Item = CachedDecision> + '_ {
+        self.store.ids().map(|id| {
+            let meta = self.store.meta(id);
+            CachedDecision {
+                edges: key::xids(self.store.words(id)).to_vec(),
+                received: meta.received(),
+                slot: meta.slot,
+                decision: self.decision(meta.way),
+                hits: meta.hits,
+            }
+        })
+    }
+
+    /// The XIDs that decisions rest on, what was answered, and how many rest on it.
+    pub(super) fn anchors(&self) -> impl Iterator<Item = (Xid, Answer, usize)> + '_ {
+        self.forest.anchors()
+    }
+
+    pub(super) fn size(&self) -> CacheSize {
+        let (anchors, leaves) = self.forest.size();
+        CacheSize {
+            entries: self.entries,
+            anchors,
+            leaves,
+            hops: self.hops.len(),
+            bytes: self.bytes(),
+            limit: self.limit,
+            shares: self.replacement.shares().collect(),
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Tests of the cache as a whole: what it finds, what it forgets, and who goes when it is full.
+
+use super::*;
+
+const ALICE: PortId = PortId(1);
+const BOB: PortId = PortId(2);
+
+fn cache(limit: usize) -> DstCache {
+    DstCache::new(limit, &mut Random::from_seed(1))
+}
+
+fn ad(number: u32) -> Xid {
+    let mut id = [0; 20];
+    id[..4].copy_from_slice(&number.to_be_bytes());
+    Xid::new(XidType::AD, id)
+}
+
+/// Looks a packet to `ad(number)` up, as the forwarder does; true if it was in the cache.
+fn packet(cache: &mut DstCache, number: u32, port: PortId) -> bool {
+    let key = Key::of_xids(&[ad(number)], true);
+    let probe = cache.probe(&key);
+    if cache.find(&key, probe).is_some() {
+        return true;
+    }
+    let answer = Answer::Deliver(SocketId(number));
+    let decision = Decision::Deliver(SocketId(number));
+    cache.insert(&key, probe, port, (decision, 0), &[(ad(number), answer)]);
+    false
+}
+
+#[test]
+fn a_decision_is_found_by_its_edges_in_order_and_by_where_the_packet_came_from() {
+    let mut cache = cache(1 << 20);
+    let keys: Vec<Key> = [&[1][..], &[2], &[1, 2], &[2, 1], &[1, 2, 3], &[1, 2, 3, 4], &[1, 1]]
+        .iter()
+        .flat_map(|numbers| {
+            let xids: Vec<_> = numbers.iter().map(|number| ad(*number)).collect();
+            [true, false].map(|received| Key::of_xids(&xids, received))
+        })
+        .collect();
+    for (number, key) in (0..).zip(&keys) {
+        let probe = cache.probe(key);
+        assert_eq!(cache.find(key, probe), None, "{key:?}");
+        cache.insert(key, probe, ALICE, (Decision::Deliver(SocketId(number)), 0), &[]);
+    }
+    for (number, key) in (0..).zip(&keys) {
+        let found = cache.find(key, cache.probe(key));
+        assert_eq!(found, Some((Decision::Deliver(SocketId(number)), 0)), "{key:?}");
+    }
+    assert_eq!(cache.size().entries, keys.len());
+    assert_eq!(cache.clear(), keys.len());
+    assert_eq!(cache.find(&keys[0], cache.probe(&keys[0])), None);
+}
+
+#[test]
+fn an_entry_that_rests_on_several_changed_answers_goes_once() {
+    let mut cache = cache(1 << 20);
+    let key = Key::of_xids(&[ad(1), ad(2)], true);
+    let asked = [(ad(1), Answer::Unknown), (ad(2), Answer::Unknown)];
+    let decision = (Decision::Drop(DropReason::Unreachable), 0);
+    cache.insert(&key, cache.probe(&key), ALICE, decision, &asked);
+    assert_eq!(cache.changed(XidType::HID, &Change::All, |_| Answer::Through), 0);
+    assert_eq!(cache.changed(XidType::AD, &Change::All, |_| Answer::Through), 1);
+    let size = cache.size();
+    assert_eq!((size.entries, size.anchors, size.leaves, size.bytes), (0, 0, 0, 0));
+}
+
+#[test]
+fn the_limit_holds_whatever_comes() {
+    let limit = 100_000;
+    let mut cache = cache(limit);
+    let mut random = Random::from_seed(2);
+    for _ in 0..20_000 {
+        packet(
+            &mut cache,
+            random.below(3000) as u32,
+            if random.chance(1, 2) { ALICE } else { BOB },
+        );
+        assert!(cache.size().bytes <= limit);
+    }
+    assert!(cache.size().bytes > limit * 9 / 10);
+    cache.set_limit(limit / 2);
+    assert!(cache.size().bytes <= limit / 2);
+    cache.set_limit(0);
+    assert_eq!((cache.size().entries, cache.is_on()), (0, false));
+}
+
+/// Legitimate traffic to 200 destinations in a cache for about 400, from the same port as a flood of
+/// destinations that occur once, ten for each legitimate packet.
+#[test]
+fn a_flood_of_unique_destinations_displaces_hardly_anything_in_use() {
+    let mut cache = cache(100_000);
+    let mut random = Random::from_seed(3);
+    let mut unique = 1000;
+    let (mut missed, mut packets) = (0, 0);
+    for round in 0..100_000 {
+        let hit = packet(&mut cache, random.below(200) as u32, ALICE);
+        if round > 10_000 {
+            packets += 1;
+            missed += u32::from(!hit);
+        }
+        for _ in 0..10 {
+            unique += 1;
+            packet(&mut cache, unique, ALICE);
+        }
+    }
+    assert!(missed * 50 < packets, "{missed} of {packets} missed");
+}
+
+/// A flooder who sends every destination four times looks like legitimate traffic, but takes from himself.
+#[test]
+fn a_flood_on_one_port_leaves_the_entries_of_another_alone() {
+    let mut cache = cache(100_000);
+    (0..100).for_each(|number| {
+        packet(&mut cache, number, ALICE);
+    });
+    for number in 1000..50_000 {
+        (0..4).for_each(|_| {
+            packet(&mut cache, number, BOB);
+        });
+    }
+    let left = (0..100).filter(|number| packet(&mut cache, *number, ALICE)).count();
+    assert_eq!(left, 100);
+    let shares = cache.size().shares;
+    assert_eq!(shares.len(), 2);
+}
+
+#[test]
+fn what_comes_back_soon_after_it_was_forgotten_is_kept_longer() {
+    let mut cache = cache(100_000);
+    (0..2000).for_each(|number| {
+        packet(&mut cache, number, ALICE);
+    });
+    let early = 1500;
+    assert!(!packet(&mut cache, early, ALICE), "it was forgotten, and is a ghost");
+    (5000..5200).for_each(|number| {
+        packet(&mut cache, number, ALICE);
+    });
+    assert!(packet(&mut cache, early, ALICE));
+}
