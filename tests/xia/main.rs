@@ -1,6 +1,7 @@
 //! XIA across crates: whole nodes and applications in simulated networks.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
+mod cache;
 mod driven;
 mod hosts;
 mod live;

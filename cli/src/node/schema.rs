@@ -24,6 +24,7 @@ xia {
     address;
     echo off;
     redirects 16;
+    cache 1MiB;
     copies 65536;
     principal ad { route ad-0000000000000000000000000000000000000001 via \
 hid-0000000000000000000000000000000000000002; }

@@ -20,7 +20,7 @@ pub(crate) struct AskArgs {
 
 impl AskArgs {
     /// The process that gives `command` to the node and prints the answer, for people by `plain`.
-    fn ask(&self, socket: &Path, command: &str, plain: Format) -> Ask {
+    pub(super) fn ask(&self, socket: &Path, command: &str, plain: Format) -> Ask {
         Ask::new(socket, command, if self.json { json_lines } else { plain })
     }
 
@@ -46,7 +46,7 @@ fn address_lines(node: &Value) -> Vec<String> {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
-    /// What to show: node, principals, counters, ports or trace
+    /// What to show: node, principals, counters, ports, dst, anchors or trace
     #[arg(default_value = "node")]
     what: String,
     #[command(flatten)]

@@ -2,6 +2,7 @@
 
 mod apps;
 mod ask;
+mod dst;
 mod id;
 mod push;
 
@@ -58,6 +59,16 @@ pub(crate) enum NodeCommand {
         after_help = "Examples:\n  weft xia trace 1     # record every packet\n  weft xia trace"
     )]
     Trace(ask::TraceArgs),
+    /// Show the routing cache's decisions, forget them, check them, or say how much memory they may use
+    #[command(
+        after_help = "Examples:\n  weft xia dst            # the decisions that are used most\n  \
+        weft xia dst check      # compare every decision with the tables\n  \
+        weft xia dst limit 64MiB"
+    )]
+    Dst(dst::DstArgs),
+    /// Show what the routing cache's decisions rest on
+    #[command(after_help = "Example:\n  weft xia anchors --all")]
+    Anchors(dst::AnchorsArgs),
     /// Add or remove a principal while packets flow
     #[command(
         after_help = "Examples:\n  weft xia principal add zf\n  weft xia principal remove zf"
@@ -103,6 +114,8 @@ impl NodeCommand {
             Self::Addr(args) => Box::new(args.addresses(socket)),
             Self::Show(args) => Box::new(args.process(socket)),
             Self::Trace(args) => Box::new(args.process(socket)),
+            Self::Dst(args) => Box::new(args.process(socket)),
+            Self::Anchors(args) => Box::new(args.process(socket)),
             Self::Principal(args) => Box::new(args.process(socket)),
             Self::Interface(args) => Box::new(args.process(socket)),
             Self::Set(args) => Box::new(args.process(socket, "set")),
@@ -120,6 +133,8 @@ impl NodeCommand {
             Self::Addr(args) => &args.node,
             Self::Show(args) => &args.ask.node,
             Self::Trace(args) => &args.ask.node,
+            Self::Dst(args) => &args.ask.node,
+            Self::Anchors(args) => &args.ask.node,
             Self::Principal(args) => &args.ask.node,
             Self::Interface(args) => &args.ask.node,
             Self::Set(args) | Self::Delete(args) => &args.ask.node,

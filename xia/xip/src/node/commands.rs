@@ -1,10 +1,11 @@
 //! Operators' commands to a running node: one line of words in, JSON text out.
 //!
 //! ```text
-//! show [node|principals|counters|ports|trace]
+//! show [node|principals|counters|ports|dst|anchors|trace]
 //! principal add NAME            principal remove NAME
 //! set PRINCIPAL words…          delete PRINCIPAL words…
 //! interface add NAME            interface remove NAME
+//! dst flush|check               dst limit SIZE|off
 //! trace 1                       trace one packet in 1 (all); trace off
 //! ```
 
@@ -97,6 +98,7 @@ impl Node {
                 self.remove_interface(now, name, out)?;
                 Ok(done())
             }
+            ["dst", words @ ..] => self.change_cache(words),
             ["trace", "off"] => {
                 self.forwarder.tracer().start(0);
                 Ok(done())
@@ -108,9 +110,9 @@ impl Node {
                 Ok(done())
             }
             _ => Err(format!(
-                "unknown command `{text}`; there are: show [node|principals|counters|ports|trace], \
+                "unknown command `{text}`; there are: show [node|principals|counters|ports|dst|anchors|trace], \
                  principal add|remove NAME, set|delete PRINCIPAL WORDS, \
-                 interface add|remove NAME, trace NUMBER|off"
+                 interface add|remove NAME, dst flush|check|limit, trace NUMBER|off"
             )),
         }
     }

@@ -13,7 +13,7 @@
 //! ```
 
 use weft_base::{Instant, Random};
-use weft_config::{Block, Entry, Error, Errors, Form, gather};
+use weft_config::{Block, ByteSize, Entry, Error, Errors, Form, gather};
 
 use super::{Node, Registry, Scope, Settings};
 use crate::Xid;
@@ -44,10 +44,11 @@ pub fn read_node(
 fn read_limits(block: &mut Block<'_>, default: Limits) -> Result<Limits, Errors> {
     let redirects = block.leaf_in("redirects", 1..=MAX_REDIRECTS as u64)?;
     let copies = block.leaf_in("copies", 1..=65_536_u64)?;
+    let cache = block.leaf::<ByteSize>("cache")?;
     Ok(Limits {
         redirects: redirects.map_or(default.redirects, |n| n as usize),
         copies: copies.map_or(default.copies, |n| n as usize),
-        ..default
+        cache: cache.map_or(default.cache, |size| size.bytes() as usize),
     })
 }
 

@@ -9,6 +9,7 @@
 //! [`Output::Route`]. The way out: an application's [`Request::Send`] gets its XIP header and is
 //! routed the same way, as a packet from no port.
 
+mod cache;
 mod commands;
 pub mod config;
 mod echo;

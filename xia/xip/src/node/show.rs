@@ -22,9 +22,14 @@ impl Node {
             "node" => Ok(self.show_node()),
             "principals" => Ok(self.show_principals()),
             "counters" => Ok(self.show_counters()),
+            "dst" => Ok(self.show_dst(false)),
+            "all-dst" => Ok(self.show_dst(true)),
+            "anchors" => Ok(self.show_anchors(false)),
+            "all-anchors" => Ok(self.show_anchors(true)),
             "trace" => Ok(self.show_trace()),
             _ => Err(format!(
-                "there is no `{what}` to show; there are: node, principals, counters, ports, trace"
+                "there is no `{what}` to show; there are: node, principals, counters, ports, dst, \
+                 all-dst, anchors, all-anchors, trace"
             )),
         }
     }
@@ -66,6 +71,7 @@ impl Node {
         json!({
             "activity": counts(self.forwarder.activity()),
             "drops": counts(self.forwarder.drops()),
+            "cache": counts(self.forwarder.cache_activity()),
             "refusals": counts(&self.refusals),
         })
     }
@@ -79,6 +85,11 @@ impl Node {
                 "xip-drops",
                 "packets that were dropped while routed",
                 forwarder.drops(),
+            ),
+            CounterGroup::new(
+                "xip-cache",
+                "what the routing cache found and forgot",
+                forwarder.cache_activity(),
             ),
             CounterGroup::new("xip-refusals", "what applications asked in vain", &self.refusals),
         ];
@@ -150,7 +161,7 @@ impl Node {
         }
     }
 
-    fn show_answer(&self, answer: &Answer) -> (&'static str, Option<String>) {
+    pub(super) fn show_answer(&self, answer: &Answer) -> (&'static str, Option<String>) {
         match answer {
             Answer::Unknown => ("unknown", None),
             Answer::Redirect(xid) => ("redirect", Some(xid.to_string())),
@@ -165,7 +176,7 @@ impl Node {
     }
 
     /// The address that a socket is bound to.
-    fn socket_name(&self, socket: SocketId) -> String {
+    pub(super) fn socket_name(&self, socket: SocketId) -> String {
         let channel = self.sockets.channel(socket);
         match channel.and_then(|channel| self.sockets.address(channel)) {
             Some(address) => address.to_string(),
@@ -175,7 +186,7 @@ impl Node {
     }
 
     /// The interface or principal that has a port.
-    fn port_name(&self, port: PortId) -> String {
+    pub(super) fn port_name(&self, port: PortId) -> String {
         let name = match self.owners.get(&port) {
             Some(Owner::Interface) => {
                 let mut interfaces = self.interfaces.iter();
@@ -197,7 +208,7 @@ fn link_text(link: &LinkAddress) -> String {
     }
 }
 
-fn counts<R: Reason>(counters: &Counters<R>) -> Value {
+pub(super) fn counts<R: Reason>(counters: &Counters<R>) -> Value {
     Value::Object(
         counters.iter().map(|(name, count)| (name.to_owned(), json!(count))).collect::<Map<_, _>>(),
     )

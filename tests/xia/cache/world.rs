@@ -1,0 +1,398 @@
+//! A forwarder whose tables change at random, and what must hold after every step.
+
+use std::collections::HashMap;
+use std::ops::AddAssign;
+
+use weft_base::{Instant, Packet, PortId, Random, Token};
+use weft_port::PortInfo;
+use weft_xip::forward::{
+    CacheActivity, CachedDecision, Egress, Forwarder, Framing, Limits, Verdict,
+};
+use weft_xip::node::Registry;
+use weft_xip::principal::{Input, Output, SocketId};
+use weft_xip::{Xid, XidType};
+
+use super::model::{Derivation, derive};
+
+const REDIRECTS: usize = 3;
+/// Small enough that entries are evicted now and then.
+const CACHE: usize = 5_000;
+const MTU: usize = 1500;
+/// Packets of which one may come again.
+const RECENT: usize = 12;
+const INTERFACES: [(&str, PortId); 2] = [("a", PortId(1)), ("b", PortId(2))];
+
+/// What the sequences have met.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    pub(super) hits: u64,
+    pub(super) misses: u64,
+    pub(super) stale: u64,
+    pub(super) evicted: u64,
+    /// Entries that outlived a change, counted at each.
+    pub(super) survived: u64,
+}
+
+impl AddAssign for Seen {
+    fn add_assign(&mut self, other: Self) {
+        self.hits += other.hits;
+        self.misses += other.misses;
+        self.stale += other.stale;
+        self.evicted += other.evicted;
+        self.survived += other.survived;
+    }
+}
+
+pub(super) struct World {
+    seed: u64,
+    random: Random,
+    registry: Registry,
+    forwarder: Forwarder,
+    /// Ports that principals have asked for and that are not open yet.
+    asked: Vec<(XidType, Token)>,
+    /// Ports of principals that are open.
+    open: Vec<(XidType, PortId)>,
+    last_port: u32,
+    /// Packets that may come again.
+    recent: Vec<Vec<u8>>,
+    survived: u64,
+}
+
+type Kept = HashMap<(Vec<Xid>, bool), (Derivation, CachedDecision)>;
+
+impl World {
+    pub(super) fn new(seed: u64) -> Self {
+        let mut random = Random::from_seed(seed);
+        let limits = Limits { redirects: REDIRECTS, cache: CACHE, ..Limits::default() };
+        let forwarder = Forwarder::new(limits, random.fork("forwarder"));
+        random.number();
+        let mut world = Self {
+            seed,
+            random,
+            registry: weft::principals(),
+            forwarder,
+            asked: Vec::new(),
+            open: Vec::new(),
+            last_port: 10,
+            recent: vec![Vec::new(); RECENT],
+            survived: 0,
+        };
+        for (_, port) in INTERFACES {
+            let egress = Egress { framing: Framing::Ethernet { mac: [2; 6] }, mtu: MTU };
+            world.forwarder.add_port(port, egress);
+        }
+        let names: Vec<_> = world.registry.names().collect();
+        names.into_iter().for_each(|name| world.load(name));
+        world
+    }
+
+    pub(super) fn run(mut self, steps: u64) -> Seen {
+        let mut kept = Kept::new();
+        for step in 0..steps {
+            let what = if self.random.chance(2, 3) {
+                self.packets(1);
+                None
+            } else {
+                Some(self.change())
+            };
+            kept = self.check(step, what.as_deref(), kept);
+        }
+        let activity = self.forwarder.cache_activity();
+        Seen {
+            hits: activity.get(CacheActivity::Hit),
+            misses: activity.get(CacheActivity::Miss),
+            stale: activity.get(CacheActivity::Stale),
+            evicted: activity.get(CacheActivity::Evicted),
+            survived: self.survived,
+        }
+    }
+
+    /// Checks what the module's text says; `change` is what was changed, none if a packet came.
+    fn check(&mut self, step: u64, change: Option<&str>, before: Kept) -> Kept {
+        let place = || format!("seed {}, step {step}, after {change:?}", self.seed);
+        let mut now = Kept::with_capacity(before.len() + 1);
+        for entry in self.forwarder.cached() {
+            let derivation = derive(&self.forwarder, &entry.edges, REDIRECTS);
+            assert_eq!(
+                derivation.decision,
+                Some((entry.decision, entry.slot)),
+                "{}: {entry:?}",
+                place()
+            );
+            now.insert((entry.edges.clone(), entry.received), (derivation, entry));
+        }
+        if change.is_some() {
+            for (key, (derivation, entry)) in &before {
+                let same = derive(&self.forwarder, &key.0, REDIRECTS) == *derivation;
+                let found = now.get(key).map(|(_, entry)| entry);
+                assert_eq!(found, same.then_some(entry), "{}: {entry:?}", place());
+                self.survived += u64::from(same);
+            }
+            assert!(now.keys().all(|key| before.contains_key(key)), "{}", place());
+        }
+        now
+    }
+
+    /// Routes some packets and returns what became of them.
+    fn packets(&mut self, count: usize) -> Vec<Verdict> {
+        let mut packets: Vec<_> = (0..count).map(|_| self.packet()).collect();
+        let mut verdicts = Vec::new();
+        self.forwarder.route_batch(Instant::ZERO, &mut packets, &mut verdicts);
+        verdicts
+    }
+
+    /// A packet like one that came lately, or another one.
+    fn packet(&mut self) -> Packet {
+        let place = self.random.below(RECENT as u64) as usize;
+        if self.random.chance(1, 3) || self.recent[place].is_empty() {
+            self.recent[place] = self.new_packet();
+        }
+        let mut packet = Packet::from_slice(&self.recent[place]);
+        packet.meta.port = match self.random.below(6) {
+            0 => PortId::NONE,
+            number => PortId(1 + number as u32 % 2),
+        };
+        packet
+    }
+
+    /// A packet whose entry node has some edges to XIDs of the universe.
+    fn new_packet(&mut self) -> Vec<u8> {
+        let edges = 1 + self.random.below(4) as u8;
+        let mut bytes = vec![1, 0, 0, 0, 64, edges, 0, 0x7e];
+        for row in 0..edges {
+            bytes.extend(self.any_xid().to_bytes());
+            let last = row + 1 == edges;
+            let edge = |slot: u8| if last && slot < edges { slot } else { 0x7f };
+            bytes.extend([0, 1, 2, 3].map(edge));
+        }
+        bytes
+    }
+
+    fn any_xid(&mut self) -> Xid {
+        const KINDS: [XidType; 7] = [
+            XidType::AD,
+            XidType::HID,
+            XidType::XDP,
+            XidType::U4ID,
+            XidType::ZF,
+            XidType::LPM,
+            XidType(0x9999),
+        ];
+        let kind = KINDS[self.random.below(KINDS.len() as u64) as usize];
+        self.xid(kind)
+    }
+
+    /// One of few XIDs of a type.
+    fn xid(&mut self, kind: XidType) -> Xid {
+        let number = self.random.below(4) as u8;
+        let mut id = [0; 20];
+        match kind {
+            // 127.0.0.1:1 and so on: tunnels may end on this machine.
+            XidType::U4ID => id[..6].copy_from_slice(&[127, 0, 0, number, 0, 1]),
+            XidType::ZF => id[19] = number,
+            XidType::LPM => id[..4].copy_from_slice(&[10, number & 1, number >> 1, 1]),
+            _ => id = [number + 1; 20],
+        }
+        Xid::new(kind, id)
+    }
+
+    /// Changes something; says what.
+    fn change(&mut self) -> String {
+        match self.random.below(20) {
+            0 => self.switch_principal(),
+            1 => self.switch_interface(),
+            2 | 3 => self.answer_port(),
+            4 => self.lose_port(),
+            5 | 6 => self.switch_socket(),
+            _ => self.statement(),
+        }
+    }
+
+    /// Loads a principal, tells it of the interfaces, and opens nothing that it asks for yet.
+    fn load(&mut self, name: &str) {
+        let principal = self.registry.make(name, &self.random).unwrap();
+        let kind = principal.kind();
+        self.forwarder.add_principal(principal);
+        for (name, port) in INTERFACES {
+            self.tell(kind, up(name, port));
+        }
+    }
+
+    fn switch_principal(&mut self) -> String {
+        let names: Vec<_> = self.registry.names().collect();
+        let name = names[self.random.below(names.len() as u64) as usize];
+        let kind = self.registry.make(name, &self.random).unwrap().kind();
+        self.asked.retain(|(of, _)| *of != kind);
+        self.open.retain(|(of, _)| *of != kind);
+        match self.forwarder.remove_principal(kind) {
+            Some(_) => format!("remove {name}"),
+            None => {
+                self.load(name);
+                format!("add {name}")
+            }
+        }
+    }
+
+    fn switch_interface(&mut self) -> String {
+        let (name, port) = INTERFACES[self.random.below(2) as usize];
+        let down = self.random.chance(1, 2);
+        for kind in self.forwarder.kinds().collect::<Vec<_>>() {
+            self.tell(kind, if down { Input::InterfaceDown { port } } else { up(name, port) });
+        }
+        format!("interface {name} down {down}")
+    }
+
+    /// Opens a port that a principal has asked for, or fails to.
+    fn answer_port(&mut self) -> String {
+        let Some((kind, token)) = self.asked.pop() else { return "nothing".to_owned() };
+        self.last_port += 1;
+        let port = PortId(self.last_port);
+        let info = PortInfo { mac: [0; 6], mtu: MTU, local: None };
+        self.forwarder.add_port(port, Egress { framing: Framing::Bare, mtu: MTU });
+        if self.random.chance(1, 5) {
+            self.tell(kind, Input::PortFailed { token, error: "no".to_owned() });
+            return format!("port of {kind} failed");
+        }
+        self.open.push((kind, port));
+        self.tell(kind, Input::PortOpened { token, port, info });
+        format!("port of {kind}")
+    }
+
+    fn lose_port(&mut self) -> String {
+        let Some((kind, port)) = self.open.pop() else { return "nothing".to_owned() };
+        self.tell(kind, Input::PortLost { port, error: "gone".to_owned() });
+        format!("port of {kind} lost")
+    }
+
+    fn switch_socket(&mut self) -> String {
+        let xid = self.xid(XidType::XDP);
+        let socket = SocketId(self.random.below(3) as u32);
+        let bind = self.random.chance(1, 2);
+        if let Some(mut principal) = self.forwarder.principal_mut(XidType::XDP) {
+            match bind {
+                // Whether it could be bound does not matter.
+                true => drop(principal.bind(xid, socket)),
+                false => principal.unbind(&xid),
+            }
+        }
+        format!("bind {bind} {xid}")
+    }
+
+    /// Sets or deletes a statement; many are refused, and then nothing must have changed.
+    fn statement(&mut self) -> String {
+        let (kind, line) = match self.random.below(16) {
+            0..5 => (XidType::AD, self.table_statement(XidType::AD)),
+            5..7 => (XidType::XDP, self.table_statement(XidType::XDP)),
+            7..10 => {
+                let neighbour = self.xid(XidType::HID);
+                let (interface, number) =
+                    (INTERFACES[self.random.below(2) as usize].0, self.random.below(2));
+                let line = match self.random.below(3) {
+                    0 => format!("local {neighbour}"),
+                    _ => format!(
+                        "neighbour {neighbour} link 02:00:00:00:00:0{number} interface {interface}"
+                    ),
+                };
+                (XidType::HID, line)
+            }
+            10..12 => {
+                let role = ["local", "tunnel"][self.random.below(2) as usize];
+                (XidType::U4ID, format!("{role} 127.0.0.{}:1", self.random.below(4)))
+            }
+            12..14 => (XidType::LPM, self.prefix_statement()),
+            _ => match self.random.below(4) {
+                0 => (XidType::ZF, format!("fill-limit {}", self.random.below(3))),
+                _ => (XidType::ZF, self.table_statement(XidType::ZF)),
+            },
+        };
+        let delete = self.random.chance(1, 2);
+        let words: Vec<_> = line.split(' ').collect();
+        let mut out = Vec::new();
+        if let Some(mut principal) = self.forwarder.principal_mut(kind) {
+            let done = match delete {
+                true => principal.delete(Instant::ZERO, &words, &mut out),
+                false => principal.set(Instant::ZERO, &words, &mut out),
+            };
+            drop(done);
+        }
+        self.note(kind, out);
+        format!("delete {delete} {line}")
+    }
+
+    fn table_statement(&mut self, kind: XidType) -> String {
+        let xid = self.xid(kind);
+        match self.random.below(4) {
+            0 => format!("local {xid}"),
+            _ => format!("route {xid} via {}", self.any_xid()),
+        }
+    }
+
+    fn prefix_statement(&mut self) -> String {
+        let len = [0, 8, 16, 24, 32][self.random.below(5) as usize];
+        let (second, third) = (self.random.below(2), self.random.below(2));
+        let prefix = match len {
+            0 => "0.0.0.0/0".to_owned(),
+            8 => "10.0.0.0/8".to_owned(),
+            16 => format!("10.{second}.0.0/16"),
+            24 => format!("10.{second}.{third}.0/24"),
+            _ => format!("10.{second}.{third}.1/32"),
+        };
+        match self.random.below(4) {
+            0 => format!("local {prefix}"),
+            _ => format!("route {prefix} via {}", self.any_xid()),
+        }
+    }
+
+    fn tell(&mut self, kind: XidType, input: Input) {
+        let mut out = Vec::new();
+        if let Some(mut principal) = self.forwarder.principal_mut(kind) {
+            principal.handle(Instant::ZERO, input, &mut out);
+        }
+        self.note(kind, out);
+    }
+
+    fn note(&mut self, kind: XidType, outputs: Vec<Output>) {
+        self.asked.extend(outputs.into_iter().filter_map(|output| match output {
+            Output::OpenPort { token, .. } => Some((kind, token)),
+            _ => None,
+        }));
+    }
+
+    /// Has a twin without cache do the same, and compares what leaves.
+    pub(super) fn compare_with_a_router_without_cache(mut self, steps: u64) {
+        let mut twin = World::new(self.seed);
+        twin.forwarder.set_cache_limit(0);
+        for step in 0..steps {
+            if self.random.chance(1, 3) {
+                twin.random.chance(1, 3);
+                assert_eq!(self.change(), twin.change());
+                continue;
+            }
+            twin.random.chance(1, 3);
+            let count = 1 + self.random.below(12) as usize;
+            twin.random.below(12);
+            let (with, without) = (sorted(self.packets(count)), sorted(twin.packets(count)));
+            assert_eq!(with, without, "seed {}, step {step}", self.seed);
+        }
+        let drops = |world: &World| world.forwarder.drops().nonzero().collect::<Vec<_>>();
+        assert_eq!(drops(&self), drops(&twin));
+        assert!(self.forwarder.cache_activity().get(CacheActivity::Hit) > steps / 10);
+        assert_eq!(twin.forwarder.cache_size().entries, 0);
+    }
+}
+
+fn up(name: &str, port: PortId) -> Input {
+    let info = PortInfo { mac: [2; 6], mtu: MTU, local: None };
+    Input::InterfaceUp { name: name.to_owned(), port, info }
+}
+
+/// In an order of their own: what passes through a node comes later from a batch.
+fn sorted(verdicts: Vec<Verdict>) -> Vec<String> {
+    let line = |verdict: Verdict| match verdict {
+        Verdict::Transmit { port, packet } => format!("{port:?} {:?}", packet.bytes()),
+        Verdict::Deliver { socket, packet } => format!("{socket:?} {:?}", packet.bytes()),
+    };
+    let mut lines: Vec<_> = verdicts.into_iter().map(line).collect();
+    lines.sort_unstable();
+    lines
+}
