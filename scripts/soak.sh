@@ -42,6 +42,9 @@ run "properties" "$cases cases of each" \
     env PROPTEST_CASES="$cases" cargo test --release --workspace --locked --lib
 run "commits" "$cases sequences" \
     env PROPTEST_CASES="$cases" cargo test --release --locked -p weft-commit --test commit
+run "link-state routing" "$cases networks with faults" \
+    env WEFT_LINKSTATE_SEEDS="$cases" cargo test --release --locked -p weft-linkstate --test network -- \
+    --include-ignored --nocapture
 run "components that hang" "once each" \
     cargo test --release --locked -p weft --test commands -- --ignored
 soak=(env WEFT_SOAK_ROUNDS="$rounds" cargo test --release --locked -p weft --test labs --
@@ -64,6 +67,9 @@ The last full run of \`make soak SOAK_CASES=$cases SOAK_ROUNDS=$rounds\`, which 
   for each property that does not set a number itself.
 * *Commits*: random sequences of edits, commits, refusals, disk errors, power cuts and restarts, against a
   model; as many.
+* *Link-state routing*: as many random networks whose links lose, double and reorder messages, are cut and
+  mended, and whose nodes crash; when they come to rest, all routes are those of a reference. And a network
+  of 1,000 nodes.
 * *Components that hang*: what runs after a component did not answer while an unconfirmed commit fell back.
 * *Nodes that stay*: a 2 MB file is pushed to two receivers again and again, through five nodes on real
   interfaces, one of them plain Linux. At the end no node may take 4 MiB more than after ten

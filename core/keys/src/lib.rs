@@ -31,6 +31,7 @@ mod hash;
 mod private;
 mod public;
 mod random;
+mod shared;
 
 pub use error::KeyError;
 pub use file::FileError;
@@ -38,3 +39,4 @@ pub use hash::{KeyHash, ParseKeyHashError};
 pub use private::PrivateKey;
 pub use public::{PublicKey, Signature};
 pub use random::RandomError;
+pub use shared::SharedSecret;

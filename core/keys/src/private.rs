@@ -31,6 +31,11 @@ impl PrivateKey {
         Signature::from_bytes(self.0.sign(message).to_bytes())
     }
 
+    /// The key of the library.
+    pub(crate) fn signing_key(&self) -> &SigningKey {
+        &self.0
+    }
+
     /// From an unencrypted `PRIVATE KEY` in PEM form: PKCS #8 (RFC 5958) of version 1, or of version
     /// 2 with the public key and without attributes.
     ///

@@ -72,6 +72,11 @@ impl PublicKey {
         self.0.verify_strict(message, &signature).map_err(|_| KeyError::BadSignature)
     }
 
+    /// The key of the library.
+    pub(crate) fn verifying_key(&self) -> &VerifyingKey {
+        &self.0
+    }
+
     /// From the key of the library. Keys derived from a seed are never of small order.
     pub(crate) fn from_verifying_key(key: VerifyingKey) -> Self {
         Self(key)
