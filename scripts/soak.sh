@@ -45,6 +45,8 @@ run "commits" "$cases sequences" \
 run "link-state routing" "$cases networks with faults" \
     env WEFT_LINKSTATE_SEEDS="$cases" cargo test --release --locked -p weft-linkstate --test network -- \
     --include-ignored --nocapture
+run "routing cache against its model" "100,000,000 steps" \
+    env WEFT_CACHE_STEPS=100000000 cargo test --release --locked -p weft-tests --test xia cache::every
 run "components that hang" "once each" \
     cargo test --release --locked -p weft --test commands -- --ignored
 soak=(env WEFT_SOAK_ROUNDS="$rounds" cargo test --release --locked -p weft --test labs --

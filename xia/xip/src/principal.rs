@@ -19,6 +19,7 @@ use weft_runtime::Level;
 
 use crate::changes::Change;
 use crate::forward::DropReason;
+use crate::table::TableError;
 use crate::words::WordError;
 use crate::{Xid, XidType};
 
@@ -78,6 +79,16 @@ pub trait Principal {
         words: &[&str],
         out: &mut Vec<Output>,
     ) -> Result<(), WordError>;
+
+    /// Redirects `xid` to `via` in place of an earlier redirect, or removes it: what `route XID via XID` does,
+    /// for routing protocols, which have no words.
+    ///
+    /// # Errors
+    /// The principal has no redirects; else those of the statement.
+    fn redirect(&mut self, xid: Xid, via: Option<Xid>) -> Result<(), TableError> {
+        let _ = via;
+        Err(TableError::NoRedirects(xid))
+    }
 
     /// Tables and counters for people and programs: a JSON object whose lists are sorted.
     fn show(&self) -> Value;

@@ -49,6 +49,9 @@ pub enum TableError {
     /// The gateway is of type nat.
     #[error("{0} is no gateway: type nat only ends addresses")]
     NatGateway(Xid),
+    /// The principal has no redirects.
+    #[error("{0} cannot have a route: its principal has no redirects")]
+    NoRedirects(Xid),
     /// There is nothing to delete.
     #[error("{0} is not local here")]
     NotLocal(Xid),
@@ -151,6 +154,17 @@ impl<L: Copy> XidTable<L> {
         }
         self.changes.note(Change::Xid(xid));
         Ok(())
+    }
+
+    /// Redirects `xid` to `via` in place of an earlier route, or removes its route.
+    ///
+    /// # Errors
+    /// Those of [`XidTable::add_route`] and [`XidTable::remove_route`].
+    pub fn redirect(&mut self, xid: Xid, via: Option<Xid>) -> Result<(), TableError> {
+        match via {
+            Some(via) => self.add_route(xid, via),
+            None => self.remove_route(&xid, None),
+        }
     }
 
     /// Makes `xid` unknown again; returns what it led to.

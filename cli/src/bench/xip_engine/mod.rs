@@ -8,13 +8,20 @@
 //! the forwarder routes it; then the verdicts are thrown away. "single" calls the forwarder for one
 //! packet after the other and lets each verdict go before the next, "batch" hands it all of them.
 //!
-//! The peer is the limit of the same machine: of look-ups, a bare hash table with the same keys,
-//! where for "single" the place of the next key depends on the value that was found; of multicast,
-//! copying the packet's bytes as often as it leaves.
+//! Decisions are in the routing cache, unless the case says otherwise. Then the peer is a bare hash table with
+//! the same keys, the XIDs of all edges; where there is no decision in the cache, one with every edge and gateway
+//! as a key of its own. For "single" the place of the next key depends on the value that was found. The peer of
+//! multicast is copying the packet's bytes as often as it leaves.
+//!
+//! Last come changes: the time that an update takes, and how long it takes to forget what has become stale of a
+//! million decisions.
 //!
 //! A value is the median over all batches of a run, so that other programs which interrupt the run
 //! change it little.
 
+mod bare;
+mod cases;
+mod change;
 mod stopwatch;
 mod traffic;
 mod world;
@@ -23,11 +30,13 @@ mod zipf;
 use std::hint::black_box;
 use std::time::Duration;
 
-use weft_base::{Instant, Packet, Random};
-use weft_xip::Xid;
+use weft_base::{Instant, Random};
 
-use super::measure::{Bench, Experiment, Figure, Plan, Session};
+use super::measure::{Bench, Experiment, Plan, Session};
 use super::report::{Bound, Goal, Row};
+use bare::WholeKeys;
+use cases::{Cache, Case, Mode, cases, zipfs};
+use change::Changes;
 use stopwatch::Stopwatch;
 use traffic::{Form, Traffic};
 use world::World;
@@ -39,15 +48,6 @@ const DOMAINS: usize = 462_150;
 const BATCH: usize = 64;
 /// Packets whose look-ups are timed together: they are too short to be timed in small batches.
 const PEER_BATCH: usize = 512;
-/// Exponents of the full run; the quick one has the ends of the range in which Linux XIA was slower
-/// than IP, and 1.0.
-const EXPONENTS: [f64; 6] = [0.0, 0.5, 0.8, 1.0, 1.2, 1.5];
-const QUICK_EXPONENTS: [f64; 2] = [0.0, 1.0];
-
-const FORMS: &str = "Address forms, Zipf exponent 1.0";
-const DISTRIBUTIONS: &str = "Distribution of destinations";
-const MULTICAST: &str = "Multicast, by number of copies";
-const MEMORY: &str = "Memory of a table with 462,150 domains";
 
 /// The benchmark.
 pub(super) struct XipEngine;
@@ -64,75 +64,28 @@ impl Bench for XipEngine {
     fn duration(&self, plan: &Plan) -> Duration {
         // About 0.5 us per packet with its preparation, on both sides together 0.7.
         let packets = cases(plan.quick).len() * packets(plan) * plan.runs;
-        Duration::from_secs(3) + Duration::from_nanos(700) * packets as u32
+        Duration::from_secs(8) + Duration::from_nanos(700) * packets as u32
     }
 
     fn prepare(&self, plan: &Plan) -> Result<Box<dyn Session>, String> {
         stay_on_one_core();
         let world = World::with_domains(DOMAINS, &mut Random::from_seed(1))
             .map_err(|error| error.to_string())?;
-        let cases = cases(plan.quick);
-        let zipfs = exponents(plan.quick)
-            .iter()
-            .map(|exponent| (*exponent, Zipf::new(world.names.domains.len(), *exponent)))
-            .collect();
-        Ok(Box::new(Engine { world, cases, zipfs, packets: packets(plan) }))
+        let zipfs = zipfs(world.names.domains.len(), plan.quick);
+        Ok(Box::new(Engine {
+            world,
+            cases: cases(plan.quick),
+            zipfs,
+            packets: packets(plan),
+            whole: WholeKeys::default(),
+            warm: Vec::new(),
+            changes: None,
+        }))
     }
 }
 
 fn packets(plan: &Plan) -> usize {
     if plan.quick { 16_384 } else { 131_072 }
-}
-
-fn exponents(quick: bool) -> &'static [f64] {
-    if quick { &QUICK_EXPONENTS } else { &EXPONENTS }
-}
-
-/// How the forwarder is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
-    Single,
-    Batch,
-}
-
-/// What one row of the report is about.
-#[derive(Clone, Debug)]
-enum Case {
-    /// Packets of this form are routed.
-    Packets { form: Form, exponent: f64, mode: Mode, figure: Figure },
-    /// The memory that a table takes.
-    Memory,
-}
-
-fn cases(quick: bool) -> Vec<Case> {
-    let mut cases = Vec::new();
-    let mut both = |form, exponent, panel, name: &str| {
-        for (mode, word) in [(Mode::Single, "single"), (Mode::Batch, "batch")] {
-            let figure = Figure { case: format!("{name}, {word}"), unit: "ns/packet", panel };
-            cases.push(Case::Packets { form, exponent, mode, figure });
-        }
-    };
-    both(Form::Host, 1.0, FORMS, "HID, a neighbour");
-    both(Form::Fallback(0), 1.0, FORMS, "FB0: AD redirected to HID");
-    for unknown in 1..=3 {
-        both(
-            Form::Fallback(unknown),
-            1.0,
-            FORMS,
-            &format!("FB{unknown}: {unknown} unknown, then AD"),
-        );
-    }
-    both(Form::Via, 1.0, FORMS, "VIA: local AD, then AD");
-    both(Form::TwoRedirects, 1.0, FORMS, "AD redirected to AD to HID");
-    both(Form::Socket, 1.0, FORMS, "local HID, then XDP socket");
-    for exponent in exponents(quick) {
-        both(Form::Fallback(0), *exponent, DISTRIBUTIONS, &format!("FB0, Zipf {exponent}"));
-    }
-    for links in 1..=world::NEIGHBOURS {
-        both(Form::Filter(links), 1.0, MULTICAST, &format!("zFilter, {links} of 4 links"));
-    }
-    cases.push(Case::Memory);
-    cases
 }
 
 /// Everything that lasts for all runs.
@@ -141,6 +94,11 @@ struct Engine {
     cases: Vec<Case>,
     zipfs: Vec<(f64, Zipf)>,
     packets: usize,
+    whole: WholeKeys,
+    /// The forms for which every decision is in the cache.
+    warm: Vec<Form>,
+    /// Made when the first case needs it.
+    changes: Option<Changes>,
 }
 
 impl Session for Engine {
@@ -150,16 +108,32 @@ impl Session for Engine {
 
     fn weft(&mut self, experiment: usize, run: usize) -> Result<Vec<f64>, String> {
         Ok(vec![match self.cases[experiment] {
-            Case::Packets { form, exponent, mode, .. } => self.route(form, exponent, mode, run)?,
+            Case::Packets { form, exponent, mode, cache, .. } => {
+                self.make_ready(form, cache);
+                self.route(form, exponent, mode, run)?
+            }
+            Case::Updates { is_used, .. } => self.changes()?.update(is_used),
+            Case::Invalidation { entries, .. } => self.changes()?.invalidate(entries)?,
             Case::Memory => self.world.bytes_per_entry.0,
+            Case::CacheMemory => self.changes()?.bytes_per_entry(),
         }])
     }
 
     fn peer(&mut self, experiment: usize, run: usize) -> Result<Vec<f64>, String> {
         Ok(vec![match self.cases[experiment] {
-            Case::Packets { form: Form::Filter(copies), .. } => self.copy(copies),
-            Case::Packets { form, exponent, mode, .. } => self.look_up(form, exponent, mode, run),
-            Case::Memory => self.world.bytes_per_entry.1,
+            Case::Packets { form: Form::Filter(copies), .. } => bare::copy(copies, self.packets),
+            Case::Packets { form, exponent, mode, cache, .. } => {
+                let (names, packets) = (&self.world.names, self.packets);
+                let zipf = zipf_of(&self.zipfs, exponent);
+                let mut traffic = Traffic::new(form, names, zipf, run as u64);
+                match cache {
+                    Cache::Warm => self.whole.look_up(form, names, &mut traffic, mode, packets),
+                    _ => bare::look_up_edges(&self.world.bare, &mut traffic, mode, packets),
+                }
+            }
+            Case::Updates { is_used, .. } => self.changes()?.update_bare(is_used),
+            Case::Invalidation { entries, .. } => self.changes()?.remove_bare(entries),
+            Case::Memory | Case::CacheMemory => self.world.bytes_per_entry.1,
         }])
     }
 
@@ -168,36 +142,55 @@ impl Session for Engine {
     }
 }
 
-impl Case {
-    fn experiment(&self) -> Experiment {
-        match self {
-            Self::Packets { form, mode, figure, .. } => Experiment {
-                peer_name: peer_name(*form, *mode).to_owned(),
-                figures: vec![figure.clone()],
-                most_runs: None,
-            },
-            Self::Memory => Experiment {
-                peer_name: "hash table with 4-byte values".to_owned(),
-                figures: vec![Figure {
-                    case: "AD table".to_owned(),
-                    unit: "bytes/entry",
-                    panel: MEMORY,
-                }],
-                most_runs: Some(1),
-            },
+impl Engine {
+    fn changes(&mut self) -> Result<&mut Changes, String> {
+        if self.changes.is_none() {
+            let sizes: Vec<_> = self
+                .cases
+                .iter()
+                .filter_map(|case| match case {
+                    Case::Invalidation { entries, .. } => Some(*entries),
+                    _ => None,
+                })
+                .collect();
+            self.changes =
+                Some(Changes::new(&sizes, change::ENTRIES).map_err(|error| error.to_string())?);
+        }
+        self.changes.as_mut().ok_or_else(|| "it was made just now".to_owned())
+    }
+
+    /// Brings the cache into the state that a case wants.
+    fn make_ready(&mut self, form: Form, cache: Cache) {
+        let forwarder = &mut self.world.forwarder;
+        match cache {
+            Cache::Off => {
+                forwarder.set_cache_limit(0);
+                self.warm.clear();
+            }
+            Cache::Missing => {
+                forwarder.set_cache_limit(world::CACHE);
+                forwarder.flush_cache();
+                self.warm.clear();
+            }
+            Cache::Warm if self.warm.contains(&form) => {}
+            Cache::Warm => {
+                forwarder.set_cache_limit(world::CACHE);
+                let zipf = zipf_of(&self.zipfs, 1.0);
+                let mut traffic = Traffic::new(form, &self.world.names, zipf, 0);
+                let (mut batch, mut verdicts) = (Vec::with_capacity(BATCH), Vec::new());
+                for domain in 0..self.world.names.domains.len() {
+                    batch.push(traffic.packet_to(domain));
+                    if batch.len() == BATCH {
+                        forwarder.route_batch(Instant::ZERO, &mut batch, &mut verdicts);
+                        verdicts.clear();
+                    }
+                }
+                forwarder.route_batch(Instant::ZERO, &mut batch, &mut verdicts);
+                self.warm.push(form);
+            }
         }
     }
-}
 
-fn peer_name(form: Form, mode: Mode) -> &'static str {
-    match (form, mode) {
-        (Form::Filter(_), _) => "memcpy of the copies",
-        (_, Mode::Single) => "hash look-ups, one after the other",
-        (_, Mode::Batch) => "hash look-ups, overlapping",
-    }
-}
-
-impl Engine {
     /// The forwarder's time per packet.
     fn route(&mut self, form: Form, exponent: f64, mode: Mode, run: usize) -> Result<f64, String> {
         let zipf = zipf_of(&self.zipfs, exponent);
@@ -228,63 +221,12 @@ impl Engine {
             Some((reason, _)) => Err(format!("the forwarder drops packets of {form:?}: {reason}")),
         }
     }
-
-    /// The time per packet of the look-ups alone.
-    fn look_up(&self, form: Form, exponent: f64, mode: Mode, run: usize) -> f64 {
-        let zipf = zipf_of(&self.zipfs, exponent);
-        let mut traffic = Traffic::new(form, &self.world.names, zipf, run as u64);
-        let mut keys = Vec::new();
-        let mut stopwatch = Stopwatch::new(PEER_BATCH);
-        for _ in 0..self.packets / PEER_BATCH {
-            keys.clear();
-            (0..PEER_BATCH).for_each(|_| traffic.keys(&mut keys));
-            stopwatch.time(|| match mode {
-                Mode::Single => look_up_in_turn(&self.world.bare, &keys),
-                Mode::Batch => look_up_at_once(&self.world.bare, &keys),
-            });
-        }
-        stopwatch.median()
-    }
-
-    /// The time per packet of copying it `copies` times.
-    fn copy(&self, copies: usize) -> f64 {
-        let packet = Packet::from_slice(&[7; 256]);
-        let mut frames = vec![[0; weft_base::STANDARD_FRAME]; BATCH * copies];
-        let mut stopwatch = Stopwatch::new(BATCH);
-        for _ in 0..self.packets / BATCH {
-            stopwatch.time(|| {
-                for frame in &mut frames {
-                    frame[..packet.len()].copy_from_slice(black_box(packet.bytes()));
-                }
-            });
-            black_box(&frames);
-        }
-        stopwatch.median()
-    }
 }
 
 fn zipf_of(zipfs: &[(f64, Zipf)], exponent: f64) -> &Zipf {
     let (_, zipf) =
         zipfs.iter().find(|(of, _)| *of == exponent).expect("every case's exponent is in the list");
     zipf
-}
-
-/// Looks up every key; the processor may begin with the next before it has the result.
-fn look_up_at_once(table: &world::BareTable, keys: &[Xid]) {
-    let found: u32 =
-        keys.iter().map(|key| table.get(key).copied().unwrap_or(1)).fold(0, u32::wrapping_add);
-    black_box(found);
-}
-
-/// Looks up every key, and lets each look-up wait for the result of the one before.
-fn look_up_in_turn(table: &world::BareTable, keys: &[Xid]) {
-    // Zero, but neither compiler nor processor know: the next index depends on the last result.
-    let nothing = black_box(0);
-    let mut last = 0;
-    for index in 0..keys.len() {
-        last = table.get(&keys[index + (last & nothing) as usize]).copied().unwrap_or(1);
-    }
-    black_box(last);
 }
 
 /// Keeps this thread on the core it is on. Where that is not allowed it may move; the median over
@@ -297,24 +239,32 @@ fn stay_on_one_core() {
 
 fn goals(rows: &[Row]) -> Vec<Goal> {
     let row = |case: &str| rows.iter().find(|row| row.figure.case == case);
-    let nanoseconds = |case| row(case).map_or(f64::NAN, |row| row.weft.median());
+    let median = |case| row(case).map_or(f64::NAN, |row| row.weft.median());
+    let hit = |case: &str| Goal {
+        name: format!("{case}: time over that of looking up the same key"),
+        bound: Bound::AtMost(1.5),
+        measured: row(case).map_or(f64::NAN, Row::ratio),
+    };
     vec![
+        hit("FB0, Zipf 1, batch"),
+        hit("FB0, Zipf 0, batch"),
+        hit("FB3: 3 unknown, then AD, batch"),
         Goal {
-            name: "FB0 at Zipf 1 in batches: time over that of the bare look-ups".to_owned(),
-            bound: Bound::AtMost(3.0),
-            measured: row("FB0, Zipf 1, batch").map_or(f64::NAN, Row::ratio),
+            name: "route updates per second, a decision resting on each, in millions".to_owned(),
+            bound: Bound::AtLeast(1.0),
+            measured: 1e3 / median("a decision rests on it"),
         },
         Goal {
-            name: "FB0 at Zipf 0: gain of a batch over single packets".to_owned(),
-            bound: Bound::AtLeast(1.5),
-            measured: nanoseconds("FB0, Zipf 0, single") / nanoseconds("FB0, Zipf 0, batch"),
+            name: "100,000 decisions forgotten: time over that of 1,000, per decision".to_owned(),
+            bound: Bound::AtMost(3.0),
+            measured: median("100000 decisions stale") / median("1000 decisions stale") / 100.0,
         },
     ]
 }
 
 #[cfg(test)]
 mod tests {
-    use weft_xip::forward::Activity;
+    use weft_xip::forward::{Activity, CacheActivity};
 
     use super::*;
 
@@ -329,7 +279,7 @@ mod tests {
             assert_eq!(names.len(), cases.len());
             for case in cases {
                 if let Case::Packets { exponent, .. } = case {
-                    assert!(exponents(quick).contains(&exponent));
+                    assert!(cases::exponents(quick).contains(&exponent));
                 }
             }
         }
@@ -340,14 +290,23 @@ mod tests {
     #[test]
     fn packets_of_every_case_go_where_they_should() {
         let world = World::with_domains(100, &mut Random::from_seed(1)).unwrap();
-        let zipfs = exponents(true).iter().map(|s| (*s, Zipf::new(100, *s))).collect();
-        let mut engine = Engine { world, cases: cases(true), zipfs, packets: PEER_BATCH };
+        let mut engine = Engine {
+            world,
+            cases: cases(true),
+            zipfs: zipfs(100, true),
+            packets: PEER_BATCH,
+            whole: WholeKeys::default(),
+            warm: Vec::new(),
+            changes: None,
+        };
         for experiment in 0..engine.cases.len() {
+            let Case::Packets { form, cache, .. } = engine.cases[experiment] else { continue };
+            engine.make_ready(form, cache);
             let before = engine.world.forwarder.activity().clone();
+            let misses = engine.world.forwarder.cache_activity().get(CacheActivity::Miss);
             let values = engine.weft(experiment, 0).unwrap();
             assert_eq!(values.len(), 1);
             assert!(engine.peer(experiment, 0).unwrap()[0] >= 0.0);
-            let Case::Packets { form, .. } = engine.cases[experiment] else { continue };
             let after = engine.world.forwarder.activity();
             let left = |what| after.get(what) - before.get(what);
             let (copies, delivered) = match form {
@@ -358,6 +317,8 @@ mod tests {
             let packets = PEER_BATCH as u64;
             assert_eq!(left(Activity::Forwarded), copies * packets, "{form:?}");
             assert_eq!(left(Activity::Delivered), delivered * packets, "{form:?}");
+            let misses = engine.world.forwarder.cache_activity().get(CacheActivity::Miss) - misses;
+            assert!((cache == Cache::Missing) == (misses >= packets), "{form:?} {misses}");
         }
     }
 

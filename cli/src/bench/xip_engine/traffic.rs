@@ -22,6 +22,8 @@ pub(super) enum Form {
     Host,
     /// Entry → this many domains that nobody knows, in order, and a known one at last.
     Fallback(usize),
+    /// The same, with other unknown domains in every packet: no two packets need the same decision.
+    Unique(usize),
     /// Entry → the router's own domain → a known domain.
     Via,
     /// Entry → a domain that is redirected to a domain that is redirected to a neighbour.
@@ -43,6 +45,8 @@ pub(super) struct Traffic<'a> {
     unknown: std::ops::Range<usize>,
     /// The row whose XID is a domain drawn from the distribution.
     known: Option<usize>,
+    /// Unknown domains that are the same in every packet.
+    fixed: Vec<Xid>,
     /// What else is looked up for each packet.
     others: Vec<Xid>,
 }
@@ -51,7 +55,8 @@ impl<'a> Traffic<'a> {
     /// Packets of this form; which ones follows from `seed`.
     pub(super) fn new(form: Form, names: &'a Names, zipf: &'a Zipf, seed: u64) -> Self {
         let (unknown, known) = match form {
-            Form::Fallback(count) => (0..count, Some(count)),
+            Form::Fallback(count) => (0..0, Some(count)),
+            Form::Unique(count) => (0..count, Some(count)),
             Form::Via => (0..0, Some(1)),
             _ => (0..0, None),
         };
@@ -62,6 +67,7 @@ impl<'a> Traffic<'a> {
             template: template(&form.address(names)),
             unknown,
             known,
+            fixed: form.fixed(names).to_vec(),
             others: form.other_keys(names),
         }
     }
@@ -81,14 +87,31 @@ impl<'a> Traffic<'a> {
         packet
     }
 
-    /// Appends the keys that a router has to look up for the next packet.
+    /// The packet to the domain of this rank, for a form that has domains.
+    pub(super) fn packet_to(&mut self, domain: usize) -> Packet {
+        if let Some(row) = self.known {
+            let xid = self.names.domains[domain];
+            self.put(row, &xid);
+        }
+        let mut packet = Packet::from_slice(&self.template);
+        packet.meta.port = IN;
+        packet
+    }
+
+    /// Appends the keys that a router without a cache has to look up for the next packet.
     pub(super) fn keys(&mut self, keys: &mut Vec<Xid>) {
         keys.extend(self.others.iter());
+        keys.extend(&self.fixed);
         keys.extend(self.unknown.clone().map(|_| unknown_domain(&mut self.random)));
         if self.known.is_some() {
             let domain = self.zipf.draw(&mut self.random);
             keys.extend([self.names.domains[domain], self.names.gateways[domain]]);
         }
+    }
+
+    /// The rank of the next packet's domain; 0 if the form has none.
+    pub(super) fn rank(&mut self) -> usize {
+        if self.known.is_some() { self.zipf.draw(&mut self.random) } else { 0 }
     }
 
     fn put(&mut self, row: usize, xid: &Xid) {
@@ -118,7 +141,9 @@ impl Form {
         let domain = names.domains[0];
         match self {
             Self::Host => scoping(&[names.neighbours[0]]),
-            Self::Fallback(unknown) => fallback(unknown, domain),
+            Self::Fallback(count) | Self::Unique(count) => {
+                fallback(&names.unknown[..count], domain)
+            }
             Self::Via => scoping(&[names.local_domain, domain]),
             Self::TwoRedirects => scoping(&[names.alias]),
             Self::Socket => scoping(&[names.local_host, names.socket]),
@@ -128,11 +153,34 @@ impl Form {
         }
     }
 
+    /// At how many nodes a router looks up where to go on.
+    pub(super) fn last_nodes(self) -> usize {
+        if matches!(self, Self::Via | Self::Socket) { 2 } else { 1 }
+    }
+
+    /// Unknown domains that are the same in every packet.
+    fn fixed(self, names: &Names) -> &[Xid] {
+        match self {
+            Self::Fallback(count) => &names.unknown[..count],
+            _ => &[],
+        }
+    }
+
+    /// The XIDs of the last node whose decision depends on the domain of rank `rank`.
+    pub(super) fn edges(self, names: &Names, rank: usize) -> Vec<Xid> {
+        match self {
+            Self::Fallback(_) | Self::Via => {
+                self.fixed(names).iter().copied().chain([names.domains[rank]]).collect()
+            }
+            _ => self.other_keys(names)[..1].to_vec(),
+        }
+    }
+
     /// The keys of look-ups that are the same for all packets.
     fn other_keys(self, names: &Names) -> Vec<Xid> {
         match self {
             Self::Host => vec![names.neighbours[0]],
-            Self::Fallback(_) => Vec::new(),
+            Self::Fallback(_) | Self::Unique(_) => Vec::new(),
             Self::Via => vec![names.local_domain],
             Self::TwoRedirects => vec![names.alias, names.domains[0], names.gateways[0]],
             Self::Socket => vec![names.local_host, names.socket],
@@ -146,9 +194,10 @@ fn scoping(path: &[Xid]) -> Address {
 }
 
 /// Entry → `unknown` rows and then a known one, each a sink.
-fn fallback(unknown: usize, known: Xid) -> Address {
-    let mut rows = vec![Row { xid: known, edges: [Edge::EMPTY; 4] }; unknown + 1];
-    for (target, edge) in (0u8..).zip(&mut rows[unknown].edges).take(unknown + 1) {
+fn fallback(unknown: &[Xid], known: Xid) -> Address {
+    let xids = unknown.iter().copied().chain([known]);
+    let mut rows: Vec<_> = xids.map(|xid| Row { xid, edges: [Edge::EMPTY; 4] }).collect();
+    for (target, edge) in (0u8..).zip(&mut rows[unknown.len()].edges).take(unknown.len() + 1) {
         *edge = Edge::to(target);
     }
     Address::from_rows(&rows).expect("there are at most four rows")

@@ -20,6 +20,8 @@ pub(super) const NEIGHBOURS: usize = 4;
 /// The port that packets come in on.
 pub(super) const IN: PortId = PortId(NEIGHBOURS as u32 + 1);
 const MTU: usize = 1500;
+/// Room for a decision for every domain in every form.
+pub(super) const CACHE: usize = 2 << 30;
 
 /// A look-up table and nothing around it.
 pub(super) type BareTable = HashMap<Xid, u32, FixedState>;
@@ -30,6 +32,8 @@ pub(super) struct Names {
     pub(super) domains: Vec<Xid>,
     /// For each domain its neighbour.
     pub(super) gateways: Vec<Xid>,
+    /// Domains that nobody knows, the same in all packets.
+    pub(super) unknown: [Xid; 3],
     /// A domain that is redirected to the first of `domains`.
     pub(super) alias: Xid,
     /// The router's own domain.
@@ -63,6 +67,7 @@ impl Names {
         let neighbours = std::array::from_fn(|_| name(XidType::HID));
         let domains: Vec<_> = (0..domains).map(|_| name(XidType::AD)).collect();
         Self {
+            unknown: std::array::from_fn(|_| name(XidType::AD)),
             alias: name(XidType::AD),
             local_domain: name(XidType::AD),
             local_host: name(XidType::HID),
@@ -110,7 +115,7 @@ fn bare_table(names: &Names) -> BareTable {
 
 /// A router with one neighbour behind each port.
 fn forwarder(ad: Ad, names: &Names) -> Result<Forwarder, WordError> {
-    let mut forwarder = Forwarder::new(Limits::default(), Random::from_seed(1));
+    let mut forwarder = Forwarder::new(limits(), Random::from_seed(1));
     let (mut hid, mut zf, mut xdp) = (Hid::new(Random::from_seed(1)), ZFilter::new(), Xdp::new());
     set(&mut hid, &format!("local {}", names.local_host))?;
     for (number, neighbour) in (1u8..).zip(names.neighbours) {
@@ -132,6 +137,10 @@ fn forwarder(ad: Ad, names: &Names) -> Result<Forwarder, WordError> {
         forwarder.add_principal(principal);
     }
     Ok(forwarder)
+}
+
+fn limits() -> Limits {
+    Limits { cache: CACHE, ..Limits::default() }
 }
 
 /// Carries out one statement of a principal's configuration.

@@ -32,7 +32,7 @@ use serde_json::Value;
 use weft_base::Instant;
 use weft_xip::changes::Change;
 use weft_xip::principal::{Answer, Branch, Output, Principal};
-use weft_xip::table::{Entry, XidTable};
+use weft_xip::table::{Entry, TableError, XidTable};
 use weft_xip::words::WordError;
 use weft_xip::{Xid, XidType};
 
@@ -83,6 +83,10 @@ impl Principal for Ad {
 
     fn delete(&mut self, _: Instant, words: &[&str], _: &mut Vec<Output>) -> Result<(), WordError> {
         self.table.delete(words)
+    }
+
+    fn redirect(&mut self, xid: Xid, via: Option<Xid>) -> Result<(), TableError> {
+        self.table.redirect(xid, via)
     }
 
     fn show(&self) -> Value {

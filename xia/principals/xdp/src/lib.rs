@@ -31,7 +31,7 @@ use serde_json::{Value, json};
 use weft_base::Instant;
 use weft_xip::changes::Change;
 use weft_xip::principal::{Answer, BindError, Branch, Output, Principal, SocketId};
-use weft_xip::table::{Entry, XidTable};
+use weft_xip::table::{Entry, TableError, XidTable};
 use weft_xip::words::{WordError, WordReader};
 use weft_xip::{Xid, XidType};
 
@@ -84,6 +84,10 @@ impl Principal for Xdp {
     fn delete(&mut self, _: Instant, words: &[&str], _: &mut Vec<Output>) -> Result<(), WordError> {
         let mut reader = expect_route(words)?;
         self.table.delete_route(&mut reader)
+    }
+
+    fn redirect(&mut self, xid: Xid, via: Option<Xid>) -> Result<(), TableError> {
+        self.table.redirect(xid, via)
     }
 
     fn show(&self) -> Value {
