@@ -115,6 +115,14 @@ impl<T: AsRef<[u8]>> XipPacket<T> {
         Ok(XipPacket { buffer })
     }
 
+    /// A packet that has passed the receive checks before, and nothing of it was changed since but what forwarders
+    /// change.
+    #[inline]
+    pub(crate) fn checked_before(buffer: T) -> XipPacket<T> {
+        debug_assert!(check_header(buffer.as_ref()).is_ok());
+        XipPacket { buffer }
+    }
+
     /// The buffer, as it is now.
     pub fn into_inner(self) -> T {
         self.buffer

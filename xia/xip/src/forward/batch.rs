@@ -1,36 +1,42 @@
 //! Batches: packets wait for memory together.
 //!
 //! A look-up waits for the slot, then for the entry behind it, and a packet's next step waits for the look-up;
-//! but packets do not wait for each other. So all slots are asked for first, then all entries, then the packets
-//! are routed one after the other, with what they need close to the processor. What passed through a node goes
-//! another round.
+//! but packets do not wait for each other. So all slots are asked for first, then all entries; then the decisions
+//! are carried out on the packets where they lie. What passed through a node goes another round. In the end
+//! the packets leave in their order, and those that the cache has nothing for are walked one by one.
 
 use std::hint::black_box;
 
 use weft_base::{Instant, Packet, PortId};
 
-use super::dst::{Key, Probe};
-use super::{CheckedPacket, DropReason, Forwarder, Trip, Verdict};
+use super::cached::Place;
+use super::{Activity, DropReason, Forwarder, Trip, Verdict, spend_hop};
+use crate::forward::dst::{CacheActivity, Decision};
+use crate::principal::SocketId;
 use crate::{Targets, Xid, XipPacket};
 
-/// A packet's next step: where its edges lead, and where the decision would be.
+/// What a batch knows of one of its packets.
 pub(super) struct Ahead {
-    targets: Targets,
-    key: Key,
-    probe: Probe,
+    fate: Fate,
+    place: Place,
 }
 
-/// The packets of a round with their next steps. Kept for their memory, empty between two batches.
-#[derive(Default)]
-pub(super) struct Round {
-    packets: Vec<CheckedPacket>,
-    ahead: Vec<Ahead>,
-    passed: Vec<CheckedPacket>,
+/// What is to become of a packet.
+#[derive(Clone, Copy)]
+enum Fate {
+    /// It has a place where the cache may have a decision.
+    Looking,
+    /// Its link header is in place.
+    Transmit(PortId),
+    Deliver(SocketId),
+    Drop(DropReason),
+    /// It has to be walked from its last node.
+    Walk,
 }
 
 impl Forwarder {
     /// Routes packets as [`Forwarder::route`] does each of them, and empties the list. Some 64 at once
-    /// are enough. Verdicts on packets with the same destination keep the order of the packets.
+    /// are enough.
     pub fn route_batch(&mut self, now: Instant, packets: &mut Vec<Packet>, out: &mut Vec<Verdict>) {
         if packets.len() < 2 || self.tracer.is_on() || !self.dst.is_on() {
             if packets.len() > 1 {
@@ -39,47 +45,123 @@ impl Forwarder {
             packets.drain(..).for_each(|packet| self.route(now, packet, out));
             return;
         }
-        let mut round = std::mem::take(&mut self.round);
-        for packet in packets.drain(..) {
-            if let Some(packet) = self.receive(packet) {
-                self.look_ahead(packet, &mut round);
-            }
-        }
-        while !round.packets.is_empty() {
-            self.fetch(&round);
-            let Round { packets, ahead, passed } = &mut round;
-            for (packet, ahead) in packets.drain(..).zip(ahead.drain(..)) {
-                let mut trip = self.trip(now, packet_port(&packet));
-                let Ahead { targets, key, probe } = ahead;
-                passed.extend(self.go_ahead(packet, &targets, Some((&key, probe)), &mut trip, out));
-                self.route_pending(&mut trip, out);
-            }
-            let mut passed = std::mem::take(&mut round.passed);
-            passed.drain(..).for_each(|packet| self.look_ahead(packet, &mut round));
-            round.passed = passed;
-        }
-        self.round = round;
-    }
-
-    /// Works out a packet's next step and adds both to the round.
-    #[inline]
-    fn look_ahead(&mut self, packet: CheckedPacket, round: &mut Round) {
-        let Some(targets) = self.targets(&packet) else { return };
-        let key = Key::of(&packet, &targets, packet_port(&packet) != PortId::NONE);
-        let probe = self.dst.probe(&key);
-        black_box(self.dst.fetch_slot(probe));
-        round.packets.push(packet);
-        round.ahead.push(Ahead { targets, key, probe });
-    }
-
-    /// Has the entries of a round brought near, and of packets that have none what principals will need.
-    fn fetch(&self, round: &Round) {
-        for (packet, ahead) in round.packets.iter().zip(&round.ahead) {
-            match self.dst.fetch_slot(ahead.probe) {
-                Some(entry) => {
-                    black_box(self.dst.fetch_entry(entry));
+        let mut ahead = std::mem::take(&mut self.ahead);
+        ahead.extend(packets.iter_mut().map(|packet| self.look_ahead(packet)));
+        while self.fetch(packets, &ahead) {
+            for (packet, ahead) in packets.iter_mut().zip(&mut ahead) {
+                if let Fate::Looking = ahead.fate {
+                    ahead.fate = self.carry_out(packet, &ahead.place);
+                    if let Fate::Looking = ahead.fate {
+                        *ahead = self.look_ahead_again(packet);
+                    }
                 }
-                None => self.prefetch_rows(packet, &ahead.targets),
+            }
+        }
+        for (packet, ahead) in packets.drain(..).zip(ahead.drain(..)) {
+            self.let_go(now, packet, ahead.fate, out);
+        }
+        self.ahead = ahead;
+    }
+
+    /// Makes the receive checks, cuts off what the link has added, and works out where the cache may have a
+    /// decision.
+    #[inline]
+    fn look_ahead(&mut self, packet: &mut Packet) -> Ahead {
+        let received = packet.meta.port != PortId::NONE;
+        self.activity.add(if received { Activity::Received } else { Activity::Originated }, 1);
+        let Ok(view) = XipPacket::new_checked(packet.bytes()) else {
+            return Ahead { fate: Fate::Drop(DropReason::Malformed), place: Place::default() };
+        };
+        let (len, ahead) = (view.total_len(), self.ahead_of(&view, received));
+        packet.truncate(len);
+        ahead
+    }
+
+    /// The next step of a packet that has passed through a node.
+    fn look_ahead_again(&self, packet: &Packet) -> Ahead {
+        self.ahead_of(&XipPacket::checked_before(packet.bytes()), packet.meta.port != PortId::NONE)
+    }
+
+    #[inline]
+    fn ahead_of(&self, packet: &XipPacket<&[u8]>, received: bool) -> Ahead {
+        match packet.candidate_edges() {
+            Ok(targets) => {
+                let place = self.place_of(packet, &targets, received);
+                black_box(self.dst.fetch_slot(place.probe));
+                Ahead { fate: Fate::Looking, place }
+            }
+            // It is counted there.
+            Err(_) => Ahead { fate: Fate::Walk, place: Place::default() },
+        }
+    }
+
+    /// Has the entries brought near, and of packets that have none what principals will need. False if no
+    /// packet looks for anything.
+    fn fetch(&self, packets: &[Packet], ahead: &[Ahead]) -> bool {
+        let mut any = false;
+        for (packet, ahead) in packets.iter().zip(ahead) {
+            if let Fate::Looking = ahead.fate {
+                any = true;
+                match self.dst.fetch_slot(ahead.place.probe) {
+                    Some(entry) => {
+                        black_box(self.dst.fetch_entry(entry));
+                    }
+                    None => self.prefetch(packet),
+                }
+            }
+        }
+        any
+    }
+
+    /// Does with a packet what the cache says. It still looks when it has passed through a node.
+    #[inline]
+    fn carry_out(&mut self, packet: &mut Packet, place: &Place) -> Fate {
+        let Some((decision, slot)) = self.dst.find(&place.key, place.probe) else {
+            return Fate::Walk;
+        };
+        self.cache_activity.add(CacheActivity::Hit, 1);
+        let received = packet.meta.port != PortId::NONE;
+        let mut view = XipPacket::checked_before(packet.bytes_mut());
+        match decision {
+            Decision::Forward(hop) => {
+                if !spend_hop(&mut view, received) {
+                    return Fate::Drop(DropReason::HopLimit);
+                }
+                match self.egress.frame(hop.port, hop.link, packet) {
+                    Ok(()) => Fate::Transmit(hop.port),
+                    Err(reason) => Fate::Drop(reason),
+                }
+            }
+            Decision::Drop(reason) => Fate::Drop(reason),
+            Decision::Through | Decision::Deliver(_) => {
+                let Some(row) = view.take_edge(usize::from(slot)) else { return Fate::Walk };
+                match (decision, view.is_sink(usize::from(row))) {
+                    (Decision::Deliver(socket), true) => Fate::Deliver(socket),
+                    (Decision::Deliver(_), false) => Fate::Drop(DropReason::NotPassable),
+                    (_, true) => Fate::Drop(DropReason::NotASink),
+                    (_, false) => Fate::Looking,
+                }
+            }
+        }
+    }
+
+    fn let_go(&mut self, now: Instant, packet: Packet, fate: Fate, out: &mut Vec<Verdict>) {
+        match fate {
+            Fate::Transmit(port) => {
+                self.activity.add(Activity::Forwarded, 1);
+                out.push(Verdict::Transmit { port, packet });
+            }
+            Fate::Deliver(socket) => {
+                self.activity.add(Activity::Delivered, 1);
+                out.push(Verdict::Deliver { socket, packet });
+            }
+            Fate::Drop(reason) => {
+                self.drop_packet(reason);
+            }
+            Fate::Looking | Fate::Walk => {
+                let mut trip = self.trip(now, packet.meta.port);
+                self.walk(XipPacket::checked_before(packet), &mut trip, out);
+                self.route_pending(&mut trip, out);
             }
         }
     }
@@ -88,10 +170,6 @@ impl Forwarder {
     fn prefetch(&self, packet: &Packet) {
         let Ok(view) = XipPacket::new_checked(packet.bytes()) else { return };
         (0..view.destination_rows()).for_each(|row| self.prefetch_xid(view.destination_xid(row)));
-    }
-
-    fn prefetch_rows(&self, packet: &CheckedPacket, rows: &Targets) {
-        rows.iter().for_each(|row| self.prefetch_xid(packet.destination_xid(usize::from(*row))));
     }
 
     fn prefetch_xid(&self, xid: Option<Xid>) {
@@ -106,25 +184,16 @@ impl Forwarder {
         Trip { received: port != PortId::NONE, copies_left: self.limits.copies, time: now }
     }
 
-    /// The rows that a packet may go to next; none if it cannot go on, which is counted.
+    /// Where the cache may have the decision for a packet whose edges lead to `targets`.
     #[inline]
-    pub(super) fn targets(&mut self, packet: &CheckedPacket) -> Option<Targets> {
-        match packet.candidate_edges() {
-            Ok(targets) => Some(targets),
-            Err(crate::EdgesError::AtSink) => {
-                self.drop_packet(DropReason::AtSink);
-                None
-            }
-            Err(_) => {
-                self.drop_packet(DropReason::MalformedEdges);
-                None
-            }
-        }
+    pub(super) fn place_of<T: AsRef<[u8]>>(
+        &self,
+        packet: &XipPacket<T>,
+        targets: &Targets,
+        received: bool,
+    ) -> Place {
+        let key = super::dst::Key::of(packet, targets, received);
+        let probe = self.dst.probe(&key);
+        Place { key, probe }
     }
-}
-
-/// Where a packet came in.
-#[inline]
-fn packet_port(packet: &CheckedPacket) -> PortId {
-    packet.inner().meta.port
 }

@@ -15,65 +15,43 @@ use crate::changes::Change;
 use crate::principal::{Answer, Principal};
 use crate::{Targets, Xid, XidType};
 
+/// Where the cache may have a decision.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Place {
+    pub(super) key: Key,
+    pub(super) probe: Probe,
+}
+
 impl Forwarder {
-    /// What is to be done with a packet whose edges lead to `targets`: the edge and the outcome. In `place` is
-    /// where the cache may have it.
+    /// What is to be done with a packet whose edges lead to `targets`: the edge and the outcome.
     pub(super) fn find_or_decide(
         &mut self,
         packet: &CheckedPacket,
         targets: &Targets,
-        place: Option<(&Key, Probe)>,
+        trip: &Trip,
         chain: &mut Chain,
     ) -> (Outcome, u8) {
-        if let Some((key, probe)) = place
-            && let Some((decision, slot)) = self.dst.find(key, probe)
-        {
+        // The record of a packet shall say who answered what.
+        if !self.dst.is_on() || self.tracer.is_recording() {
+            return self.decide(xids(packet, targets), chain);
+        }
+        let place = self.place_of(packet, targets, trip.received);
+        if let Some((decision, slot)) = self.dst.find(&place.key, place.probe) {
             self.cache_activity.add(CacheActivity::Hit, 1);
             return (decision.into(), slot);
         }
-        self.work_out(packet, targets, place, chain)
-    }
-
-    /// Asks the principals, and keeps what comes of it.
-    #[cold]
-    fn work_out(
-        &mut self,
-        packet: &CheckedPacket,
-        targets: &Targets,
-        place: Option<(&Key, Probe)>,
-        chain: &mut Chain,
-    ) -> (Outcome, u8) {
-        let xids = targets.iter().filter_map(|row| packet.destination_xid(usize::from(*row)));
-        let (outcome, slot) = self.decide(xids, chain);
-        if let Some((key, probe)) = place {
-            self.cache_activity.add(CacheActivity::Miss, 1);
-            match outcome.decision() {
-                Some(decision) => {
-                    let port = packet.inner().meta.port;
-                    let asked = &self.asked[..];
-                    let gone = self.dst.insert(key, probe, port, (decision, slot), asked);
-                    self.cache_activity.add(CacheActivity::Evicted, gone as u64);
-                }
-                None => self.cache_activity.add(CacheActivity::Uncached, 1),
+        self.cache_activity.add(CacheActivity::Miss, 1);
+        let (outcome, slot) = self.decide(xids(packet, targets), chain);
+        match outcome.decision() {
+            Some(decision) => {
+                let port = packet.inner().meta.port;
+                let gone =
+                    self.dst.insert(&place.key, place.probe, port, (decision, slot), &self.asked);
+                self.cache_activity.add(CacheActivity::Evicted, gone as u64);
             }
+            None => self.cache_activity.add(CacheActivity::Uncached, 1),
         }
         (outcome, slot)
-    }
-
-    /// Where the cache would have the decision for a packet; nowhere if its way is recorded, because the record
-    /// shall say who answered what.
-    pub(super) fn place(
-        &self,
-        packet: &CheckedPacket,
-        targets: &Targets,
-        trip: &Trip,
-    ) -> Option<(Key, Probe)> {
-        if !self.dst.is_on() || self.tracer.is_recording() {
-            return None;
-        }
-        let key = Key::of(packet, targets, trip.received);
-        let probe = self.dst.probe(&key);
-        Some((key, probe))
     }
 
     /// The principal of type `kind`, to be changed.
@@ -159,6 +137,11 @@ impl Forwarder {
         });
         wrong
     }
+}
+
+/// The XIDs in rows of a packet's destination.
+fn xids<'a>(packet: &'a CheckedPacket, rows: &'a Targets) -> impl Iterator<Item = Xid> + 'a {
+    rows.iter().filter_map(|row| packet.destination_xid(usize::from(*row)))
 }
 
 /// A principal that may be changed; see the module's text.

@@ -44,11 +44,12 @@ pub use resolve::MAX_REDIRECTS;
 pub use trace::{PacketId, Step, Tracer, Visit};
 
 use crate::changes::Change;
+use crate::dag::EdgesError;
 use crate::header::XipPacket;
 use crate::principal::{Answer, Branch, NextHop, Principal, SocketId};
-use crate::{Targets, Xid, XidType};
-use batch::Round;
-use dst::{DstCache, Key, Probe};
+use crate::{Xid, XidType};
+use batch::Ahead;
+use dst::DstCache;
 use egress::EgressTable;
 use loops::LoopMemory;
 use principals::Principals;
@@ -122,7 +123,8 @@ pub struct Forwarder {
     asked: Vec<(Xid, Answer)>,
     /// What a principal has told of changes; empty between two calls.
     changes: Vec<Change>,
-    round: Round,
+    /// What is known of the packets of a batch; empty between two.
+    ahead: Vec<Ahead>,
     loops: LoopMemory,
 }
 
@@ -171,7 +173,7 @@ impl Forwarder {
             branches: Vec::new(),
             asked: Vec::new(),
             changes: Vec::new(),
-            round: Round::default(),
+            ahead: Vec::new(),
             loops: LoopMemory::default(),
         }
     }
@@ -225,24 +227,18 @@ impl Forwarder {
     /// this node if that is [`PortId::NONE`]. Surplus bytes behind the payload are cut off.
     pub fn route(&mut self, now: Instant, packet: Packet, out: &mut Vec<Verdict>) {
         let from = packet.meta.port;
+        let received = from != PortId::NONE;
+        self.activity.add(if received { Activity::Received } else { Activity::Originated }, 1);
         self.last_drop = None;
-        let Some(packet) = self.receive(packet) else { return };
+        let Ok(mut packet) = XipPacket::new_checked(packet) else {
+            self.drop_packet(DropReason::Malformed);
+            return;
+        };
+        packet.trim();
         self.tracer.begin(now, from, &packet);
         let mut trip = self.trip(now, from);
         self.walk(packet, &mut trip, out);
         self.route_pending(&mut trip, out);
-    }
-
-    /// Makes the receive checks and cuts off what the link has added.
-    #[inline]
-    fn receive(&mut self, packet: Packet) -> Option<CheckedPacket> {
-        let received = packet.meta.port != PortId::NONE;
-        self.activity.add(if received { Activity::Received } else { Activity::Originated }, 1);
-        let Ok(mut packet) = XipPacket::new_checked(packet) else {
-            return self.drop_packet(DropReason::Malformed);
-        };
-        packet.trim();
-        Some(packet)
     }
 
     /// Takes the packet on from its last node, until it leaves, is delivered or is dropped. Ends,
@@ -272,25 +268,13 @@ impl Forwarder {
     ) -> Option<CheckedPacket> {
         let last_node = packet.last_node();
         self.tracer.step(|| Step::At(last_node));
-        let targets = self.targets(&packet)?;
-        let place = self.place(&packet, &targets, trip);
-        let place = place.as_ref().map(|(key, probe)| (key, *probe));
-        self.go_ahead(packet, &targets, place, trip, out)
-    }
-
-    /// Does with the packet what is to be done where its edges lead to `targets`; in `place` is where the cache
-    /// may have it. Returns the packet if it passed through a node.
-    #[inline]
-    fn go_ahead(
-        &mut self,
-        packet: CheckedPacket,
-        targets: &Targets,
-        place: Option<(&Key, Probe)>,
-        trip: &mut Trip,
-        out: &mut Vec<Verdict>,
-    ) -> Option<CheckedPacket> {
+        let targets = match packet.candidate_edges() {
+            Ok(targets) => targets,
+            Err(EdgesError::AtSink) => return self.drop_packet(DropReason::AtSink),
+            Err(_) => return self.drop_packet(DropReason::MalformedEdges),
+        };
         let mut chain = Chain::new();
-        let (outcome, slot) = self.find_or_decide(&packet, targets, place, &mut chain);
+        let (outcome, slot) = self.find_or_decide(&packet, &targets, trip, &mut chain);
         // There is no edge when nothing can be done with any.
         let row = targets.get(usize::from(slot)).map_or(0, |row| usize::from(*row));
         self.act(packet, EdgeAhead { slot, row }, outcome, &mut chain, trip, out)
@@ -430,7 +414,8 @@ impl Forwarder {
 }
 
 /// Takes one off the hop limit if the packet came from another node; false if it is used up.
-fn spend_hop(packet: &mut CheckedPacket, received: bool) -> bool {
+#[inline]
+fn spend_hop<T: AsRef<[u8]> + AsMut<[u8]>>(packet: &mut XipPacket<T>, received: bool) -> bool {
     let limit = packet.hop_limit();
     packet.set_hop_limit(limit.saturating_sub(u8::from(received)));
     limit > 0

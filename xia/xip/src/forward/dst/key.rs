@@ -14,7 +14,7 @@ use crate::{Targets, Xid, XipPacket};
 pub(super) type XidWords = [u64; 3];
 
 /// The XIDs at the ends of the edges, in their order, and whether the packet was received.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Key {
     words: [XidWords; MAX_FAN_OUT],
     edges: u8,

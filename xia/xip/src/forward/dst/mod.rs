@@ -131,7 +131,7 @@ pub(super) struct DstCache {
 }
 
 /// Where an entry is looked for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Probe {
     hash: u64,
 }
