@@ -3,9 +3,16 @@
 use crate::expect_none;
 use crate::files::{self, SourceFile};
 
-/// The crates whose work needs `unsafe`: they stand at the border to the kernel.
-const UNSAFE_CRATES: &[&str] =
-    &["bindings/c", "control/launcher", "core/ebpf", "core/flow", "core/port", "lab"];
+/// The crates whose work needs `unsafe`: they stand at the border to the kernel or the processor.
+const UNSAFE_CRATES: &[&str] = &[
+    "bindings/c",
+    "control/launcher",
+    "core/ebpf",
+    "core/flow",
+    "core/port",
+    "core/prefetch",
+    "lab",
+];
 
 /// Lines from which on a file is asked whether it has one subject.
 const LONG: usize = 600;

@@ -27,7 +27,7 @@ pub(super) enum Mode {
 }
 
 /// What the routing cache has to do with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Cache {
     /// Every decision is there.
     Warm,

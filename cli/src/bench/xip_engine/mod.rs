@@ -78,7 +78,6 @@ impl Bench for XipEngine {
             zipfs,
             packets: packets(plan),
             whole: WholeKeys::default(),
-            warm: Vec::new(),
             changes: None,
         }))
     }
@@ -95,8 +94,6 @@ struct Engine {
     zipfs: Vec<(f64, Zipf)>,
     packets: usize,
     whole: WholeKeys,
-    /// The forms for which every decision is in the cache.
-    warm: Vec<Form>,
     /// Made when the first case needs it.
     changes: Option<Changes>,
 }
@@ -109,8 +106,7 @@ impl Session for Engine {
     fn weft(&mut self, experiment: usize, run: usize) -> Result<Vec<f64>, String> {
         Ok(vec![match self.cases[experiment] {
             Case::Packets { form, exponent, mode, cache, .. } => {
-                self.make_ready(form, cache);
-                self.route(form, exponent, mode, run)?
+                self.route(form, cache, exponent, mode, run)?
             }
             Case::Updates { is_used, .. } => self.changes()?.update(is_used),
             Case::Invalidation { entries, .. } => self.changes()?.invalidate(entries)?,
@@ -159,43 +155,19 @@ impl Engine {
         self.changes.as_mut().ok_or_else(|| "it was made just now".to_owned())
     }
 
-    /// Brings the cache into the state that a case wants.
-    fn make_ready(&mut self, form: Form, cache: Cache) {
-        let forwarder = &mut self.world.forwarder;
-        match cache {
-            Cache::Off => {
-                forwarder.set_cache_limit(0);
-                self.warm.clear();
-            }
-            Cache::Missing => {
-                forwarder.set_cache_limit(world::CACHE);
-                forwarder.flush_cache();
-                self.warm.clear();
-            }
-            Cache::Warm if self.warm.contains(&form) => {}
-            Cache::Warm => {
-                forwarder.set_cache_limit(world::CACHE);
-                let zipf = zipf_of(&self.zipfs, 1.0);
-                let mut traffic = Traffic::new(form, &self.world.names, zipf, 0);
-                let (mut batch, mut verdicts) = (Vec::with_capacity(BATCH), Vec::new());
-                for domain in 0..self.world.names.domains.len() {
-                    batch.push(traffic.packet_to(domain));
-                    if batch.len() == BATCH {
-                        forwarder.route_batch(Instant::ZERO, &mut batch, &mut verdicts);
-                        verdicts.clear();
-                    }
-                }
-                forwarder.route_batch(Instant::ZERO, &mut batch, &mut verdicts);
-                self.warm.push(form);
-            }
-        }
-    }
-
     /// The forwarder's time per packet.
-    fn route(&mut self, form: Form, exponent: f64, mode: Mode, run: usize) -> Result<f64, String> {
+    fn route(
+        &mut self,
+        form: Form,
+        cache: Cache,
+        exponent: f64,
+        mode: Mode,
+        run: usize,
+    ) -> Result<f64, String> {
         let zipf = zipf_of(&self.zipfs, exponent);
-        let mut traffic = Traffic::new(form, &self.world.names, zipf, run as u64);
-        let forwarder = &mut self.world.forwarder;
+        let found = self.world.router(form, cache).map_err(|error| error.to_string())?;
+        let (names, forwarder) = found;
+        let mut traffic = Traffic::new(form, names, zipf, run as u64);
         let (mut batch, mut verdicts) = (Vec::with_capacity(BATCH), Vec::new());
         let mut stopwatch = Stopwatch::new(BATCH);
         for _ in 0..self.packets / BATCH {
@@ -296,19 +268,18 @@ mod tests {
             zipfs: zipfs(100, true),
             packets: PEER_BATCH,
             whole: WholeKeys::default(),
-            warm: Vec::new(),
             changes: None,
         };
         for experiment in 0..engine.cases.len() {
             let Case::Packets { form, cache, .. } = engine.cases[experiment] else { continue };
-            engine.make_ready(form, cache);
-            let before = engine.world.forwarder.activity().clone();
-            let misses = engine.world.forwarder.cache_activity().get(CacheActivity::Miss);
+            let (_, router) = engine.world.router(form, cache).unwrap();
+            let before = router.activity().clone();
+            let misses = router.cache_activity().get(CacheActivity::Miss);
             let values = engine.weft(experiment, 0).unwrap();
             assert_eq!(values.len(), 1);
             assert!(engine.peer(experiment, 0).unwrap()[0] >= 0.0);
-            let after = engine.world.forwarder.activity();
-            let left = |what| after.get(what) - before.get(what);
+            let router = &engine.world.router(form, cache).unwrap().1;
+            let left = |what| router.activity().get(what) - before.get(what);
             let (copies, delivered) = match form {
                 Form::Filter(links) => (links as u64, 0),
                 Form::Socket => (0, 1),
@@ -317,7 +288,7 @@ mod tests {
             let packets = PEER_BATCH as u64;
             assert_eq!(left(Activity::Forwarded), copies * packets, "{form:?}");
             assert_eq!(left(Activity::Delivered), delivered * packets, "{form:?}");
-            let misses = engine.world.forwarder.cache_activity().get(CacheActivity::Miss) - misses;
+            let misses = router.cache_activity().get(CacheActivity::Miss) - misses;
             assert!((cache == Cache::Missing) == (misses >= packets), "{form:?} {misses}");
         }
     }

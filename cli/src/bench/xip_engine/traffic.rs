@@ -16,7 +16,7 @@ use super::zipf::Zipf;
 const PACKET_LEN: usize = 256;
 
 /// A form of address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Form {
     /// Entry → a neighbour.
     Host,

@@ -1,6 +1,7 @@
 //! The router that is measured: principals, ports and a full table of domains.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fs;
 
 use foldhash::fast::FixedState;
@@ -15,13 +16,18 @@ use weft_xip::principal::{Input, Principal, SocketId};
 use weft_xip::words::WordError;
 use weft_xip::{Xid, XidType};
 
+use super::BATCH;
+use super::cases::Cache;
+use super::traffic::{Form, Traffic};
+use super::zipf::Zipf;
+
 /// Neighbours, each behind a port of its own, as in Machado et al., "Linux XIA", §6.3.1.
 pub(super) const NEIGHBOURS: usize = 4;
 /// The port that packets come in on.
 pub(super) const IN: PortId = PortId(NEIGHBOURS as u32 + 1);
 const MTU: usize = 1500;
-/// Room for a decision for every domain in every form.
-pub(super) const CACHE: usize = 2 << 30;
+/// Room for a decision for every domain, whatever its form.
+const CACHE: usize = 1 << 30;
 
 /// A look-up table and nothing around it.
 pub(super) type BareTable = HashMap<Xid, u32, FixedState>;
@@ -48,10 +54,11 @@ pub(super) struct Names {
     pub(super) links: [Xid; NEIGHBOURS],
 }
 
-/// The router, the names it knows, and the same names in a bare table.
+/// The names that routers know, the same names in a bare table, and routers.
 pub(super) struct World {
-    pub(super) forwarder: Forwarder,
     pub(super) names: Names,
+    /// A router for each kind of case: its cache has the decisions of those cases and no others.
+    routers: HashMap<(Form, Cache), Forwarder>,
     pub(super) bare: BareTable,
     /// Bytes of memory for each domain, in the principal's table and in the bare one.
     pub(super) bytes_per_entry: (f64, f64),
@@ -89,17 +96,58 @@ impl World {
         let names = Names::new(count, random);
         let (ad, of_ad) = weighed(|| domains(&names));
         let (bare, of_bare) = weighed(|| bare_table(&names));
-        let forwarder = forwarder(ad?, &names)?;
+        drop(ad?);
         let per_entry = |bytes: f64| bytes / count as f64;
-        Ok(Self { forwarder, names, bare, bytes_per_entry: (per_entry(of_ad), per_entry(of_bare)) })
+        let bytes_per_entry = (per_entry(of_ad), per_entry(of_bare));
+        Ok(Self { names, routers: HashMap::new(), bare, bytes_per_entry })
     }
+
+    /// The names, and the router for packets of a form, its cache in the state that a case wants.
+    pub(super) fn router(
+        &mut self,
+        form: Form,
+        cache: Cache,
+    ) -> Result<(&Names, &mut Forwarder), WordError> {
+        let entry = match self.routers.entry((form, cache)) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let mut router = forwarder(domains(&self.names)?, &self.names)?;
+                match cache {
+                    Cache::Warm => warm(&mut router, form, &self.names),
+                    Cache::Missing => {}
+                    Cache::Off => router.set_cache_limit(0),
+                }
+                entry.insert(router)
+            }
+        };
+        if cache == Cache::Missing {
+            entry.flush_cache();
+        }
+        Ok((&self.names, entry))
+    }
+}
+
+/// Sends a packet of a form to every domain.
+fn warm(router: &mut Forwarder, form: Form, names: &Names) {
+    let one = Zipf::new(1, 0.0);
+    let mut traffic = Traffic::new(form, names, &one, 0);
+    let (mut batch, mut verdicts) = (Vec::with_capacity(BATCH), Vec::new());
+    for domain in 0..names.domains.len() {
+        batch.push(traffic.packet_to(domain));
+        if batch.len() == BATCH {
+            router.route_batch(Instant::ZERO, &mut batch, &mut verdicts);
+            verdicts.clear();
+        }
+    }
+    router.route_batch(Instant::ZERO, &mut batch, &mut verdicts);
 }
 
 /// The principal AD with all routes.
 fn domains(names: &Names) -> Result<Ad, WordError> {
     let mut ad = Ad::new();
     for (domain, gateway) in names.domains.iter().zip(&names.gateways) {
-        set(&mut ad, &format!("route {domain} via {gateway}"))?;
+        let done = ad.redirect(*domain, Some(*gateway));
+        done.map_err(|error| WordError::new(error.to_string()))?;
     }
     set(&mut ad, &format!("local {}", names.local_domain))?;
     set(&mut ad, &format!("route {} via {}", names.alias, names.domains[0]))?;

@@ -5,8 +5,6 @@
 //! are carried out on the packets where they lie. What passed through a node goes another round. In the end
 //! the packets leave in their order, and those that the cache has nothing for are walked one by one.
 
-use std::hint::black_box;
-
 use weft_base::{Instant, Packet, PortId};
 
 use super::cached::Place;
@@ -87,7 +85,7 @@ impl Forwarder {
         match packet.candidate_edges() {
             Ok(targets) => {
                 let place = self.place_of(packet, &targets, received);
-                black_box(self.dst.fetch_slot(place.probe));
+                self.dst.fetch_slot(place.probe);
                 Ahead { fate: Fate::Looking, place }
             }
             // It is counted there.
@@ -102,11 +100,8 @@ impl Forwarder {
         for (packet, ahead) in packets.iter().zip(ahead) {
             if let Fate::Looking = ahead.fate {
                 any = true;
-                match self.dst.fetch_slot(ahead.place.probe) {
-                    Some(entry) => {
-                        black_box(self.dst.fetch_entry(entry));
-                    }
-                    None => self.prefetch(packet),
+                if !self.dst.fetch_entry(ahead.place.probe) {
+                    self.prefetch(packet);
                 }
             }
         }

@@ -4,6 +4,8 @@
 //! touches one cache line here and one of the entry, and deleting shifts slots back without a look at any
 //! entry.
 
+use weft_prefetch::prefetch_element;
+
 /// The number of an entry; see [`store`](super::store).
 pub(super) type EntryId = u32;
 
@@ -34,8 +36,15 @@ impl Index {
         self.slots.len() - 1
     }
 
-    /// The first entry that may be the one: the numbers in its slots are not compared yet. For having its
-    /// memory brought near.
+    /// Has the slot brought near that is looked at first.
+    #[inline]
+    pub(super) fn prefetch(&self, hash: u64) {
+        if let Some(last) = self.slots.len().checked_sub(1) {
+            prefetch_element(&self.slots, tag(hash) as usize & last);
+        }
+    }
+
+    /// The entry in the slot that is looked at first, whatever its tag. For having its memory brought near.
     #[inline]
     pub(super) fn first(&self, hash: u64) -> Option<EntryId> {
         if self.slots.is_empty() {

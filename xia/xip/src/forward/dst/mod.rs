@@ -166,16 +166,20 @@ impl DstCache {
         Probe { hash: key.hash(&self.hash) }
     }
 
-    /// Has the slot brought near in which [`DstCache::find`] will look first.
+    /// Has the slot brought near in which [`DstCache::find`] looks first.
     #[inline]
-    pub(super) fn fetch_slot(&self, probe: Probe) -> Option<EntryId> {
-        self.index.first(probe.hash)
+    pub(super) fn fetch_slot(&self, probe: Probe) {
+        self.index.prefetch(probe.hash);
     }
 
-    /// Has an entry brought near.
+    /// Has the entry in that slot brought near; false if there is none.
     #[inline]
-    pub(super) fn fetch_entry(&self, id: EntryId) -> bool {
-        self.store.is_live(id)
+    pub(super) fn fetch_entry(&self, probe: Probe) -> bool {
+        let first = self.index.first(probe.hash);
+        if let Some(entry) = first {
+            self.store.prefetch(entry);
+        }
+        first.is_some()
     }
 
     /// The decision for `key` and the edge that it is about, if it is there; counts the use.

@@ -3,6 +3,8 @@
 //! Keys of one XID to four differ in size by a factor of four, and most are short: so each number of edges
 //! has a list of its own. An entry with one edge is one cache line.
 
+use weft_prefetch::{prefetch, prefetch_element};
+
 use super::Way;
 use super::forest::{LeafId, NO_LEAF};
 use super::index::{EntryId, tag};
@@ -78,6 +80,15 @@ impl<const N: usize> Slab<N> {
     fn remove(&mut self, place: usize) {
         self.entries[place].meta.is_used = false;
         self.free.push(place as u32);
+    }
+
+    /// All lines of an entry that has several.
+    #[inline]
+    fn prefetch(&self, place: usize) {
+        if let Some(entry) = self.entries.get(place) {
+            prefetch(&entry.meta);
+            entry.key.iter().for_each(prefetch);
+        }
     }
 
     fn live(&self) -> impl Iterator<Item = usize> + '_ {
@@ -182,6 +193,17 @@ impl Store {
     #[inline]
     pub(super) fn is_live(&self, id: EntryId) -> bool {
         self.meta(id).is_used
+    }
+
+    /// Has an entry brought near.
+    #[inline]
+    pub(super) fn prefetch(&self, id: EntryId) {
+        match edges(id) {
+            1 => prefetch_element(&self.one.entries, place(id)),
+            2 => self.two.prefetch(place(id)),
+            3 => self.three.prefetch(place(id)),
+            _ => self.four.prefetch(place(id)),
+        }
     }
 
     /// The XIDs of an entry's key.
