@@ -14,6 +14,7 @@
 mod gateways;
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry as Place;
 use std::hint::black_box;
 
 use foldhash::fast::FixedState;
@@ -145,12 +146,18 @@ impl<L: Copy> XidTable<L> {
         if via == xid {
             return Err(TableError::ToItself(xid));
         }
-        if let Some(Entry::Local(_)) = self.get(&xid) {
-            return Err(TableError::IsLocal(xid));
-        }
-        let number = self.gateways.add(via);
-        if let Some(Stored::Via(earlier)) = self.entries.insert(xid, Stored::Via(number)) {
-            self.gateways.release(earlier);
+        match self.entries.entry(xid) {
+            Place::Occupied(mut place) => match *place.get() {
+                Stored::Local(_) => return Err(TableError::IsLocal(xid)),
+                Stored::Via(earlier) if self.gateways.get(earlier) == via => return Ok(()),
+                Stored::Via(earlier) => {
+                    place.insert(Stored::Via(self.gateways.add(via)));
+                    self.gateways.release(earlier);
+                }
+            },
+            Place::Vacant(place) => {
+                place.insert(Stored::Via(self.gateways.add(via)));
+            }
         }
         self.changes.note(Change::Xid(xid));
         Ok(())

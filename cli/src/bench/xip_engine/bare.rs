@@ -1,11 +1,12 @@
 //! The limit: look-ups of the same keys in bare hash tables, and copies of the same bytes.
 
 use std::collections::HashMap;
-use std::hash::Hash;
+use std::hash::{BuildHasher, Hash};
 use std::hint::black_box;
 
 use foldhash::fast::FixedState;
 use weft_base::Packet;
+use weft_prefetch::prefetch_element;
 use weft_xip::Xid;
 
 use super::stopwatch::Stopwatch;
@@ -13,13 +14,16 @@ use super::traffic::{Form, Traffic};
 use super::world::{BareTable, Names};
 use super::{BATCH, Mode, PEER_BATCH};
 
+/// Keys that are asked for together.
+const TOGETHER: usize = 32;
+
 /// Tables of whole keys, by the number of their XIDs, with a value for each domain.
 #[derive(Default)]
 pub(super) struct WholeKeys {
-    one: HashMap<[Xid; 1], u32, FixedState>,
-    two: HashMap<[Xid; 2], u32, FixedState>,
-    three: HashMap<[Xid; 3], u32, FixedState>,
-    four: HashMap<[Xid; 4], u32, FixedState>,
+    one: Tables<1>,
+    two: Tables<2>,
+    three: Tables<3>,
+    four: Tables<4>,
 }
 
 impl WholeKeys {
@@ -34,41 +38,111 @@ impl WholeKeys {
         packets: usize,
     ) -> f64 {
         match form.edges(names, 0).len() {
-            1 => measure(&mut self.one, form, names, traffic, mode, packets),
-            2 => measure(&mut self.two, form, names, traffic, mode, packets),
-            3 => measure(&mut self.three, form, names, traffic, mode, packets),
-            _ => measure(&mut self.four, form, names, traffic, mode, packets),
+            1 => self.one.measure(form, names, traffic, mode, packets),
+            2 => self.two.measure(form, names, traffic, mode, packets),
+            3 => self.three.measure(form, names, traffic, mode, packets),
+            _ => self.four.measure(form, names, traffic, mode, packets),
         }
     }
 }
 
-fn measure<const N: usize>(
-    table: &mut HashMap<[Xid; N], u32, FixedState>,
-    form: Form,
-    names: &Names,
-    traffic: &mut Traffic<'_>,
-    mode: Mode,
-    packets: usize,
-) -> f64 {
-    let key = |rank: usize| -> [Xid; N] {
-        let edges = form.edges(names, rank);
-        std::array::from_fn(|at| edges[at])
-    };
-    if table.len() < names.domains.len() {
-        table.extend((0..names.domains.len()).map(|rank| (key(rank), rank as u32)));
-    }
-    // What a packet passes through is looked up as well, with the same key for all.
-    let more = form.last_nodes() - 1;
-    let mut stopwatch = Stopwatch::new(PEER_BATCH);
-    for _ in 0..packets / PEER_BATCH {
-        let mut keys = Vec::with_capacity(PEER_BATCH * (1 + more));
-        for _ in 0..PEER_BATCH {
-            keys.extend((0..more).map(|_| key(0)));
-            keys.push(key(traffic.rank()));
+/// The same keys for look-ups one after the other, and for batches.
+#[derive(Default)]
+struct Tables<const N: usize> {
+    single: HashMap<[Xid; N], u32, FixedState>,
+    batch: Prefetched<N>,
+}
+
+impl<const N: usize> Tables<N> {
+    fn measure(
+        &mut self,
+        form: Form,
+        names: &Names,
+        traffic: &mut Traffic<'_>,
+        mode: Mode,
+        packets: usize,
+    ) -> f64 {
+        let key = |rank: usize| -> [Xid; N] {
+            let edges = form.edges(names, rank);
+            std::array::from_fn(|at| edges[at])
+        };
+        let all = || (0..names.domains.len()).map(|rank| (key(rank), rank as u32 + 1));
+        match mode {
+            Mode::Single if self.single.is_empty() => self.single.extend(all()),
+            Mode::Batch if self.batch.slots.is_empty() => {
+                self.batch = Prefetched::new(names.domains.len(), all());
+            }
+            _ => {}
         }
-        stopwatch.time(|| look_up(table, &keys, mode));
+        // What a packet passes through is looked up as well, with the same key for all.
+        let more = form.last_nodes() - 1;
+        let mut stopwatch = Stopwatch::new(PEER_BATCH);
+        let mut keys = Vec::with_capacity(PEER_BATCH * (1 + more));
+        for _ in 0..packets / PEER_BATCH {
+            keys.clear();
+            for _ in 0..PEER_BATCH {
+                keys.extend((0..more).map(|_| key(0)));
+                keys.push(key(traffic.rank()));
+            }
+            stopwatch.time(|| match mode {
+                Mode::Single => look_up_in_turn(&self.single, &keys),
+                Mode::Batch => self.batch.look_up(&keys),
+            });
+        }
+        stopwatch.median()
     }
-    stopwatch.median()
+}
+
+/// A hash table made for batches: open addressing, slots of key and value, half of them empty or more; the slots of
+/// a group of keys are prefetched before the first is read.
+struct Prefetched<const N: usize> {
+    hash: FixedState,
+    /// Empty where the value is 0.
+    slots: Vec<([Xid; N], u32)>,
+}
+
+impl<const N: usize> Default for Prefetched<N> {
+    fn default() -> Self {
+        Self { hash: FixedState::default(), slots: Vec::new() }
+    }
+}
+
+impl<const N: usize> Prefetched<N> {
+    fn new(len: usize, entries: impl Iterator<Item = ([Xid; N], u32)>) -> Self {
+        let slots = vec![([Xid::NAT; N], 0); (2 * len).next_power_of_two()];
+        let mut table = Self { hash: FixedState::default(), slots };
+        for (key, value) in entries {
+            let mut at = table.place(&key);
+            while table.slots[at].1 != 0 && table.slots[at].0 != key {
+                at = (at + 1) & (table.slots.len() - 1);
+            }
+            table.slots[at] = (key, value);
+        }
+        table
+    }
+
+    fn place(&self, key: &[Xid; N]) -> usize {
+        self.hash.hash_one(key) as usize & (self.slots.len() - 1)
+    }
+
+    fn look_up(&self, keys: &[[Xid; N]]) {
+        let mut sum = 0_u32;
+        let mut places = [0; TOGETHER];
+        for keys in keys.chunks(TOGETHER) {
+            for (place, key) in places.iter_mut().zip(keys) {
+                *place = self.place(key);
+                prefetch_element(&self.slots, *place);
+            }
+            for (place, key) in places.iter().zip(keys) {
+                let mut at = *place;
+                while self.slots[at].1 != 0 && self.slots[at].0 != *key {
+                    at = (at + 1) & (self.slots.len() - 1);
+                }
+                sum = sum.wrapping_add(self.slots[at].1);
+            }
+        }
+        black_box(sum);
+    }
 }
 
 /// Nanoseconds per packet of the look-ups of every edge and gateway.

@@ -106,8 +106,8 @@ pub(super) fn cases(quick: bool) -> Vec<Case> {
 impl Case {
     pub(super) fn experiment(&self) -> Experiment {
         let (peer_name, figure, most_runs) = match self {
-            Self::Packets { form, mode, figure, .. } => {
-                (peer_name(*form, *mode), figure.clone(), None)
+            Self::Packets { form, mode, cache, figure, .. } => {
+                (peer_name(*form, *mode, *cache), figure.clone(), None)
             }
             Self::Updates { figure, .. } => ("hash table, value replaced", figure.clone(), None),
             Self::Invalidation { figure, .. } => {
@@ -128,11 +128,12 @@ impl Case {
     }
 }
 
-fn peer_name(form: Form, mode: Mode) -> &'static str {
-    match (form, mode) {
-        (Form::Filter(_), _) => "memcpy of the copies",
-        (_, Mode::Single) => "hash look-ups, one after the other",
-        (_, Mode::Batch) => "hash look-ups, overlapping",
+fn peer_name(form: Form, mode: Mode, cache: Cache) -> &'static str {
+    match (form, mode, cache) {
+        (Form::Filter(_), ..) => "memcpy of the copies",
+        (_, Mode::Single, _) => "hash look-ups, one after the other",
+        (_, Mode::Batch, Cache::Warm) => "hash look-ups, prefetched by 32",
+        (_, Mode::Batch, _) => "hash look-ups, overlapping",
     }
 }
 

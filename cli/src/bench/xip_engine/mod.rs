@@ -9,7 +9,7 @@
 //! packet after the other and lets each verdict go before the next, "batch" hands it all of them.
 //!
 //! Decisions are in the routing cache, unless the case says otherwise. Then the peer is a bare hash table with
-//! the same keys, the XIDs of all edges; where there is no decision in the cache, one with every edge and gateway
+//! the same keys, the XIDs of all edges, which prefetches the slots of batches; where there is no decision in the cache, one with every edge and gateway
 //! as a key of its own. For "single" the place of the next key depends on the value that was found. The peer of
 //! multicast is copying the packet's bytes as often as it leaves.
 //!

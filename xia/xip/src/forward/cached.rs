@@ -70,25 +70,25 @@ impl Forwarder {
         principal.drain_changes(&mut self.changes);
         self.changes.clear();
         let replaced = self.principals.insert(principal);
-        self.changed(kind, &Change::All);
+        self.changed(kind, &[Change::All]);
         replaced
     }
 
     /// Unloads the principal of type `kind`.
     pub fn remove_principal(&mut self, kind: XidType) -> Option<Box<dyn Principal>> {
         let removed = self.principals.remove(kind)?;
-        self.changed(kind, &Change::All);
+        self.changed(kind, &[Change::All]);
         Some(removed)
     }
 
     /// Forgets what rests on answers that have changed.
-    fn changed(&mut self, kind: XidType, change: &Change) {
+    fn changed(&mut self, kind: XidType, changes: &[Change]) {
         let principal = self.principals.get(kind);
         // Branches are not kept, so what they are does not matter.
         let ask = |xid: &Xid| {
             principal.map_or(Answer::Unknown, |principal| principal.lookup(xid, &mut Vec::new()))
         };
-        let gone = self.dst.changed(kind, change, ask);
+        let gone = self.dst.changed(kind, changes, ask);
         self.cache_activity.add(CacheActivity::Stale, gone as u64);
     }
 
@@ -171,9 +171,8 @@ impl Drop for PrincipalMut<'_> {
     fn drop(&mut self) {
         let mut changes = std::mem::take(&mut self.forwarder.changes);
         self.drain_changes(&mut changes);
-        for change in changes.drain(..) {
-            self.forwarder.changed(self.kind, &change);
-        }
+        self.forwarder.changed(self.kind, &changes);
+        changes.clear();
         self.forwarder.changes = changes;
     }
 }

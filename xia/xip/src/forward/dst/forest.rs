@@ -17,11 +17,11 @@ use std::collections::{BTreeMap, HashMap};
 
 use slab::Slab;
 use weft_base::KeyedHash;
+use weft_prefetch::prefetch;
 
 use super::index::EntryId;
 use crate::changes::Change;
 use crate::principal::Answer;
-use crate::xid::ID_LEN;
 use crate::{Xid, XidType};
 
 /// The number of a leaf.
@@ -30,7 +30,6 @@ pub(super) type LeafId = u32;
 pub(super) const NO_LEAF: LeafId = LeafId::MAX;
 
 type AnchorId = u32;
-type Identifier = [u8; ID_LEN];
 
 /// An XID that decisions rest on.
 #[derive(Clone, Copy, Debug)]
@@ -55,30 +54,30 @@ struct Leaf {
 /// The anchors of one principal's XIDs.
 #[derive(Debug)]
 enum Anchors {
-    Hashed(HashMap<Identifier, AnchorId, KeyedHash>),
+    Hashed(HashMap<Xid, AnchorId, KeyedHash>),
     /// In order, since the principal has spoken of a range.
-    Ordered(BTreeMap<Identifier, AnchorId>),
+    Ordered(BTreeMap<Xid, AnchorId>),
 }
 
 impl Anchors {
-    fn get(&self, id: &Identifier) -> Option<AnchorId> {
+    fn get(&self, xid: &Xid) -> Option<AnchorId> {
         match self {
-            Self::Hashed(map) => map.get(id).copied(),
-            Self::Ordered(map) => map.get(id).copied(),
+            Self::Hashed(map) => map.get(xid).copied(),
+            Self::Ordered(map) => map.get(xid).copied(),
         }
     }
 
-    fn insert(&mut self, id: Identifier, anchor: AnchorId) {
+    fn insert(&mut self, xid: Xid, anchor: AnchorId) {
         match self {
-            Self::Hashed(map) => map.insert(id, anchor),
-            Self::Ordered(map) => map.insert(id, anchor),
+            Self::Hashed(map) => map.insert(xid, anchor),
+            Self::Ordered(map) => map.insert(xid, anchor),
         };
     }
 
-    fn remove(&mut self, id: &Identifier) {
+    fn remove(&mut self, xid: &Xid) {
         match self {
-            Self::Hashed(map) => map.remove(id),
-            Self::Ordered(map) => map.remove(id),
+            Self::Hashed(map) => map.remove(xid),
+            Self::Ordered(map) => map.remove(xid),
         };
     }
 
@@ -89,7 +88,7 @@ impl Anchors {
         }
     }
 
-    fn range(&mut self, first: Identifier, last: Identifier, out: &mut Vec<AnchorId>) {
+    fn range(&mut self, first: Xid, last: Xid, out: &mut Vec<AnchorId>) {
         if let Self::Hashed(map) = self {
             *self = Self::Ordered(map.drain().collect());
         }
@@ -114,8 +113,7 @@ pub(super) struct Forest {
 }
 
 /// What an anchor takes in its slab and in its principal's map, where an eighth of the places is empty.
-const ANCHOR_BYTES: usize =
-    size_of::<Anchor>() + 8 + (size_of::<(Identifier, AnchorId)>() + 1) * 8 / 7;
+const ANCHOR_BYTES: usize = size_of::<Anchor>() + 8 + (size_of::<(Xid, AnchorId)>() + 1) * 8 / 7;
 /// What a leaf takes in its slab.
 const LEAF_BYTES: usize = size_of::<Leaf>().next_multiple_of(8);
 
@@ -166,11 +164,11 @@ impl Forest {
             self.kinds.len() - 1
         });
         let anchors = &mut self.kinds[place].1;
-        if let Some(found) = anchors.get(&xid.id) {
+        if let Some(found) = anchors.get(xid) {
             return found;
         }
         let made = self.anchors.insert(Anchor { xid: *xid, answer, first: NO_LEAF }) as AnchorId;
-        anchors.insert(xid.id, made);
+        anchors.insert(*xid, made);
         made
     }
 
@@ -197,39 +195,62 @@ impl Forest {
         let xid = self.anchors.remove(anchor as usize).xid;
         if let Some(place) = self.kinds.iter().position(|(kind, _)| *kind == xid.kind) {
             let anchors = &mut self.kinds[place].1;
-            anchors.remove(&xid.id);
+            anchors.remove(&xid);
         }
     }
 
-    /// Asks again what a change of the principal `kind` concerns, and adds the entries to `stale` that rest on
+    /// Asks again what changes of the principal `kind` concern, and adds the entries to `stale` that rest on
     /// another answer. One that hangs on several such anchors is added several times.
     pub(super) fn changed(
         &mut self,
         kind: XidType,
-        change: &Change,
+        changes: &[Change],
         ask: impl Fn(&Xid) -> Answer,
         stale: &mut Vec<EntryId>,
     ) {
         let Some((_, anchors)) = self.kinds.iter_mut().find(|(of, _)| *of == kind) else { return };
         let mut concerned = std::mem::take(&mut self.concerned);
-        match change {
-            Change::Xid(xid) => concerned.extend(anchors.get(&xid.id)),
-            Change::Range(first, last) => anchors.range(first.id, last.id, &mut concerned),
-            Change::All => anchors.all(&mut concerned),
+        for change in changes {
+            match change {
+                Change::Xid(xid) => concerned.extend(anchors.get(xid)),
+                Change::Range(first, last) => anchors.range(*first, *last, &mut concerned),
+                Change::All => anchors.all(&mut concerned),
+            }
         }
-        for anchor in concerned.drain(..) {
-            let anchor = &mut self.anchors[anchor as usize];
+        // The anchors do not wait for one another, and neither do their leaves.
+        concerned.iter().for_each(|anchor| self.prefetch_anchor(*anchor));
+        concerned.retain(|anchor| {
+            let anchor = &mut self.anchors[*anchor as usize];
             let answer = ask(&anchor.xid);
-            if answer != anchor.answer {
-                anchor.answer = answer;
-                let mut next = anchor.first;
-                while next != NO_LEAF {
-                    stale.push(self.leaves[next as usize].entry);
-                    next = self.leaves[next as usize].behind;
-                }
+            if let Some(leaf) = self.leaves.get(anchor.first as usize) {
+                prefetch(leaf);
+            }
+            std::mem::replace(&mut anchor.answer, answer) != answer
+        });
+        for anchor in concerned.drain(..) {
+            let mut next = self.anchors[anchor as usize].first;
+            while next != NO_LEAF {
+                let leaf = &self.leaves[next as usize];
+                stale.push(leaf.entry);
+                next = leaf.behind;
             }
         }
         self.concerned = concerned;
+    }
+
+    fn prefetch_anchor(&self, anchor: AnchorId) {
+        if let Some(anchor) = self.anchors.get(anchor as usize) {
+            prefetch(anchor);
+            // An anchor is longer than a cache line.
+            prefetch(&anchor.first);
+        }
+    }
+
+    /// Has the neighbours of an entry's leaves brought near.
+    pub(super) fn prefetch_leaf(&self, leaf: LeafId) {
+        if let Some(leaf) = self.leaves.get(leaf as usize) {
+            prefetch(leaf);
+        }
     }
 
     /// The anchors: XID, answer, and how many decisions rest on it.
@@ -251,6 +272,7 @@ mod tests {
 
     use super::*;
     use crate::principal::SocketId;
+    use crate::xid::ID_LEN;
 
     fn forest() -> Forest {
         Forest::new(KeyedHash::new(&mut weft_base::Random::from_seed(1)))
@@ -275,7 +297,7 @@ mod tests {
         ask: impl Fn(&Xid) -> Answer,
     ) -> Vec<EntryId> {
         let mut stale = Vec::new();
-        forest.changed(kind, &change, ask, &mut stale);
+        forest.changed(kind, &[change], ask, &mut stale);
         stale.sort_unstable();
         stale
     }

@@ -113,6 +113,9 @@ pub struct CacheSize {
     pub shares: Vec<(PortId, usize)>,
 }
 
+/// Entries that are removed together, so that their memory is waited for once.
+const TOGETHER: usize = 32;
+
 /// The cache; see the module's text.
 #[derive(Debug)]
 pub(super) struct DstCache {
@@ -254,23 +257,36 @@ impl DstCache {
         self.store.remove(id);
     }
 
+    /// Has brought near what [`DstCache::remove`] will change besides the entry.
+    fn prefetch_for_removal(&self, id: EntryId) {
+        let meta = self.store.meta(id);
+        self.index.prefetch(meta.hash());
+        self.forest.prefetch_leaf(meta.leaf);
+        [meta.older, meta.newer].into_iter().for_each(|id| self.store.prefetch(id));
+    }
+
     /// Removes what rests on answers of principal `kind` that are others now. Returns how many entries went.
     pub(super) fn changed(
         &mut self,
         kind: XidType,
-        change: &Change,
+        changes: &[Change],
         ask: impl Fn(&Xid) -> Answer,
     ) -> usize {
         let mut stale = std::mem::take(&mut self.stale);
-        self.forest.changed(kind, change, ask, &mut stale);
+        self.forest.changed(kind, changes, ask, &mut stale);
         let mut gone = 0;
-        for id in stale.drain(..) {
-            // One that rests on several answers is there several times.
-            if self.store.is_live(id) {
-                self.remove(id);
-                gone += 1;
+        for ids in stale.chunks(TOGETHER) {
+            ids.iter().for_each(|id| self.store.prefetch(*id));
+            ids.iter().for_each(|id| self.prefetch_for_removal(*id));
+            for id in ids {
+                // One that rests on several answers is there several times.
+                if self.store.is_live(*id) {
+                    self.remove(*id);
+                    gone += 1;
+                }
             }
         }
+        stale.clear();
         self.stale = stale;
         gone
     }

@@ -59,8 +59,8 @@ fn an_entry_that_rests_on_several_changed_answers_goes_once() {
     let asked = [(ad(1), Answer::Unknown), (ad(2), Answer::Unknown)];
     let decision = (Decision::Drop(DropReason::Unreachable), 0);
     cache.insert(&key, cache.probe(&key), ALICE, decision, &asked);
-    assert_eq!(cache.changed(XidType::HID, &Change::All, |_| Answer::Through), 0);
-    assert_eq!(cache.changed(XidType::AD, &Change::All, |_| Answer::Through), 1);
+    assert_eq!(cache.changed(XidType::HID, &[Change::All], |_| Answer::Through), 0);
+    assert_eq!(cache.changed(XidType::AD, &[Change::All], |_| Answer::Through), 1);
     let size = cache.size();
     assert_eq!((size.entries, size.anchors, size.leaves, size.bytes), (0, 0, 0, 0));
 }
