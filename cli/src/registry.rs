@@ -9,7 +9,9 @@ use weft_runtime::Component;
 use weft_xia_ad::Ad;
 use weft_xia_component::Xia;
 use weft_xia_hid::Hid;
+use weft_xia_lpm::Lpm;
 use weft_xia_u4id::U4id;
+use weft_xia_uni4id::Uni4id;
 use weft_xia_xdp::Xdp;
 use weft_xia_zf::ZFilter;
 use weft_xip::node::Registry;
@@ -24,7 +26,9 @@ pub fn principals() -> Registry {
     Registry::new()
         .with("ad", |_| Box::new(Ad::new()))
         .with("hid", |random| Box::new(Hid::new(random)))
+        .with("lpm", |_| Box::new(Lpm::new()))
         .with("u4id", |_| Box::new(U4id::new()))
+        .with("uni4id", |_| Box::new(Uni4id))
         .with("xdp", |_| Box::new(Xdp::new()))
         .with("zf", |_| Box::new(ZFilter::new()))
 }

@@ -65,6 +65,16 @@ impl Driven {
         sent
     }
 
+    /// Carries out a command, such as `principal remove ad`, which must succeed.
+    pub(crate) fn command(&mut self, text: &str) {
+        let messages = vec![emit_command(text).into()];
+        for message in sent(self.handle(Event::Messages { channel: OPERATOR, messages })) {
+            if let Response::Failed(error) = message {
+                panic!("{text}: {error}");
+            }
+        }
+    }
+
     /// The counters that are not zero, of a group such as `drops`.
     pub(crate) fn counters(&mut self, group: &str) -> BTreeMap<String, u64> {
         let messages = vec![emit_command("show counters").into()];

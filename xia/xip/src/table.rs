@@ -11,7 +11,7 @@
 //! Statements: `local XID`, `route XID via XID`. The gateway may be of any type, the table's own
 //! included: the forwarder recognises a loop of redirects when a packet meets it.
 
-mod gateways;
+pub mod gateways;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Place;

@@ -1,6 +1,9 @@
 //! The gateways of a table's routes, each kept once however many routes lead over it.
+//!
+//! A route then takes the four bytes of a number, and so does a route or none.
 
 use std::collections::HashMap;
+use std::num::NonZero;
 
 use foldhash::fast::FixedState;
 
@@ -8,11 +11,11 @@ use crate::Xid;
 
 /// Stands for a gateway as long as a route leads over it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct GatewayNumber(u32);
+pub struct GatewayNumber(NonZero<u32>);
 
-/// All gateways.
+/// All gateways of a table.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Gateways {
+pub struct Gateways {
     gateways: Vec<Gateway>,
     numbers: HashMap<Xid, GatewayNumber, FixedState>,
     /// Places in `gateways` that no route refers to.
@@ -27,7 +30,7 @@ struct Gateway {
 
 impl Gateways {
     /// Counts one more route over `xid`.
-    pub(super) fn add(&mut self, xid: Xid) -> GatewayNumber {
+    pub fn add(&mut self, xid: Xid) -> GatewayNumber {
         let number = self.numbers.get(&xid).copied().unwrap_or_else(|| self.enter(xid));
         self.gateways[number.index()].routes += 1;
         number
@@ -42,10 +45,8 @@ impl Gateways {
                 number
             }
             None => {
-                let number = u32::try_from(self.gateways.len())
-                    .expect("4 billion gateways do not fit into memory");
                 self.gateways.push(gateway);
-                GatewayNumber(number)
+                GatewayNumber::of_place(self.gateways.len())
             }
         };
         self.numbers.insert(xid, number);
@@ -53,12 +54,13 @@ impl Gateways {
     }
 
     /// The gateway of this number.
-    pub(super) fn get(&self, number: GatewayNumber) -> Xid {
+    #[must_use]
+    pub fn get(&self, number: GatewayNumber) -> Xid {
         self.gateways[number.index()].xid
     }
 
     /// Counts one route less; the number means nothing after the last one.
-    pub(super) fn release(&mut self, number: GatewayNumber) {
+    pub fn release(&mut self, number: GatewayNumber) {
         let gateway = &mut self.gateways[number.index()];
         gateway.routes -= 1;
         if gateway.routes == 0 {
@@ -69,8 +71,14 @@ impl Gateways {
 }
 
 impl GatewayNumber {
+    /// The number of the gateway at this place, counted from 1.
+    fn of_place(place: usize) -> Self {
+        let number = u32::try_from(place).ok().and_then(NonZero::new);
+        Self(number.expect("there is a gateway, and 4 billion do not fit into memory"))
+    }
+
     fn index(self) -> usize {
-        self.0 as usize
+        self.0.get() as usize - 1
     }
 }
 

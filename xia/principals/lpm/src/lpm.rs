@@ -1,0 +1,191 @@
+//! The principal itself: its table, and what look-ups answer.
+
+use std::hint::black_box;
+
+use serde_json::{Value, json};
+use weft_base::Instant;
+use weft_routing::{Prefix, PrefixTable};
+use weft_xip::changes::{Change, ChangeLog};
+use weft_xip::principal::{Answer, Branch, Output, Principal};
+use weft_xip::table::gateways::{GatewayNumber, Gateways};
+use weft_xip::words::WordError;
+use weft_xip::xid::ID_LEN;
+use weft_xip::{Xid, XidType};
+
+use crate::statement::Statement;
+use crate::text::{self, ID_BITS};
+
+/// The principal LPM; see the crate's text.
+#[derive(Debug)]
+pub struct Lpm {
+    /// Where each prefix leads; `None` stands for this node.
+    table: PrefixTable<Option<GatewayNumber>>,
+    gateways: Gateways,
+    changes: ChangeLog,
+}
+
+impl Lpm {
+    /// A node that knows no prefix.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            table: PrefixTable::new(),
+            gateways: Gateways::default(),
+            changes: ChangeLog::default(),
+        }
+    }
+
+    /// Notes that everything that begins with `prefix` may be answered otherwise.
+    fn changed(&mut self, prefix: &Prefix) {
+        self.changes.note(Change::Range(xid(&prefix.first()), xid(&prefix.last())));
+    }
+
+    fn add_local(&mut self, prefix: Prefix) -> Result<(), WordError> {
+        match self.table.get(&prefix) {
+            Some(None) => return Ok(()),
+            Some(Some(_)) => {
+                let text = text::hexadecimal_text(&prefix);
+                return Err(at_prefix(format!(
+                    "{text} has a route; delete that before you make it local"
+                )));
+            }
+            None => {}
+        }
+        self.table.insert(prefix, None);
+        self.changed(&prefix);
+        Ok(())
+    }
+
+    fn add_route(&mut self, prefix: Prefix, via: Xid) -> Result<(), WordError> {
+        let earlier = match self.table.get(&prefix) {
+            Some(None) => {
+                let text = text::hexadecimal_text(&prefix);
+                return Err(at_prefix(format!(
+                    "{text} is local here; delete that before you add a route"
+                )));
+            }
+            Some(Some(number)) if self.gateways.get(*number) == via => return Ok(()),
+            Some(earlier) => *earlier,
+            None => None,
+        };
+        let number = self.gateways.add(via);
+        self.table.insert(prefix, Some(number));
+        if let Some(earlier) = earlier {
+            self.gateways.release(earlier);
+        }
+        self.changed(&prefix);
+        Ok(())
+    }
+
+    fn remove_local(&mut self, prefix: &Prefix) -> Result<(), WordError> {
+        let Some(None) = self.table.get(prefix) else {
+            let text = text::hexadecimal_text(prefix);
+            return Err(at_prefix(format!("{text} is not local here")));
+        };
+        self.table.remove(prefix);
+        self.changed(prefix);
+        Ok(())
+    }
+
+    fn remove_route(&mut self, prefix: &Prefix, via: Option<Xid>) -> Result<(), WordError> {
+        let leads = |number: GatewayNumber| via.is_none_or(|via| self.gateways.get(number) == via);
+        match self.table.get(prefix) {
+            Some(Some(number)) if leads(*number) => {
+                self.gateways.release(*number);
+                self.table.remove(prefix);
+                self.changed(prefix);
+                Ok(())
+            }
+            _ => {
+                let text = text::hexadecimal_text(prefix);
+                Err(at_prefix(format!("{text} has no such route")))
+            }
+        }
+    }
+}
+
+impl Default for Lpm {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The XID of the first bytes.
+fn xid<const N: usize>(bytes: &[u8; N]) -> Xid {
+    let mut id = [0; ID_LEN];
+    id.copy_from_slice(&bytes[..ID_LEN]);
+    Xid::new(XidType::LPM, id)
+}
+
+/// An error about the prefix of a statement, its second word.
+fn at_prefix(text: String) -> WordError {
+    WordError { word: Some(1), text }
+}
+
+impl Principal for Lpm {
+    fn kind(&self) -> XidType {
+        XidType::LPM
+    }
+
+    fn lookup(&self, xid: &Xid, _: &mut Vec<Branch>) -> Answer {
+        match self.table.longest(&xid.id.into()) {
+            None => Answer::Unknown,
+            Some((_, None)) => Answer::Through,
+            Some((_, Some(number))) => Answer::Redirect(self.gateways.get(*number)),
+        }
+    }
+
+    fn prefetch(&self, xid: &Xid) {
+        // Nothing depends on the result, so the processor goes on without waiting for it.
+        black_box(self.table.longest(&xid.id.into()).is_some());
+    }
+
+    /// For each change to the table everything that begins with its prefix.
+    fn drain_changes(&mut self, out: &mut Vec<Change>) {
+        self.changes.drain(out);
+    }
+
+    fn set(&mut self, _: Instant, words: &[&str], _: &mut Vec<Output>) -> Result<(), WordError> {
+        match Statement::read(words, false)? {
+            Statement::Local(prefix) => self.add_local(prefix),
+            Statement::Route(prefix, via) => self.add_route(prefix, via),
+            // Never read when something is to be set.
+            Statement::AnyRoute(_) => Err(WordError::new("`via` and a gateway are missing")),
+        }
+    }
+
+    fn delete(&mut self, _: Instant, words: &[&str], _: &mut Vec<Output>) -> Result<(), WordError> {
+        match Statement::read(words, true)? {
+            Statement::Local(prefix) => self.remove_local(&prefix),
+            Statement::Route(prefix, via) => self.remove_route(&prefix, Some(via)),
+            Statement::AnyRoute(prefix) => self.remove_route(&prefix, None),
+        }
+    }
+
+    fn show(&self) -> Value {
+        let (mut locals, mut routes) = (Vec::new(), Vec::new());
+        for (prefix, entry) in self.table.iter() {
+            let mut line = json!({ "prefix": text::hexadecimal_text(&prefix) });
+            if let Some(ipv4) = text::ipv4(&prefix) {
+                line["ipv4"] = ipv4.into();
+            }
+            match entry {
+                None => locals.push(line),
+                Some(number) => {
+                    line["via"] = self.gateways.get(*number).to_string().into();
+                    routes.push(line);
+                }
+            }
+        }
+        json!({ "locals": locals, "routes": routes })
+    }
+
+    /// Only prefixes of all 160 bits are XIDs.
+    fn locals(&self) -> Vec<Xid> {
+        let whole = |(prefix, entry): (Prefix, &Option<_>)| {
+            let is_local = prefix.length() == ID_BITS && entry.is_none();
+            is_local.then(|| xid(&prefix.first()))
+        };
+        self.table.iter().filter_map(whole).collect()
+    }
+}

@@ -1,0 +1,100 @@
+//! The statements of LPM, read from words.
+
+use weft_routing::Prefix;
+use weft_xip::Xid;
+use weft_xip::words::{WordError, WordReader};
+
+use crate::text;
+
+/// A statement that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Statement {
+    /// `local PREFIX`
+    Local(Prefix),
+    /// `route PREFIX via XID`
+    Route(Prefix, Xid),
+    /// `route PREFIX`, to delete the route whatever its gateway
+    AnyRoute(Prefix),
+}
+
+impl Statement {
+    /// Reads a statement; [`Statement::AnyRoute`] only if it is to be deleted.
+    pub(crate) fn read(words: &[&str], delete: bool) -> Result<Self, WordError> {
+        let mut reader = WordReader::new(words);
+        let statement = match reader.word("`local` or `route`")? {
+            "local" => Self::Local(prefix(&mut reader)?),
+            "route" => {
+                let prefix = prefix(&mut reader)?;
+                if delete && reader.clone().end().is_ok() {
+                    Self::AnyRoute(prefix)
+                } else {
+                    reader.expect("via")?;
+                    Self::Route(prefix, gateway(&mut reader)?)
+                }
+            }
+            word => {
+                return Err(reader.error(format!(
+                    "`{word}` is not a statement of lpm; write `local PREFIX` or \
+                     `route PREFIX via XID`, where PREFIX is as in 10.0.0.0/8"
+                )));
+            }
+        };
+        reader.end()?;
+        Ok(statement)
+    }
+}
+
+fn prefix(reader: &mut WordReader) -> Result<Prefix, WordError> {
+    let word = reader.word("a prefix such as 10.0.0.0/8")?;
+    text::read(word).map_err(|error| reader.error(error.to_string()))
+}
+
+fn gateway(reader: &mut WordReader) -> Result<Xid, WordError> {
+    let gateway: Xid = reader.value("the XID of a gateway")?;
+    if gateway.kind.is_nat() {
+        return Err(reader.error(format!("{gateway} is no gateway: type nat only ends addresses")));
+    }
+    Ok(gateway)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOST: &str = "hid-0101010101010101010101010101010101010101";
+
+    fn read(line: &str, delete: bool) -> Result<Statement, WordError> {
+        Statement::read(&line.split(' ').collect::<Vec<_>>(), delete)
+    }
+
+    #[test]
+    fn statements_are_read() {
+        let ten = Prefix::new(&[10], 8).unwrap();
+        let host = HOST.parse().unwrap();
+        assert_eq!(read("local 10.0.0.0/8", false), Ok(Statement::Local(ten)));
+        let route = format!("route 0x0a/8 via {HOST}");
+        assert_eq!(read(&route, false), Ok(Statement::Route(ten, host)));
+        assert_eq!(read(&route, true), Ok(Statement::Route(ten, host)));
+        assert_eq!(read("route 10.0.0.0/8", true), Ok(Statement::AnyRoute(ten)));
+    }
+
+    #[test]
+    fn an_error_points_at_the_word() {
+        let cases = [
+            ("neighbour x".to_owned(), Some(0)),
+            ("local".to_owned(), None),
+            ("local ten".to_owned(), Some(1)),
+            ("local 10.0.0.0/8 now".to_owned(), Some(2)),
+            ("route 10.0.0.1/8 via x".to_owned(), Some(1)),
+            ("route 10.0.0.0/8".to_owned(), None),
+            (format!("route 10.0.0.0/8 over {HOST}"), Some(2)),
+            ("route 10.0.0.0/8 via hid".to_owned(), Some(3)),
+            (format!("route 10.0.0.0/8 via nat-{}", "00".repeat(20)), Some(3)),
+            (format!("route 10.0.0.0/8 via {HOST} fast"), Some(4)),
+        ];
+        for (line, word) in cases {
+            assert_eq!(read(&line, false).unwrap_err().word, word, "{line}");
+        }
+        assert!(Statement::read(&[], false).is_err());
+    }
+}

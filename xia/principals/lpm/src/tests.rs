@@ -1,0 +1,203 @@
+//! The principal as XIP sees it: statements in, answers out.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use serde_json::json;
+use weft_base::Instant;
+use weft_routing::Prefix;
+use weft_xip::changes::Change;
+use weft_xip::principal::{Answer, BindError, Principal, SocketId};
+use weft_xip::words::WordError;
+use weft_xip::{Xid, XidType};
+
+use crate::Lpm;
+
+fn host(id: u8) -> Xid {
+    Xid::new(XidType::HID, [id; 20])
+}
+
+/// The XID of an IPv4 address.
+fn lpm(address: &str) -> Xid {
+    let mut id = [0; 20];
+    id[..4].copy_from_slice(&address.parse::<std::net::Ipv4Addr>().unwrap().octets());
+    Xid::new(XidType::LPM, id)
+}
+
+fn set(lpm: &mut Lpm, line: &str) -> Result<(), WordError> {
+    lpm.set(Instant::ZERO, &line.split(' ').collect::<Vec<_>>(), &mut Vec::new())
+}
+
+fn delete(lpm: &mut Lpm, line: &str) -> Result<(), WordError> {
+    lpm.delete(Instant::ZERO, &line.split(' ').collect::<Vec<_>>(), &mut Vec::new())
+}
+
+fn with(lines: &[String]) -> Lpm {
+    let mut lpm = Lpm::new();
+    lines.iter().for_each(|line| set(&mut lpm, line).unwrap());
+    lpm
+}
+
+fn changes(lpm: &mut Lpm) -> Vec<Change> {
+    let mut changes = Vec::new();
+    lpm.drain_changes(&mut changes);
+    changes
+}
+
+fn ask(principal: &Lpm, address: &str) -> Answer {
+    principal.lookup(&lpm(address), &mut Vec::new())
+}
+
+fn route(prefix: &str, via: Xid) -> String {
+    format!("route {prefix} via {via}")
+}
+
+#[test]
+fn the_longest_prefix_of_either_kind_decides() {
+    let lpm = with(&[
+        route("10.0.0.0/8", host(1)),
+        "local 10.1.0.0/16".into(),
+        route("10.1.2.0/24", host(2)),
+    ]);
+    assert_eq!(ask(&lpm, "10.9.9.9"), Answer::Redirect(host(1)));
+    assert_eq!(ask(&lpm, "10.1.9.9"), Answer::Through);
+    assert_eq!(ask(&lpm, "10.1.2.9"), Answer::Redirect(host(2)));
+    assert_eq!(ask(&lpm, "11.0.0.1"), Answer::Unknown);
+}
+
+#[test]
+fn the_prefix_of_length_zero_is_the_default_route() {
+    let mut lpm = with(&[route("0.0.0.0/0", host(9)), "local 10.0.0.0/8".into()]);
+    assert_eq!(ask(&lpm, "11.0.0.1"), Answer::Redirect(host(9)));
+    assert_eq!(ask(&lpm, "10.0.0.1"), Answer::Through);
+    delete(&mut lpm, "route 0x/0").unwrap();
+    assert_eq!(ask(&lpm, "11.0.0.1"), Answer::Unknown);
+}
+
+#[test]
+fn a_route_is_replaced_and_a_local_prefix_is_not() {
+    let mut lpm = with(&[route("10.0.0.0/8", host(1)), route("10.0.0.0/8", host(2))]);
+    assert_eq!(ask(&lpm, "10.0.0.1"), Answer::Redirect(host(2)));
+    let error = set(&mut lpm, "local 10.0.0.0/8").unwrap_err();
+    assert_eq!((error.word, error.text.contains("has a route")), (Some(1), true));
+    assert!(delete(&mut lpm, &route("10.0.0.0/8", host(1))).is_err());
+    delete(&mut lpm, &route("10.0.0.0/8", host(2))).unwrap();
+    set(&mut lpm, "local 10.0.0.0/8").unwrap();
+    let error = set(&mut lpm, &route("10.0.0.0/8", host(1))).unwrap_err();
+    assert_eq!((error.word, error.text.contains("is local here")), (Some(1), true));
+    assert!(delete(&mut lpm, "route 10.0.0.0/8").is_err());
+    delete(&mut lpm, "local 10.0.0.0/8").unwrap();
+    assert!(delete(&mut lpm, "local 10.0.0.0/8").is_err());
+    assert_eq!(lpm.show(), json!({ "locals": [], "routes": [] }));
+}
+
+#[test]
+fn a_wrong_statement_changes_nothing() {
+    let mut lpm = Lpm::new();
+    for line in ["neighbour x", "local 10.0.0.1/8", "route 10.0.0.0/8", "route 10.0.0.0/8 via x"] {
+        assert!(set(&mut lpm, line).is_err(), "{line}");
+    }
+    assert_eq!(changes(&mut lpm), []);
+}
+
+#[test]
+fn shows_prefixes_in_order_and_has_no_sockets() {
+    let all = format!("lpm-{}", "5a".repeat(20));
+    let mut lpm = with(&[
+        format!("local {all}"),
+        "local 10.1.0.0/16".into(),
+        route("2001:db8::/48", host(2)),
+        route("10.0.0.0/8", host(1)),
+    ]);
+    let expected = json!({
+        "locals": [
+            { "prefix": "0x0a01/16", "ipv4": "10.1.0.0/16" },
+            { "prefix": format!("0x{}/160", "5a".repeat(20)) },
+        ],
+        "routes": [
+            { "prefix": "0x0a/8", "ipv4": "10.0.0.0/8", "via": host(1).to_string() },
+            { "prefix": "0x20010db80000/48", "via": host(2).to_string() },
+        ],
+    });
+    assert_eq!(lpm.show(), expected);
+    assert_eq!(lpm.locals(), [all.parse().unwrap()]);
+    assert_eq!(lpm.bind(host(1), SocketId(1)), Err(BindError::NoSockets));
+}
+
+#[test]
+fn a_change_is_told_as_the_range_of_its_prefix() {
+    let mut principal = with(&[route("10.0.0.0/8", host(1))]);
+    let mut last = [255; 20];
+    last[0] = 10;
+    let range = Change::Range(lpm("10.0.0.0"), Xid::new(XidType::LPM, last));
+    assert_eq!(changes(&mut principal), [range]);
+    delete(&mut principal, "route 10.0.0.0/8").unwrap();
+    assert_eq!(changes(&mut principal), [range]);
+}
+
+#[test]
+fn the_same_statement_again_is_no_change() {
+    let mut lpm = with(&[route("10.0.0.0/8", host(1)), "local 10.1.0.0/16".into()]);
+    assert_eq!(changes(&mut lpm).len(), 2);
+    set(&mut lpm, &route("10.0.0.0/8", host(1))).unwrap();
+    set(&mut lpm, "local 10.1.0.0/16").unwrap();
+    assert_eq!(changes(&mut lpm), []);
+}
+
+/// Prefixes that contain each other, and names that are in one or another.
+fn prefixes() -> impl Strategy<Value = Prefix> {
+    (0..4u8, 0..4u8, prop_oneof![0..=16u8, Just(160)])
+        .prop_map(|(one, two, length)| Prefix::from([one << 6 | two; 20]).truncate(length))
+}
+
+proptest! {
+    /// The model is a sorted map that is searched from one end to the other; and what answers otherwise
+    /// than before is in a range that was told.
+    #[test]
+    fn agrees_with_a_sorted_map_and_tells_every_change(
+        steps in prop::collection::vec((0..4u8, prefixes(), 0..3u8), 1..40),
+        names in prop::collection::vec(prefixes(), 30),
+    ) {
+        let names: Vec<_> =
+            names.iter().map(|name| Xid::new(XidType::LPM, *name.first().first_chunk().unwrap())).collect();
+        let (mut lpm, mut model) = (Lpm::new(), BTreeMap::<Prefix, Option<Xid>>::new());
+        let answers = |lpm: &Lpm| -> Vec<_> {
+            names.iter().map(|name| lpm.lookup(name, &mut Vec::new())).collect()
+        };
+        for (step, prefix, id) in steps {
+            let before = answers(&lpm);
+            let via = host(id);
+            let text = format!("{prefix:?}");
+            let known = model.get(&prefix).copied();
+            let (done, expected) = match step {
+                0 => (set(&mut lpm, &format!("local {text}")), !matches!(known, Some(Some(_)))),
+                1 => (set(&mut lpm, &route(&text, via)), known != Some(None)),
+                2 => (delete(&mut lpm, &format!("local {text}")), known == Some(None)),
+                _ => (delete(&mut lpm, &route(&text, via)), known == Some(Some(via))),
+            };
+            prop_assert_eq!(done.is_ok(), expected);
+            match step {
+                0 if expected => drop(model.insert(prefix, None)),
+                1 if expected => drop(model.insert(prefix, Some(via))),
+                2 | 3 if expected => drop(model.remove(&prefix)),
+                _ => {}
+            }
+            let changes = changes(&mut lpm);
+            for ((name, before), after) in names.iter().zip(before).zip(answers(&lpm)) {
+                let containing = model.iter().filter(|(prefix, _)| prefix.contains(&name.id.into()));
+                let longest = containing.max_by_key(|(prefix, _)| prefix.length());
+                let expected = match longest {
+                    None => Answer::Unknown,
+                    Some((_, None)) => Answer::Through,
+                    Some((_, Some(via))) => Answer::Redirect(*via),
+                };
+                prop_assert_eq!(after, expected);
+                let told = changes.iter().any(|change| match change {
+                    Change::Range(first, last) => (first..=last).contains(&name),
+                    _ => false,
+                });
+                prop_assert!(told || before == after, "{} changed untold", name);
+            }
+        }
+    }
+}
