@@ -258,9 +258,14 @@ fn spec(text: &str) -> Result<PortSpec, XrlError> {
 /// The port that a process is to use by itself.
 fn spec_of_handle(text: &str) -> Result<PortSpec, XrlError> {
     let spec = spec(text)?;
-    if let PortSpec::Udp { local: SocketAddr::V6(local) } = &spec {
+    let is_ipv6 = match &spec {
+        PortSpec::Udp { local } => local.is_ipv6(),
+        PortSpec::Ip { local, .. } => local.is_ipv6(),
+        PortSpec::Ethernet { .. } | PortSpec::Tap { .. } | PortSpec::Tun { .. } => false,
+    };
+    if is_ipv6 {
         return Err(XrlError::bad_args(format!(
-            "a UDP port of IPv6 ({local}) is of no use to a process with a system call filter: it may \
+            "a port of IPv6 ({spec}) is of no use to a process with a system call filter: it may \
              send to addresses of the length of IPv4's alone; give an address of IPv4, or have the \
              packets relayed"
         )));

@@ -193,11 +193,13 @@ impl Relay {
 fn read(packet: fea::Packet) -> Result<Packet, XrlError> {
     let mut read = Packet::from_slice(&packet.bytes.0);
     if !packet.peer.is_empty() {
-        let peer = packet.peer.parse().map_err(|_| {
-            let note = format!("`{}` is no peer: give IPV4:PORT, or nothing", packet.peer);
+        let udp = packet.peer.parse().map(LinkAddress::Udp);
+        let link = udp.or_else(|_| packet.peer.parse().map(LinkAddress::Ip));
+        read.meta.link = link.map_err(|_| {
+            let note =
+                format!("`{}` is no peer: give ADDRESS:PORT, ADDRESS or nothing", packet.peer);
             XrlError::bad_args(note)
         })?;
-        read.meta.link = LinkAddress::Udp(peer);
     }
     Ok(read)
 }
@@ -205,6 +207,7 @@ fn read(packet: fea::Packet) -> Result<Packet, XrlError> {
 fn written(packet: &Packet) -> fea::Packet {
     let peer = match packet.meta.link {
         LinkAddress::Udp(peer) => peer.to_string(),
+        LinkAddress::Ip(peer) => peer.to_string(),
         LinkAddress::None | LinkAddress::Mac(_) => String::new(),
     };
     fea::Packet { bytes: Binary(packet.bytes().to_vec()), peer }

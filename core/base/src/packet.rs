@@ -5,7 +5,7 @@
 //! bytes costs less than the reference counting and scattered sending that sharing would need.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::{Deref, DerefMut};
 
 use crate::{Buffer, Instant, PortId};
@@ -20,6 +20,8 @@ pub enum LinkAddress {
     Mac([u8; 6]),
     /// The other end of a UDP tunnel.
     Udp(SocketAddr),
+    /// The other end of a tunnel directly over IP.
+    Ip(IpAddr),
 }
 
 /// What is known of a packet besides its bytes.

@@ -41,6 +41,7 @@
 pub mod datagrams;
 mod error;
 mod ethernet;
+mod ip;
 pub mod memory;
 pub mod namespace;
 mod port;

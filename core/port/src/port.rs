@@ -6,6 +6,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use weft_base::Packet;
 
 use crate::ethernet::EthernetPort;
+use crate::ip::IpPort;
 use crate::tun::TunPort;
 use crate::udp::UdpPort;
 use crate::{Lost, OpenError, PortInfo, PortSpec, PortStatistics};
@@ -81,6 +82,7 @@ pub fn open_descriptor(
         PortSpec::Ethernet { .. } => EthernetPort::open_descriptor(spec, options),
         PortSpec::Tap { .. } | PortSpec::Tun { .. } => TunPort::open_descriptor(spec),
         PortSpec::Udp { .. } => UdpPort::open_descriptor(spec, options),
+        PortSpec::Ip { .. } => IpPort::open_descriptor(spec, options),
     }
 }
 
@@ -88,7 +90,7 @@ pub fn open_descriptor(
 /// what was said about it. It is checked that the descriptor is what `spec` says.
 ///
 /// Neither this nor the use of the port needs a capability, or any system call beyond getsockopt(2),
-/// getsockname(2), recvmmsg(2), write(2) (Ethernet), sendto(2) (UDP) and, for TUN and TAP, `TUNGETIFF` of
+/// getsockname(2), recvmmsg(2), write(2) (Ethernet), sendto(2) (UDP, IP) and, for TUN and TAP, `TUNGETIFF` of
 /// ioctl(2), fcntl(2), read(2) and write(2), all on this descriptor. Of `options` only `promiscuous` matters.
 ///
 /// # Errors
@@ -107,5 +109,6 @@ pub fn adopt(
             Box::new(TunPort::adopt(spec, descriptor, info)?)
         }
         PortSpec::Udp { .. } => Box::new(UdpPort::adopt(spec, descriptor, info)?),
+        PortSpec::Ip { .. } => Box::new(IpPort::adopt(spec, descriptor, info)?),
     })
 }

@@ -1,7 +1,8 @@
 //! What a port is, seen from a component: how to ask for one and what is known of an open one.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::num::NonZero;
 use std::str::FromStr;
 
 /// The longest name of an interface, in bytes (`IFNAMSIZ` without its final zero).
@@ -11,7 +12,7 @@ const LONGEST_NAME: usize = 15;
 /// interface (simulated).
 ///
 /// Its text form is read back as the same: `ethernet:eth0:0xc0de`, `tap:NAME`, `tun:NAME`,
-/// `udp:192.0.2.1:4000`, `udp:[2001:db8::1]:4000`.
+/// `udp:192.0.2.1:4000`, `udp:[2001:db8::1]:4000`, `ip:192.0.2.1:253`, `ip:[2001:db8::1]:253`.
 ///
 /// ```
 /// use weft_port::PortSpec;
@@ -47,6 +48,14 @@ pub enum PortSpec {
         /// The address to bind. Port 0 lets the system choose; [`PortInfo::local`] tells.
         local: SocketAddr,
     },
+    /// Packets of one protocol number directly over IP, by a raw socket. Packets are the payload;
+    /// [`LinkAddress::Ip`](weft_base::LinkAddress) in the metadata is the other end.
+    Ip {
+        /// The address to bind.
+        local: IpAddr,
+        /// The number in the header of IP, such as 253 (RFC 3692).
+        protocol: NonZero<u8>,
+    },
 }
 
 impl fmt::Display for PortSpec {
@@ -58,6 +67,9 @@ impl fmt::Display for PortSpec {
             Self::Tap { name } => write!(f, "tap:{name}"),
             Self::Tun { name } => write!(f, "tun:{name}"),
             Self::Udp { local } => write!(f, "udp:{local}"),
+            Self::Ip { local, protocol } => {
+                write!(f, "ip:{}", SocketAddr::new(*local, protocol.get().into()))
+            }
         }
     }
 }
@@ -65,8 +77,8 @@ impl fmt::Display for PortSpec {
 /// A text that names no port.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{text}` names no port: {why}; write ethernet:INTERFACE:ETHERTYPE, tap:NAME, tun:NAME or \
-     udp:ADDRESS:PORT, such as ethernet:eth0:0xc0de"
+    "`{text}` names no port: {why}; write ethernet:INTERFACE:ETHERTYPE, tap:NAME, tun:NAME, \
+     udp:ADDRESS:PORT or ip:ADDRESS:PROTOCOL, such as ethernet:eth0:0xc0de"
 )]
 pub struct PortSpecError {
     text: String,
@@ -94,8 +106,17 @@ fn parse(text: &str) -> Result<PortSpec, &'static str> {
             let local = rest.parse().map_err(|_| "it needs an IP address and a port")?;
             Ok(PortSpec::Udp { local })
         }
+        "ip" => ip(rest).ok_or("it needs an IP address and a protocol number from 1 to 255"),
         _ => Err("there is no such kind of port"),
     }
+}
+
+/// An address and a protocol number.
+fn ip(text: &str) -> Option<PortSpec> {
+    let both: SocketAddr = text.parse().ok()?;
+    let (local, protocol) = (both.ip(), NonZero::new(u8::try_from(both.port()).ok()?)?);
+    // An address of IPv6 might name a link besides, of which a raw socket is not told.
+    (SocketAddr::new(local, both.port()) == both).then_some(PortSpec::Ip { local, protocol })
 }
 
 /// A name that an interface can have (`dev_valid_name` of the Linux kernel).
@@ -131,7 +152,7 @@ pub struct PortInfo {
     /// The largest packet that may be sent, in bytes, without the Ethernet header. For UDP: the
     /// largest payload that fits the interface's MTU unfragmented.
     pub mtu: usize,
-    /// The bound address of a UDP port.
+    /// The bound address of a UDP port; of an IP port with the port number 0.
     pub local: Option<SocketAddr>,
 }
 
@@ -150,6 +171,8 @@ mod tests {
             name.prop_map(|name| PortSpec::Tun { name }),
             (any::<std::net::IpAddr>(), any::<u16>())
                 .prop_map(|(ip, port)| PortSpec::Udp { local: SocketAddr::new(ip, port) }),
+            (any::<std::net::IpAddr>(), any::<NonZero<u8>>())
+                .prop_map(|(local, protocol)| PortSpec::Ip { local, protocol }),
         ]
     }
 
@@ -166,6 +189,10 @@ mod tests {
             ("tap:a/b", "1 to 15 bytes"),
             ("tap:..", "1 to 15 bytes"),
             ("udp:192.0.2.1", "IP address and a port"),
+            ("ip:192.0.2.1", "IP address and a protocol"),
+            ("ip:192.0.2.1:0", "IP address and a protocol"),
+            ("ip:192.0.2.1:256", "IP address and a protocol"),
+            ("ip:[fe80::1%3]:253", "IP address and a protocol"),
             ("UDP:192.0.2.1:4", "no such kind"),
         ] {
             let error = text.parse::<PortSpec>().unwrap_err().to_string();
@@ -180,7 +207,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_a_spec_or_an_error(text in "\\PC{0,40}|(ethernet|tap|tun|udp):\\PC{0,20}") {
+        fn any_text_is_a_spec_or_an_error(text in "\\PC{0,40}|(ethernet|tap|tun|udp|ip):\\PC{0,20}") {
             if let Ok(spec) = text.parse::<PortSpec>() {
                 prop_assert_eq!(spec.to_string().parse::<PortSpec>(), Ok(spec));
             }

@@ -9,7 +9,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
@@ -60,7 +60,9 @@ impl UdpPort {
             .map_err(OpenError::system(spec, "setsockopt"))?;
         bind(&socket, &local).map_err(|errno| bind_error(spec, local, errno))?;
         let local = bound_address(&socket).map_err(OpenError::system(spec, "getsockname"))?;
-        let info = PortInfo { mac: [0; 6], mtu: mtu(&socket, local), local: Some(local) };
+        let overhead = if local.is_ipv4() { IPV4_OVERHEAD } else { IPV6_OVERHEAD };
+        let mtu = mtu(&socket, local.ip(), overhead);
+        let info = PortInfo { mac: [0; 6], mtu, local: Some(local) };
         Ok((socket, info))
     }
 
@@ -119,16 +121,16 @@ fn bound_address(socket: &OwnedFd) -> io::Result<SocketAddr> {
 }
 
 /// The largest payload that the interface with the bound address sends in one piece.
-fn mtu(socket: &OwnedFd, local: SocketAddr) -> usize {
-    let overhead = if local.is_ipv4() { IPV4_OVERHEAD } else { IPV6_OVERHEAD };
-    let mtu = interface::with_address(local.ip())
+/// `overhead` is what the headers take.
+pub(crate) fn mtu(socket: &OwnedFd, local: IpAddr, overhead: usize) -> usize {
+    let mtu = interface::with_address(local)
         .and_then(|name| interface::look_up(socket.as_fd(), &name).ok())
         .map_or(USUAL_MTU, |found| found.mtu.min(LARGEST_PACKET));
     mtu.saturating_sub(overhead)
 }
 
 /// Why a datagram that the kernel refused with `errno` is dropped.
-fn reason(errno: Errno) -> PortDrop {
+pub(crate) fn reason(errno: Errno) -> PortDrop {
     match errno {
         Errno::MSGSIZE => PortDrop::TransmitTooLong,
         Errno::NOBUFS => PortDrop::TransmitQueueFull,
@@ -146,7 +148,7 @@ fn reason(errno: Errno) -> PortDrop {
 fn destination(packet: &Packet) -> Option<SocketAddr> {
     match packet.meta.link {
         LinkAddress::Udp(address) => Some(address),
-        LinkAddress::None | LinkAddress::Mac(_) => None,
+        LinkAddress::None | LinkAddress::Mac(_) | LinkAddress::Ip(_) => None,
     }
 }
 

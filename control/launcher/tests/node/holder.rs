@@ -177,6 +177,34 @@ fn a_udp_socket_keeps_its_own_address() {
 }
 
 #[test]
+fn a_raw_socket_writes_no_headers_of_its_own() {
+    if !privileged() {
+        return;
+    }
+    let (_node, talk) = agent();
+    let spec: PortSpec = "ip:127.0.0.1:253".parse().unwrap();
+    let (socket, _) = weft_port::open_descriptor(&spec, &Options::default()).unwrap();
+    let there = ip_address(0);
+    talk.give("held", socket.as_fd());
+    refused(
+        &talk,
+        &[
+            option(libc::IPPROTO_IP, libc::IP_HDRINCL),
+            option(libc::IPPROTO_IP, libc::IP_OPTIONS),
+            option(libc::IPPROTO_IP, libc::IP_TRANSPARENT),
+            option(libc::SOL_SOCKET, libc::SO_BINDTODEVICE),
+            option(libc::SOL_SOCKET, libc::SO_MARK),
+            format!("call {} $held @{} 16", libc::SYS_bind, ip_address(0)),
+            format!("sendmsg held {there}"),
+            format!("sendmmsg held {there}"),
+        ],
+    );
+    // Open: to whom it sends is its own affair.
+    let send = format!("call {} $held @00 1 0 @{there} 16", libc::SYS_sendto);
+    assert_eq!(talk.ask(&send), "ok 1");
+}
+
+#[test]
 fn a_tcp_socket_cannot_be_connected_elsewhere() {
     if !privileged() {
         return;

@@ -33,6 +33,10 @@ impl World {
                 self.open_ethernet(process, interface, EtherType(*ethertype))
             }
             PortSpec::Udp { local } => self.open_udp(process, *local),
+            PortSpec::Ip { .. } => Err(format!(
+                "cannot open {spec}: the simulator models UDP over IPv4 and no other protocol; tunnel by \
+                 UDP, or run the lab on network namespaces"
+            )),
             PortSpec::Tap { .. } | PortSpec::Tun { .. } => Err(format!(
                 "cannot open {spec}: the simulator models no TUN and TAP interfaces; use an \
                  Ethernet or UDP port, or run the lab on network namespaces"
