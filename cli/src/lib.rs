@@ -24,7 +24,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-pub use node::{NODE_SCHEMA, NodeFileError, read_node_file};
+pub use node::{NodeFileError, node_schema, read_node_file};
 pub use registry::principals;
 
 use args::{Args, Command};

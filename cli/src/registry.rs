@@ -8,9 +8,10 @@ use weft_manager::{Class, Socket};
 use weft_runtime::Component;
 use weft_xia_ad::Ad;
 use weft_xia_component::Xia;
+use weft_xia_example::Nearest;
 use weft_xia_hid::Hid;
 use weft_xia_lpm::Lpm;
-use weft_xia_u4id::U4id;
+use weft_xia_tunnel::{Tunnels, Way};
 use weft_xia_uni4id::Uni4id;
 use weft_xia_xdp::Xdp;
 use weft_xia_zf::ZFilter;
@@ -25,9 +26,13 @@ use crate::node::component::Node;
 pub fn principals() -> Registry {
     Registry::new()
         .with("ad", |_| Box::new(Ad::new()))
+        .with_statements("example", weft_xia_example::STATEMENTS, |_| Box::<Nearest>::default())
         .with("hid", |random| Box::new(Hid::new(random)))
+        .with("i4id", |_| Box::new(Tunnels::new(Way::I4id)))
+        .with("i6id", |_| Box::new(Tunnels::new(Way::I6id)))
         .with("lpm", |_| Box::new(Lpm::new()))
-        .with("u4id", |_| Box::new(U4id::new()))
+        .with("u4id", |_| Box::new(Tunnels::new(Way::U4id)))
+        .with("u6id", |_| Box::new(Tunnels::new(Way::U6id)))
         .with("uni4id", |_| Box::new(Uni4id))
         .with("xdp", |_| Box::new(Xdp::new()))
         .with("zf", |_| Box::new(ZFilter::new()))
@@ -74,8 +79,10 @@ pub(crate) fn components() -> Vec<Registered> {
         Registered {
             class: Class {
                 statement: Some(weft_xia_component::STATEMENT),
-                // The EtherTypes of XIP and of its neighbour discovery, and UDP for tunnels.
-                access: "fea/fea/1.0/open_port?spec=ethernet:*:0xc0de|ethernet:*:0xc0df|udp:*"
+                // The EtherTypes of XIP and of its neighbour discovery; for tunnels UDP, and IP with the
+                // numbers that are free for experiments.
+                access: "fea/fea/1.0/open_port?\
+                         spec=ethernet:*:0xc0de|ethernet:*:0xc0df|udp:*|ip:*:253|ip:*:254"
                     .into(),
                 sockets: &[Socket { name: crate::node::XIA_SOCKET, packets: true }],
                 ..Class::new("xia")
@@ -115,6 +122,6 @@ pub(crate) fn classes() -> Vec<Class> {
 /// What may be configured on a node.
 pub(crate) fn schema() -> String {
     let components = components();
-    let own = components.iter().map(|registered| registered.schema);
-    std::iter::once(crate::node::NODE_SCHEMA).chain(own).collect()
+    let own = components.iter().map(|registered| registered.schema.to_owned());
+    std::iter::once(crate::node::node_schema()).chain(own).collect()
 }

@@ -10,8 +10,10 @@ use weft_base::{ChannelId, Instant, Message, Packet, PortId, Random, Token};
 use weft_port::{PortInfo, PortSpec};
 use weft_runtime::{Action, Component, Event, Peer};
 use weft_xia_ad::Ad;
+use weft_xia_lpm::Lpm;
+use weft_xia_uni4id::Uni4id;
 use weft_xia_hid::Hid;
-use weft_xia_u4id::U4id;
+use weft_xia_tunnel::{Tunnels, Way};
 use weft_xia_xdp::Xdp;
 use weft_xia_zf::ZFilter;
 use weft_xip::channel::{Response, emit_command};
@@ -64,7 +66,11 @@ impl RunningNode {
         let registry = Registry::new()
             .with("ad", |_| Box::new(Ad::new()))
             .with("hid", |random| Box::new(Hid::new(random)))
-            .with("u4id", |_| Box::new(U4id::new()))
+            .with("i4id", |_| Box::new(Tunnels::new(Way::I4id)))
+            .with("lpm", |_| Box::new(Lpm::new()))
+            .with("u4id", |_| Box::new(Tunnels::new(Way::U4id)))
+            .with("u6id", |_| Box::new(Tunnels::new(Way::U6id)))
+            .with("uni4id", |_| Box::new(Uni4id))
             .with("xdp", |_| Box::new(Xdp::new()))
             .with("zf", |_| Box::new(ZFilter::new()));
         let settings = Settings {

@@ -12,7 +12,7 @@
 //! `@NODE` is the node's HID: the hash of a key that follows from the lab's seed and the node's name.
 
 use std::ffi::OsString;
-use std::net::SocketAddrV4;
+use std::net::IpAddr;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
@@ -24,7 +24,7 @@ use weft_keys::file::create_private;
 use weft_lab::{Host, SimNode};
 use weft_runtime::Process;
 use weft_runtime::sim::Spawn;
-use weft_xia_u4id::to_xid;
+use weft_xia_tunnel::{Way, to_xid};
 use weft_xia_zf::{DEFAULT_LINK_BITS, link_identifier, union};
 use weft_xip::xid::ID_LEN;
 use weft_xip::{Xid, XidType};
@@ -64,15 +64,31 @@ fn text_identifier(kind: XidType, words: &[String]) -> String {
     Xid::new(kind, id).to_string()
 }
 
-/// The U4ID of `ADDRESS:PORT`.
-fn tunnel_identifier(words: &[String]) -> Result<String, String> {
+/// The XID of the end of a tunnel.
+fn tunnel_identifier(way: Way, words: &[String]) -> Result<String, String> {
+    let (kind, example) = (way.kind(), way.example());
     let [word] = words else {
-        return Err("a u4id is made of one address and port, such as 10.0.3.2:13781".to_owned());
+        return Err(format!("a {kind} is made of one address, such as {example}"));
     };
-    let address: SocketAddrV4 = word
-        .parse()
-        .map_err(|_| format!("`{word}` is no IPv4 address and port, such as 10.0.3.2:13781"))?;
-    Ok(to_xid(address).to_string())
+    let address =
+        way.read(word).ok_or_else(|| format!("`{word}` is no address such as {example}"))?;
+    let xid = to_xid(way, address).map_err(|error| format!("`{word}`: {error}"))?;
+    Ok(xid.to_string())
+}
+
+/// The LPM identifier of an address of IP.
+fn prefix_identifier(words: &[String]) -> Result<String, String> {
+    let address = match words {
+        [word] => word.parse().ok(),
+        _ => None,
+    };
+    let mut id = [0; ID_LEN];
+    match address {
+        Some(IpAddr::V4(address)) => id[..4].copy_from_slice(&address.octets()),
+        Some(IpAddr::V6(address)) => id[..16].copy_from_slice(&address.octets()),
+        None => return Err("an lpm is made of one address of IP, such as 10.0.3.2".to_owned()),
+    }
+    Ok(Xid::new(XidType::LPM, id).to_string())
 }
 
 impl Host for WeftHost {
@@ -84,13 +100,17 @@ impl Host for WeftHost {
         match kind {
             "xdp" => Ok(text_identifier(XidType::XDP, words)),
             "ad" => Ok(text_identifier(XidType::AD, words)),
-            "u4id" => tunnel_identifier(words),
+            "lpm" => prefix_identifier(words),
+            "i4id" => tunnel_identifier(Way::I4id, words),
+            "u4id" => tunnel_identifier(Way::U4id, words),
             "zf" => {
                 let links: Vec<_> =
                     words.iter().map(|name| link_identifier(name, DEFAULT_LINK_BITS)).collect();
                 Ok(union(&links).to_string())
             }
-            _ => Err(format!("`{kind}` is no kind of alias; there are ad, u4id, xdp and zf")),
+            _ => Err(format!(
+                "`{kind}` is no kind of alias; there are ad, i4id, lpm, u4id, xdp and zf"
+            )),
         }
     }
 

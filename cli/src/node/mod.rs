@@ -25,7 +25,7 @@ pub(crate) use directory::{
 pub use file::{NodeFileError, read_node_file};
 pub(crate) use privileges::open_packet_socket;
 pub(crate) use processes::{MANAGER, calls_sockets, finder_socket, history, manager_listeners};
-pub use schema::NODE_SCHEMA;
+pub use schema::node_schema;
 
 use crate::args::RunArgs;
 use crate::output::{Outcome, print_lines};

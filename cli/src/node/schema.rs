@@ -2,8 +2,18 @@
 //!
 //! Reference: the handbook's chapters "Nodes" and "Principals" list the same statements.
 
+/// What may be said, but for what only principals know.
+const STATEMENTS: &str = include_str!("schema.conf");
+
 /// The schema of node files; see [`weft_config::Schema`].
-pub const NODE_SCHEMA: &str = include_str!("schema.conf");
+#[must_use]
+pub fn node_schema() -> String {
+    let principals = crate::principals();
+    let names: Vec<_> = principals.names().collect();
+    let case = |(name, statements)| format!("case {name} {{ {statements} }}\n");
+    let cases: String = principals.statements().map(case).collect();
+    STATEMENTS.replace("@names", &names.join(" ")).replace("@statements", &cases)
+}
 
 #[cfg(test)]
 mod tests {
@@ -44,7 +54,7 @@ hid-0000000000000000000000000000000000000002; local link here; }
     /// Whether nodes read the text, and whether the schema accepts it.
     fn accepted(text: &str) -> (bool, bool) {
         let node = read_node_file("t", text, "/run/t".as_ref(), Random::from_seed(1));
-        let schema = Schema::parse("schema.conf", NODE_SCHEMA).expect("the schema is right");
+        let schema = Schema::parse("schema.conf", &node_schema()).expect("the schema is right");
         let tree = Tree::parse("t", text).expect("the form is right");
         (node.is_ok(), schema.check(&tree, None).is_ok())
     }
@@ -72,7 +82,7 @@ hid-0000000000000000000000000000000000000002; local link here; }
 
     #[test]
     fn the_canonical_form_means_the_same_to_a_node() {
-        let schema = Schema::parse("schema.conf", NODE_SCHEMA).expect("the schema is right");
+        let schema = Schema::parse("schema.conf", &node_schema()).expect("the schema is right");
         let tree = Tree::parse("t", FILE).expect("the form is right");
         let loaded = schema.load(&Tree::empty(), &tree, LoadMode::Override).expect("it fits");
         assert_eq!(accepted(&loaded.to_string()), (true, true));
@@ -80,7 +90,7 @@ hid-0000000000000000000000000000000000000002; local link here; }
 
     #[test]
     fn every_principal_is_described() {
-        let schema = Schema::parse("schema.conf", NODE_SCHEMA).expect("the schema is right");
+        let schema = Schema::parse("schema.conf", &node_schema()).expect("the schema is right");
         let offers = schema.complete(&Tree::empty(), "set xia principal ").candidates;
         let described: Vec<&str> = offers.iter().map(|offer| offer.text.as_str()).collect();
         let principals = crate::principals();

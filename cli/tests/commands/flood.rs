@@ -181,8 +181,8 @@ fn pair() -> (Node, Node, String) {
         let ip = Ipv4Addr::new(127, last, (id >> 8) as u8, id as u8);
         SocketAddrV4::new(ip, 13_781)
     };
-    let start = |address| {
-        let own = weft_xia_u4id::to_xid(address);
+    let start = |address: SocketAddrV4| {
+        let own = weft_xia_tunnel::to_xid(weft_xia_tunnel::Way::U4id, address.into()).unwrap();
         let statements = format!(
             "address {own}; principal hid; principal u4id {{ tunnel {address}; }} principal xdp;"
         );

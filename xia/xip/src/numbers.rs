@@ -63,10 +63,12 @@ impl XidType {
     pub const ZF: XidType = XidType(0x20);
     /// Longest prefix match: bit string, most significant bit first.
     pub const LPM: XidType = XidType(0x21);
+    /// XIP directly over IPv6: IPv6 address, 4 zero bytes. A number of weft's own: nobody has given one.
+    pub const I6ID: XidType = XidType(0x1000);
 }
 
 /// Names of the well-known principals, ascending by number.
-pub const WELL_KNOWN: [(&str, XidType); 15] = [
+pub const WELL_KNOWN: [(&str, XidType); 16] = [
     ("nat", XidType::NAT),
     ("ad", XidType::AD),
     ("hid", XidType::HID),
@@ -82,6 +84,7 @@ pub const WELL_KNOWN: [(&str, XidType); 15] = [
     ("u6id", XidType::U6ID),
     ("zf", XidType::ZF),
     ("lpm", XidType::LPM),
+    ("i6id", XidType::I6ID),
 ];
 
 /// Other names of well-known principals that are read but not printed: xiaconf writes `united4id`

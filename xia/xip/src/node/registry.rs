@@ -14,6 +14,7 @@ pub type Factory = fn(Random) -> Box<dyn Principal>;
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
     factories: BTreeMap<&'static str, Factory>,
+    statements: BTreeMap<&'static str, &'static str>,
 }
 
 impl Registry {
@@ -28,6 +29,24 @@ impl Registry {
     pub fn with(mut self, name: &'static str, factory: Factory) -> Self {
         self.factories.insert(name, factory);
         self
+    }
+
+    /// Adds a principal that brings its `statements`, in the language of schemas
+    /// ([`weft_config::Schema`]).
+    #[must_use]
+    pub fn with_statements(
+        mut self,
+        name: &'static str,
+        statements: &'static str,
+        factory: Factory,
+    ) -> Self {
+        self.statements.insert(name, statements);
+        self.with(name, factory)
+    }
+
+    /// Names and statements of the principals that bring them, sorted.
+    pub fn statements(&self) -> impl Iterator<Item = (&'static str, &'static str)> + '_ {
+        self.statements.iter().map(|(name, statements)| (*name, *statements))
     }
 
     /// Makes an instance of the principal called `name`.

@@ -205,6 +205,7 @@ fn link_text(link: &LinkAddress) -> String {
         LinkAddress::None => "-".to_owned(),
         LinkAddress::Mac(mac) => MacAddr(*mac).to_string(),
         LinkAddress::Udp(address) => address.to_string(),
+        LinkAddress::Ip(address) => address.to_string(),
     }
 }
 

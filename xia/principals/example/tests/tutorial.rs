@@ -1,0 +1,27 @@
+//! The handbook's page shows this crate's code, and all of it that matters.
+
+const PAGE: &str = include_str!("../../../../docs/src/xia/own-principal.md");
+const CODE: &str = include_str!("../src/lib.rs");
+
+/// The blocks of code in the page that begin with this mark.
+fn blocks(mark: &str) -> Vec<&'static str> {
+    PAGE.split(mark).skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
+}
+
+#[test]
+fn the_page_shows_the_code_of_the_crate() {
+    let blocks = blocks("```rust,ignore\n");
+    assert!(blocks.len() >= 5, "{} blocks of code", blocks.len());
+    for block in &blocks {
+        assert!(CODE.contains(block), "not in the crate's code:\n{block}");
+    }
+    for what in ["fn kind", "fn lookup", "fn set", "fn delete", "fn show", "fn read", "STATEMENTS"]
+    {
+        assert!(blocks.iter().any(|block| block.contains(what)), "{what} is not explained");
+    }
+}
+
+#[test]
+fn the_page_knows_how_long_the_code_is() {
+    assert!(CODE.lines().count() <= 160, "the page says about 150 lines");
+}
