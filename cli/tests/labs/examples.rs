@@ -1,0 +1,44 @@
+//! The labs in `examples/`, as their READMEs say to run them; `push.lab` is that of `demo`.
+
+use crate::support::{assert_gone, is_root, succeeded, text, weft};
+
+fn run(name: &str, arguments: &[&str]) {
+    let directory = tempfile::tempdir().unwrap();
+    let lab = format!("{}/../examples/{name}.lab", env!("CARGO_MANIFEST_DIR"));
+    let mut command = vec!["lab", "run", &lab, "--output", "out"];
+    command.extend(arguments);
+    let output = weft(directory.path(), &command);
+    // The steps that were done are on standard error.
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    succeeded(&output);
+    assert_gone(name, directory.path());
+    let log = |name: &str| {
+        std::fs::read_to_string(directory.path().join("out/logs").join(name)).unwrap_or_default()
+    };
+    if name == "away-from-ip" && !arguments.contains(&"sim") {
+        for node in ["ra", "rb", "ip1"] {
+            assert_eq!(log(&format!("left-{node}.stdout")), "", "{node} has an address of IP");
+        }
+        assert!(log("alone.stdout").contains("5 received"));
+    }
+}
+
+#[test]
+fn a_network_leaves_ip_in_steps() {
+    if is_root() {
+        run("away-from-ip", &["--scenario", "default"]);
+    }
+}
+
+#[test]
+fn a_simulated_network_leaves_ip() {
+    run("away-from-ip", &["--scenario", "simulated", "--engine", "sim"]);
+}
+
+#[test]
+fn packets_arrive_though_half_of_the_routers_lack_a_principal() {
+    if is_root() {
+        run("half-the-routers", &[]);
+    }
+    run("half-the-routers", &["--engine", "sim"]);
+}
