@@ -15,6 +15,7 @@ mod plot;
 mod program;
 mod report;
 mod restart;
+mod routing;
 mod samples;
 #[cfg(test)]
 mod tests;
@@ -36,6 +37,7 @@ const BENCHES: &[&dyn Bench] = &[
     &config::Config,
     &flow::FlowBench,
     &restart::Restart,
+    &routing::Routing,
     &xia_push::XiaPush,
     &xip_engine::XipEngine,
     &xrl::XrlBench,
