@@ -10,10 +10,10 @@ use weft_base::{ChannelId, Instant, Message, Packet, PortId, Random, Token};
 use weft_port::{PortInfo, PortSpec};
 use weft_runtime::{Action, Component, Event, Peer};
 use weft_xia_ad::Ad;
-use weft_xia_lpm::Lpm;
-use weft_xia_uni4id::Uni4id;
 use weft_xia_hid::Hid;
+use weft_xia_lpm::Lpm;
 use weft_xia_tunnel::{Tunnels, Way};
+use weft_xia_uni4id::Uni4id;
 use weft_xia_xdp::Xdp;
 use weft_xia_zf::ZFilter;
 use weft_xip::channel::{Response, emit_command};
@@ -111,8 +111,8 @@ impl RunningNode {
                 match action {
                     Action::OpenPort { token, spec } => events.push(self.open(token, &spec)),
                     Action::Send { channel, message } => {
-                        let response =
-                            Response::parse(message.buffer.into()).expect("the node speaks the protocol");
+                        let response = Response::parse(message.buffer.into())
+                            .expect("the node speaks the protocol");
                         responses.extend((channel == OPERATOR).then_some(response));
                     }
                     Action::Exit { .. } => panic!("a message ended the node"),
