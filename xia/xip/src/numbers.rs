@@ -63,8 +63,9 @@ impl XidType {
     pub const ZF: XidType = XidType(0x20);
     /// Longest prefix match: bit string, most significant bit first.
     pub const LPM: XidType = XidType(0x21);
-    /// XIP directly over IPv6: IPv6 address, 4 zero bytes. A number of weft's own: nobody has given one.
-    pub const I6ID: XidType = XidType(0x1000);
+    /// XIP directly over IPv6: IPv6 address, 4 zero bytes. A number of weft's own, because nobody has given one, and
+    /// none of those from 0x1000 on, which people take for theirs.
+    pub const I6ID: XidType = XidType(0x5746_0015);
 }
 
 /// Names of the well-known principals, ascending by number.

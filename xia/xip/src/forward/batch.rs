@@ -13,16 +13,18 @@ use crate::forward::dst::{CacheActivity, Decision};
 use crate::principal::SocketId;
 use crate::{Targets, Xid, XipPacket};
 
-/// What a batch knows of one of its packets.
+/// What a batch knows of one of its packets. It is written where it lies: a key can be long.
+#[derive(Default)]
 pub(super) struct Ahead {
     fate: Fate,
     place: Place,
 }
 
 /// What is to become of a packet.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 enum Fate {
     /// It has a place where the cache may have a decision.
+    #[default]
     Looking,
     /// Its link header is in place.
     Transmit(PortId),
@@ -43,54 +45,60 @@ impl Forwarder {
             packets.drain(..).for_each(|packet| self.route(now, packet, out));
             return;
         }
-        let mut ahead = std::mem::take(&mut self.ahead);
-        ahead.extend(packets.iter_mut().map(|packet| self.look_ahead(packet)));
-        while self.fetch(packets, &ahead) {
-            for (packet, ahead) in packets.iter_mut().zip(&mut ahead) {
+        let mut all = std::mem::take(&mut self.ahead);
+        all.resize_with(packets.len().max(all.len()), Ahead::default);
+        let ahead = &mut all[..packets.len()];
+        packets.iter_mut().zip(&mut *ahead).for_each(|(packet, ahead)| {
+            self.look_ahead(packet, ahead);
+        });
+        while self.fetch(packets, ahead) {
+            for (packet, ahead) in packets.iter_mut().zip(&mut *ahead) {
                 if let Fate::Looking = ahead.fate {
                     ahead.fate = self.carry_out(packet, &ahead.place);
                     if let Fate::Looking = ahead.fate {
-                        *ahead = self.look_ahead_again(packet);
+                        self.look_ahead_again(packet, ahead);
                     }
                 }
             }
         }
-        for (packet, ahead) in packets.drain(..).zip(ahead.drain(..)) {
+        for (packet, ahead) in packets.drain(..).zip(ahead) {
             self.let_go(now, packet, ahead.fate, out);
         }
-        self.ahead = ahead;
+        self.ahead = all;
     }
 
     /// Makes the receive checks, cuts off what the link has added, and works out where the cache may have a
     /// decision.
     #[inline]
-    fn look_ahead(&mut self, packet: &mut Packet) -> Ahead {
+    fn look_ahead(&mut self, packet: &mut Packet, ahead: &mut Ahead) {
         let received = packet.meta.port != PortId::NONE;
         self.activity.add(if received { Activity::Received } else { Activity::Originated }, 1);
         let Ok(view) = XipPacket::new_checked(packet.bytes()) else {
-            return Ahead { fate: Fate::Drop(DropReason::Malformed), place: Place::default() };
+            ahead.fate = Fate::Drop(DropReason::Malformed);
+            return;
         };
-        let (len, ahead) = (view.total_len(), self.ahead_of(&view, received));
+        self.find_place(&view, received, ahead);
+        let len = view.total_len();
         packet.truncate(len);
-        ahead
     }
 
     /// The next step of a packet that has passed through a node.
-    fn look_ahead_again(&self, packet: &Packet) -> Ahead {
-        self.ahead_of(&XipPacket::checked_before(packet.bytes()), packet.meta.port != PortId::NONE)
+    fn look_ahead_again(&self, packet: &Packet, ahead: &mut Ahead) {
+        let received = packet.meta.port != PortId::NONE;
+        self.find_place(&XipPacket::checked_before(packet.bytes()), received, ahead);
     }
 
     #[inline]
-    fn ahead_of(&self, packet: &XipPacket<&[u8]>, received: bool) -> Ahead {
-        match packet.candidate_edges() {
-            Ok(targets) => {
-                let place = self.place_of(packet, &targets, received);
-                self.dst.fetch_slot(place.probe);
-                Ahead { fate: Fate::Looking, place }
-            }
+    fn find_place(&self, packet: &XipPacket<&[u8]>, received: bool, ahead: &mut Ahead) {
+        let Ok(targets) = packet.candidate_edges() else {
             // It is counted there.
-            Err(_) => Ahead { fate: Fate::Walk, place: Place::default() },
-        }
+            ahead.fate = Fate::Walk;
+            return;
+        };
+        ahead.fate = Fate::Looking;
+        ahead.place.key.set(packet, &targets, received);
+        ahead.place.probe = self.dst.probe(&ahead.place.key);
+        self.dst.fetch_slot(ahead.place.probe);
     }
 
     /// Has the entries brought near, and of packets that have none what principals will need. False if no

@@ -123,7 +123,7 @@ pub struct Forwarder {
     asked: Vec<(Xid, Answer)>,
     /// What a principal has told of changes; empty between two calls.
     changes: Vec<Change>,
-    /// What is known of the packets of a batch; empty between two.
+    /// What is known of the packets of a batch; kept for its memory.
     ahead: Vec<Ahead>,
     loops: LoopMemory,
 }

@@ -14,7 +14,7 @@ use crate::{Targets, Xid, XipPacket};
 pub(super) type XidWords = [u64; 3];
 
 /// The XIDs at the ends of the edges, in their order, and whether the packet was received.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Key {
     words: [XidWords; MAX_FAN_OUT],
     edges: u8,
@@ -29,12 +29,24 @@ impl Key {
         targets: &Targets,
         received: bool,
     ) -> Self {
-        let mut key = Self { words: [[0; 3]; MAX_FAN_OUT], edges: 0, received };
-        for (words, row) in key.words.iter_mut().zip(targets.iter()) {
-            *words = packet.destination_xid_bytes(usize::from(*row)).map_or([0; 3], to_words);
-            key.edges += 1;
-        }
+        let mut key = Self::default();
+        key.set(packet, targets, received);
         key
+    }
+
+    /// Becomes the key for a packet. What it has no edges for keeps old words, which nobody looks at.
+    #[inline]
+    pub(crate) fn set<T: AsRef<[u8]>>(
+        &mut self,
+        packet: &XipPacket<T>,
+        targets: &Targets,
+        received: bool,
+    ) {
+        for (words, row) in self.words.iter_mut().zip(targets.iter()) {
+            *words = packet.destination_xid_bytes(usize::from(*row)).map_or([0; 3], to_words);
+        }
+        self.edges = targets.len() as u8;
+        self.received = received;
     }
 
     /// The key of these XIDs, of which there are 1 to 4.
