@@ -92,7 +92,8 @@ hid-0000000000000000000000000000000000000002; local link here; }
     fn every_principal_is_described() {
         let schema = Schema::parse("schema.conf", &node_schema()).expect("the schema is right");
         let offers = schema.complete(&Tree::empty(), "set xia principal ").candidates;
-        let described: Vec<&str> = offers.iter().map(|offer| offer.text.as_str()).collect();
+        let mut described: Vec<&str> = offers.iter().map(|offer| offer.text.as_str()).collect();
+        described.sort_unstable();
         let principals = crate::principals();
         assert!(principals.names().eq(described.iter().copied()), "{described:?}");
     }
