@@ -11,11 +11,15 @@ fn run(name: &str, arguments: &[&str]) {
     // The steps that were done are on standard error.
     assert!(output.status.success(), "{}", text(&output.stderr));
     succeeded(&output);
-    assert_gone(name, directory.path());
+    let is_simulated = arguments.contains(&"sim");
+    if !is_simulated {
+        // The simulator makes nothing, and another test may be running the same lab for real.
+        assert_gone(name, directory.path());
+    }
     let log = |name: &str| {
         std::fs::read_to_string(directory.path().join("out/logs").join(name)).unwrap_or_default()
     };
-    if name == "away-from-ip" && !arguments.contains(&"sim") {
+    if name == "away-from-ip" && !is_simulated {
         for node in ["ra", "rb", "ip1"] {
             assert_eq!(log(&format!("left-{node}.stdout")), "", "{node} has an address of IP");
         }
