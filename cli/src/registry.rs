@@ -10,6 +10,7 @@ use weft_xia_ad::Ad;
 use weft_xia_component::Xia;
 use weft_xia_example::Nearest;
 use weft_xia_hid::Hid;
+use weft_xia_linkstate::LinkState;
 use weft_xia_lpm::Lpm;
 use weft_xia_tunnel::{Tunnels, Way};
 use weft_xia_uni4id::Uni4id;
@@ -21,7 +22,7 @@ use weft_xrl::{Input, Interface, Output};
 
 use crate::node::component::Node;
 
-/// The principals of XIA that are linked into this binary.
+/// The principals and routing protocols of XIA that are linked into this binary.
 #[must_use]
 pub fn principals() -> Registry {
     Registry::new()
@@ -36,6 +37,7 @@ pub fn principals() -> Registry {
         .with("uni4id", |_| Box::new(Uni4id))
         .with("xdp", |_| Box::new(Xdp::new()))
         .with("zf", |_| Box::new(ZFilter::new()))
+        .with_protocol("link-state", |key, random| Box::new(LinkState::new(key, random)))
 }
 
 /// A class of components, and how one is made.
@@ -79,10 +81,10 @@ pub(crate) fn components() -> Vec<Registered> {
         Registered {
             class: Class {
                 statement: Some(weft_xia_component::STATEMENT),
-                // The EtherTypes of XIP and of its neighbour discovery; for tunnels UDP, and IP with the
-                // numbers that are free for experiments.
+                // The EtherTypes of XIP, of its neighbour discovery and of link-state routing; for tunnels
+                // UDP, and IP with the numbers that are free for experiments.
                 access: "fea/fea/1.0/open_port?\
-                         spec=ethernet:*:0xc0de|ethernet:*:0xc0df|udp:*|ip:*:253|ip:*:254"
+                         spec=ethernet:*:0xc0de|ethernet:*:0xc0df|ethernet:*:0xc0e0|udp:*|ip:*:253|ip:*:254"
                     .into(),
                 sockets: &[Socket { name: crate::node::XIA_SOCKET, packets: true }],
                 ..Class::new("xia")
@@ -107,7 +109,8 @@ fn gateway(node: &Node, secret: Secret) -> Result<Made, String> {
 }
 
 fn xia(node: &Node, _: Secret) -> Result<Made, String> {
-    let settings = crate::node::xia_settings(&node.name, &node.directory, node.operator);
+    let mut settings = crate::node::xia_settings(&node.name, &node.directory, node.operator);
+    settings.key.clone_from(&node.key);
     let random = Random::from_seed(node.number());
     let xia = Xia::new(settings, principals(), random, node.identity);
     Ok((weft_xia_component::interfaces(), Box::new(xia)))

@@ -29,6 +29,7 @@ const INSIDE: &[(&str, &[&str])] = &[
     ("xia/component", &["xia/xip"]),
     ("xia/xip", &[]),
     ("xia/principals/*", &["xia/xip"]),
+    ("xia/linkstate", &["xia/xip"]),
     ("xia/sockets", &["xia/xip"]),
     ("xia/push", &["xia/xip"]),
     ("xia/tools", &["xia/xip", "xia/sockets", "xia/push"]),

@@ -9,8 +9,10 @@
 mod config;
 mod directory;
 mod flow;
+mod link_state;
 mod machine;
 mod measure;
+mod pings;
 mod plot;
 mod program;
 mod report;
@@ -36,6 +38,7 @@ pub(crate) use flow::{SourceArgs, run_source};
 const BENCHES: &[&dyn Bench] = &[
     &config::Config,
     &flow::FlowBench,
+    &link_state::LinkState,
     &restart::Restart,
     &routing::Routing,
     &xia_push::XiaPush,

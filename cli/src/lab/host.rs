@@ -173,7 +173,7 @@ impl Host for WeftHost {
         identity: Random,
         random: Random,
     ) -> Result<Spawn, String> {
-        super::nodes::whole(node, config, key(identity).public_key().hash(), random)
+        super::nodes::whole(node, config, key(identity), random)
     }
 
     fn command_process(

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use weft_base::{Instant, Random, WallTime};
 use weft_finder::Nobody;
-use weft_keys::KeyHash;
+use weft_keys::PrivateKey;
 use weft_lab::{SimLauncher, SimNode, Starting};
 use weft_launcher::supervisor::Settings;
 use weft_manager::ProgramKind;
@@ -24,7 +24,7 @@ const OPERATOR: u32 = 0;
 pub(super) fn whole(
     node: &SimNode<'_>,
     config: &str,
-    identity: KeyHash,
+    identity: PrivateKey,
     random: Random,
 ) -> Result<Spawn, String> {
     let file = file::parse(node.name, config).map_err(|error| error.to_string())?;
@@ -53,7 +53,8 @@ pub(super) fn whole(
             name: name.clone(),
             directory: directory.clone(),
             operator: OPERATOR,
-            identity,
+            identity: identity.as_ref().map(|key| key.public_key().hash()),
+            key: identity.clone().filter(|_| class == weft_xia_component::STATEMENT),
             seed,
             level: Level::Info,
         };

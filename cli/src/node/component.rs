@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use weft_base::WallTime;
 use weft_finder::{Finder, Users};
-use weft_keys::KeyHash;
+use weft_keys::{KeyHash, PrivateKey};
 use weft_launcher::{Inherited, Sandbox, inherited, isolate};
 use weft_manager::{Manager, ProgramKind};
 use weft_runtime::{ChannelAddress, Level, Process, real};
@@ -45,6 +45,8 @@ pub(crate) struct Node {
     pub(crate) directory: PathBuf,
     pub(crate) operator: u32,
     pub(crate) identity: Option<KeyHash>,
+    /// The key itself, in the process that may use it.
+    pub(crate) key: Option<PrivateKey>,
     /// What is random in it follows from this.
     pub(crate) seed: [u8; 32],
     /// How much is reported.
@@ -79,7 +81,8 @@ pub(crate) fn run(args: &ComponentArgs) -> Outcome {
     }
     let mut inherited = inherited().map_err(|error| error.to_string())?;
     let sandbox = sandbox()?;
-    let node = Node::from_environment(&sandbox)?;
+    let key = inherited.key.take().map(|key| PrivateKey::from_seed(*key.bytes()));
+    let node = Node { key, ..Node::from_environment(&sandbox)? };
     let level = node.level;
     enter(&sandbox)?;
     let started = Started {
@@ -130,6 +133,7 @@ impl Node {
             identity: identity
                 .map(|text| text.parse().map_err(|error| format!("{IDENTITY}: {error}")))
                 .transpose()?,
+            key: None,
             seed: seed()?,
             level: level()?,
         })

@@ -18,8 +18,8 @@ use std::path::Path;
 
 use weft_base::{Instant, Random};
 use weft_config::{Document, Errors, Located, Name, Schema, Tree};
-use weft_keys::KeyHash;
 use weft_keys::file::load_private;
+use weft_keys::{KeyHash, PrivateKey};
 use weft_manager::{read_log, read_operators, read_programs};
 use weft_xip::node::{Node, config};
 use weft_xip::{Xid, XidType};
@@ -66,15 +66,15 @@ pub(crate) fn parse(source: &str, text: &str) -> Result<NodeFile, NodeFileError>
 impl NodeFile {
     /// The node that the file describes, with its sockets in `directory`.
     ///
-    /// `identity` is the key hash to use unless the file names a key.
+    /// `identity` is the key to use unless the file names one.
     pub(crate) fn node(
         &self,
         directory: &Path,
-        identity: Option<KeyHash>,
+        identity: Option<&PrivateKey>,
         random: Random,
     ) -> Result<Node, NodeFileError> {
         let operator = rustix::process::geteuid().as_raw();
-        let settings = super::xia_settings(&self.name, directory, operator);
+        let mut settings = super::xia_settings(&self.name, directory, operator);
         Ok(self.document.read(VERSION, |block| {
             block.required::<Name>("node")?;
             read_programs(block, &classes())?;
@@ -85,17 +85,24 @@ impl NodeFile {
                 block.one(statement)?;
             }
             block.required_one("xia")?.read_block(|block| {
-                let key = block.leaf::<Located<String>>("identity")?;
-                let mut node = config::read_node(block, settings, &principals(), random)?;
-                match (key, identity) {
-                    (Some(path), _) => {
+                let path = block.leaf::<Located<String>>("identity")?;
+                settings.key = match &path {
+                    Some(path) => Some(
                         load_identity(Path::new(&path.value))
-                            .and_then(|hash| set_identity(&mut node, hash))
+                            .map_err(|sentence| path.location.error(sentence))?,
+                    ),
+                    None => identity.cloned(),
+                };
+                let hash = settings.key.as_ref().map(|key| key.public_key().hash());
+                let mut node = config::read_node(block, settings, &principals(), random)?;
+                match (path, hash) {
+                    (Some(path), Some(hash)) => {
+                        set_identity(&mut node, hash)
                             .map_err(|sentence| path.location.error(sentence))?;
                     }
                     // Without the principal hid there is nothing that an identity could be for.
                     (None, Some(hash)) => drop(set_identity(&mut node, hash)),
-                    (None, None) => {}
+                    (_, None) => {}
                 }
                 Ok(node)
             })
@@ -124,11 +131,11 @@ impl NodeFile {
         programs.iter().map(|program| program.name().to_owned()).collect()
     }
 
-    /// The hash of the key that the file names, or else of `given`.
+    /// The key that the file names, or else `given`.
     ///
     /// # Errors
     /// The key cannot be read.
-    pub(crate) fn identity(&self, given: Option<KeyHash>) -> Result<Option<KeyHash>, String> {
+    pub(crate) fn identity(&self, given: Option<PrivateKey>) -> Result<Option<PrivateKey>, String> {
         let mut block = self.document.block();
         let key = block.one("xia").ok().flatten().and_then(|entry| {
             let mut block = entry.optional_block().ok()?;
@@ -160,9 +167,8 @@ pub fn read_node_file(
     parse(source, text)?.node(directory, None, random)
 }
 
-pub(super) fn load_identity(path: &Path) -> Result<KeyHash, String> {
-    let key = load_private(path).map_err(|error| error.to_string())?;
-    Ok(key.public_key().hash())
+pub(super) fn load_identity(path: &Path) -> Result<PrivateKey, String> {
+    load_private(path).map_err(|error| error.to_string())
 }
 
 /// Makes the key hash a local HID of the node.

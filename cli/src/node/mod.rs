@@ -48,7 +48,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         None => directory::of_node(&file.name),
     };
     let identity = args.identity.as_deref().map(file::load_identity).transpose()?;
-    let node = file.node(&directory, identity, random).map_err(told)?;
+    let node = file.node(&directory, identity.as_ref(), random).map_err(told)?;
     file.check().map_err(told)?;
     if args.single && file.names_others() {
         return Err(format!(
@@ -101,5 +101,6 @@ pub(crate) fn xia_settings(name: &str, directory: &Path, operator: u32) -> Setti
         echo: true,
         scope: Scope::default(),
         operator,
+        key: None,
     }
 }

@@ -9,9 +9,9 @@ use std::fs;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use weft_keys::KeyHash;
+use weft_keys::PrivateKey;
 use weft_launcher::protocol::{ListenerKind, ListenerSpec};
-use weft_launcher::{Config, Name};
+use weft_launcher::{Config, Name, Secret};
 use weft_runtime::Level;
 
 /// The node's name, for its processes.
@@ -37,7 +37,7 @@ pub(super) struct Start<'a> {
     /// The node file: its name for errors, and its text.
     pub(super) source: &'a str,
     pub(super) text: &'a str,
-    pub(super) identity: Option<KeyHash>,
+    pub(super) identity: Option<PrivateKey>,
     pub(super) verbose: bool,
 }
 
@@ -68,6 +68,9 @@ pub(super) fn run(start: &Start<'_>) -> Result<u8, String> {
     config.manager_arguments =
         vec!["--source".into(), start.source.into(), "--file".into(), boot.into()];
     config.environment = environment(start);
+    // The stack proves who the node is; no other process can.
+    let stack = weft_xia_component::STATEMENT.to_owned();
+    config.keys.extend(start.identity.as_ref().map(|key| (stack, Secret::new(*key.seed()))));
     config.level = if start.verbose { Level::Debug } else { Level::Info };
     weft_launcher::run(config).map_err(|error| error.to_string())?;
     Ok(0)
@@ -113,8 +116,8 @@ fn environment(start: &Start<'_>) -> Vec<(OsString, OsString)> {
         (OPERATOR.into(), operator.into()),
         (LOG.into(), level.into()),
     ];
-    if let Some(identity) = start.identity {
-        environment.push((IDENTITY.into(), identity.to_string().into()));
+    if let Some(key) = &start.identity {
+        environment.push((IDENTITY.into(), key.public_key().hash().to_string().into()));
     }
     // A backtrace is for whoever asked for it; and whether standard error is the journal they cannot know.
     let passed = ["RUST_BACKTRACE", "JOURNAL_STREAM"]

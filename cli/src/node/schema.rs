@@ -42,12 +42,22 @@ hid-0000000000000000000000000000000000000002; }
         local hid-0000000000000000000000000000000000000003;
         neighbour hid-0000000000000000000000000000000000000002 link 02:00:00:00:00:01 interface eth0;
         nwp off eth1;
+        route hid-0000000000000000000000000000000000000004 via \
+hid-0000000000000000000000000000000000000002;
         neighbour-limit 7;
     }
     principal u4id { tunnel 10.0.0.1:13781; }
     principal xdp;
     principal zf { bits 5; fill-limit 80; route link a via \
 hid-0000000000000000000000000000000000000002; local link here; }
+    link-state {
+        hello 500ms;
+        hold 2s;
+        interface eth0 metric 5;
+        interface eth1 off;
+        advertise xdp-0000000000000000000000000000000000000005;
+        neighbour-limit 8;
+    }
 }
 ";
 
@@ -74,10 +84,23 @@ hid-0000000000000000000000000000000000000002; local link here; }
             ("principal xdp", "principal xyz"),
             ("principal xdp;", "principal ad;"),
             ("fill-limit 80", "filling 80"),
+            ("hello 500ms", "hello 500"),
+            ("neighbour-limit 8", "neighbour-limit 0"),
+            ("advertise xdp", "announce xdp"),
         ] {
             assert!(FILE.contains(right));
             assert_eq!(accepted(&FILE.replacen(right, wrong, 1)), (false, false), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_protocol_of_which_nothing_is_said_stays() {
+        let text = "version 1; node r1; xia { link-state { } }";
+        assert_eq!(accepted(text), (true, true));
+        let schema = Schema::parse("schema.conf", &node_schema()).expect("the schema is right");
+        let tree = Tree::parse("t", text).expect("the form is right");
+        let loaded = schema.load(&Tree::empty(), &tree, LoadMode::Override).expect("it fits");
+        assert!(loaded.to_string().contains("link-state"), "{loaded}");
     }
 
     #[test]

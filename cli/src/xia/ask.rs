@@ -46,7 +46,8 @@ fn address_lines(node: &Value) -> Vec<String> {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
-    /// What to show: node, principals, counters, ports, dst, anchors or trace
+    /// What to show: node, principals, counters, ports, dst, anchors, trace, or a protocol such as
+    /// link-state
     #[arg(default_value = "node")]
     what: String,
     #[command(flatten)]

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use weft_runtime::Level;
 
+use crate::name::Secret;
 use crate::protocol::ListenerSpec;
 
 /// What a launcher is told when it is started. Everything in it is trusted.
@@ -30,6 +31,9 @@ pub struct Config {
     pub manager_listeners: Vec<ListenerSpec>,
     /// The environment of all processes; nothing else of the launcher's own is passed on.
     pub environment: Vec<(OsString, OsString)>,
+    /// Private keys of the node, by the class of those processes that may use them; each gets its own by a
+    /// descriptor.
+    pub keys: BTreeMap<String, Secret>,
     /// Groups that sockets may be given to, by the name that requests use.
     pub groups: BTreeMap<String, u32>,
     /// The first uid of all nodes' blocks: [`Config::UID_BASE`] if nothing speaks against it.
@@ -62,6 +66,7 @@ impl Config {
             manager_directories: Vec::new(),
             manager_listeners: Vec::new(),
             environment: Vec::new(),
+            keys: BTreeMap::new(),
             groups: BTreeMap::new(),
             uid_base: Self::UID_BASE,
             lock_directory: PathBuf::from("/run/weft/.uids"),

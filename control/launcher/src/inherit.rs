@@ -51,6 +51,8 @@ pub(crate) enum Kind {
     Channel,
     /// 32 sealed bytes.
     Secret,
+    /// 32 sealed bytes.
+    Key,
     /// One that the launcher keeps.
     Kept,
 }
@@ -66,6 +68,8 @@ pub struct Inherited {
     pub kept: BTreeMap<String, OwnedFd>,
     /// What this process proves itself with.
     pub secret: Option<Secret>,
+    /// A private key of the node that this process may use.
+    pub key: Option<Secret>,
 }
 
 /// Why a process cannot take what it was given.
@@ -123,6 +127,10 @@ impl Inherited {
             Kind::Secret => {
                 let secret = read_secret(descriptor.as_fd()).map_err(|error| wrong(&error))?;
                 self.secret.replace(secret).is_some()
+            }
+            Kind::Key => {
+                let key = read_secret(descriptor.as_fd()).map_err(|error| wrong(&error))?;
+                self.key.replace(key).is_some()
             }
         };
         if twice { Err(wrong("there twice")) } else { Ok(()) }
@@ -212,6 +220,9 @@ mod tests {
         let mut inherited = Inherited::default();
         add(&mut inherited, Kind::Secret, secret_descriptor(&secret).unwrap()).unwrap();
         assert_eq!(inherited.secret, Some(secret.clone()));
+        let key = Secret::new([4; 32]);
+        add(&mut inherited, Kind::Key, secret_descriptor(&key).unwrap()).unwrap();
+        assert_eq!((&inherited.secret, &inherited.key), (&Some(secret.clone()), &Some(key)));
         let again = add(&mut inherited, Kind::Secret, secret_descriptor(&secret).unwrap());
         assert!(again.unwrap_err().contains("twice"));
         let open = memfd_create("x", MemfdFlags::ALLOW_SEALING).unwrap();

@@ -21,6 +21,11 @@ impl PrivateKey {
         Self(SigningKey::from_bytes(&Zeroizing::new(seed)))
     }
 
+    /// The seed that determines the key, for handing it to a process that may use it.
+    pub fn seed(&self) -> Zeroizing<[u8; KEY_LEN]> {
+        Zeroizing::new(self.0.to_bytes())
+    }
+
     /// The public part.
     pub fn public_key(&self) -> PublicKey {
         PublicKey::from_verifying_key(self.0.verifying_key())

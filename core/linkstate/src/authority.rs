@@ -7,7 +7,7 @@
 
 use weft_keys::{KeyHash, PrivateKey, PublicKey, SharedSecret, Signature};
 
-use crate::ids::NodeId;
+use crate::ids::{Destination, NodeId};
 use crate::wire::MAX_PROOF_LEN;
 
 /// Proves what this node says, and checks what others say. Pure: equal calls, equal answers.
@@ -23,6 +23,12 @@ pub trait Authority {
 
     /// Whether `proof` shows that `node` says `message`.
     fn verify(&self, node: NodeId, message: &[u8], proof: &[u8]) -> bool;
+
+    /// Whether `node` may say that `destination` is reached on it. What it may not say is ignored.
+    fn allows(&self, node: NodeId, destination: &Destination) -> bool {
+        let _ = (node, destination);
+        true
+    }
 
     /// The secret that this node shares with the one that made `proof`, which was verified. `context`
     /// is the same on both sides, and another one for each session.

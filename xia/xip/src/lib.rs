@@ -10,6 +10,7 @@ pub mod node;
 pub mod numbers;
 pub mod principal;
 pub mod principal_map;
+pub mod protocol;
 pub mod table;
 pub mod text;
 pub mod words;

@@ -12,6 +12,9 @@ pub const ETHERTYPE_XIP: u16 = 0xc0de;
 /// EtherType of the neighbour discovery of the HID principal (NWP).
 pub const ETHERTYPE_NWP: u16 = 0xc0df;
 
+/// EtherType of link-state routing between XIA nodes: weft's own, the next one after those of Linux XIA.
+pub const ETHERTYPE_LINK_STATE: u16 = 0xc0e0;
+
 /// The only version of XIP.
 pub const XIP_VERSION: u8 = 1;
 

@@ -81,7 +81,7 @@ pub trait Principal {
     ) -> Result<(), WordError>;
 
     /// Redirects `xid` to `via` in place of an earlier redirect, or removes it: what `route XID via XID` does,
-    /// for routing protocols, which have no words.
+    /// for callers that have no words.
     ///
     /// # Errors
     /// The principal has no redirects; else those of the statement.
@@ -101,6 +101,13 @@ pub trait Principal {
     /// The XIDs of this principal that are this node, in order.
     fn locals(&self) -> Vec<Xid> {
         Vec::new()
+    }
+
+    /// Redirects `xid` to `via`, or to nothing any more: what a [routing protocol](crate::protocol) has found.
+    /// What an operator has stated of the XID goes first.
+    fn learn(&mut self, xid: Xid, via: Option<Xid>) {
+        // A principal without redirects has no use for it.
+        let _ = (xid, via);
     }
 
     /// Makes packets to the sink `xid` go to `socket`.
@@ -170,7 +177,7 @@ pub enum BindError {
     NoSockets,
 }
 
-/// What the node tells a principal's control part.
+/// What the node tells the control part of a principal, or a routing protocol.
 #[derive(Debug)]
 pub enum Input {
     /// The deadline has come, or the node merely checks.
@@ -222,7 +229,7 @@ pub enum Input {
     },
 }
 
-/// What a principal's control part asks of the node.
+/// What a principal's control part, or a routing protocol, asks of the node.
 #[derive(Debug)]
 pub enum Output {
     /// Open a port for this principal.
@@ -248,6 +255,14 @@ pub enum Output {
     Route {
         /// It begins with the XIP header.
         packet: Packet,
+    },
+    /// Redirect an XID of whichever principal there is for it. For [routing protocols](crate::protocol):
+    /// what they have found is taken back when they are removed.
+    Redirect {
+        /// Which.
+        xid: Xid,
+        /// To what; `None`: there is no way any more.
+        via: Option<Xid>,
     },
     /// Tell the operator.
     Report {

@@ -8,6 +8,9 @@
 //! holds the number of its gateway: half the memory, and fewer cache lines to wait for. What a local XID leads to (`L`) is the
 //! principal's business: a socket, or nothing at all.
 //!
+//! Routing protocols bring routes of their own ([`XidTable::learn_route`]). What was stated goes first; what was
+//! learned holds where nothing is stated.
+//!
 //! Statements: `local XID`, `route XID via XID`. The gateway may be of any type, the table's own
 //! included: the forwarder recognises a loop of redirects when a packet meets it.
 
@@ -79,6 +82,8 @@ pub struct XidTable<L = ()> {
     kind: XidType,
     // The seed is fixed: whoever may add entries may do worse than to make look-ups slow.
     entries: HashMap<Xid, Stored<L>, FixedState>,
+    /// What a routing protocol has found.
+    learned: HashMap<Xid, GatewayNumber, FixedState>,
     gateways: Gateways,
     changes: ChangeLog,
 }
@@ -97,6 +102,7 @@ impl<L: Copy> XidTable<L> {
         Self {
             kind,
             entries: HashMap::default(),
+            learned: HashMap::default(),
             gateways: Gateways::default(),
             changes: ChangeLog::default(),
         }
@@ -106,6 +112,18 @@ impl<L: Copy> XidTable<L> {
     #[must_use]
     #[inline]
     pub fn get(&self, xid: &Xid) -> Option<Entry<L>> {
+        self.stated(xid).or_else(|| {
+            // Most nodes learn nothing, and hash no XID twice.
+            let learned = !self.learned.is_empty();
+            let number = if learned { self.learned.get(xid) } else { None };
+            number.map(|number| Entry::Via(self.gateways.get(*number)))
+        })
+    }
+
+    /// What was stated of `xid`, whatever a routing protocol says.
+    #[must_use]
+    #[inline]
+    pub fn stated(&self, xid: &Xid) -> Option<Entry<L>> {
         self.entries.get(xid).map(|stored| self.entry(*stored))
     }
 
@@ -127,7 +145,7 @@ impl<L: Copy> XidTable<L> {
     /// # Errors
     /// The XID has a route.
     pub fn add_local(&mut self, xid: Xid, target: L) -> Result<(), TableError> {
-        if let Some(Entry::Via(_)) = self.get(&xid) {
+        if let Some(Entry::Via(_)) = self.stated(&xid) {
             return Err(TableError::IsRouted(xid));
         }
         self.entries.insert(xid, Stored::Local(target));
@@ -179,7 +197,7 @@ impl<L: Copy> XidTable<L> {
     /// # Errors
     /// The XID is not local.
     pub fn remove_local(&mut self, xid: &Xid) -> Result<L, TableError> {
-        match self.get(xid) {
+        match self.stated(xid) {
             Some(Entry::Local(target)) => {
                 self.entries.remove(xid);
                 self.changes.note(Change::Xid(*xid));
@@ -194,7 +212,7 @@ impl<L: Copy> XidTable<L> {
     /// # Errors
     /// There is no such route.
     pub fn remove_route(&mut self, xid: &Xid, via: Option<Xid>) -> Result<(), TableError> {
-        match self.get(xid) {
+        match self.stated(xid) {
             Some(Entry::Via(gateway)) if via.is_none_or(|via| via == gateway) => {
                 if let Some(Stored::Via(number)) = self.entries.remove(xid) {
                     self.gateways.release(number);
@@ -204,6 +222,20 @@ impl<L: Copy> XidTable<L> {
             }
             _ => Err(TableError::NoRoute(*xid)),
         }
+    }
+
+    /// What a routing protocol has found: a route over `via`, or none any more. A route to itself leads
+    /// nowhere and counts as none.
+    pub fn learn_route(&mut self, xid: Xid, via: Option<Xid>) {
+        let number = via.filter(|via| *via != xid).map(|via| self.gateways.add(via));
+        let earlier = match number {
+            Some(number) => self.learned.insert(xid, number),
+            None => self.learned.remove(&xid),
+        };
+        if let Some(earlier) = earlier {
+            self.gateways.release(earlier);
+        }
+        self.changes.note(Change::Xid(xid));
     }
 
     /// What has changed since this was called last, for [`Principal::drain_changes`].
@@ -222,7 +254,17 @@ impl<L: Copy> XidTable<L> {
         })
     }
 
-    /// The routes as XID and gateway, in order.
+    /// The routes that were learned, as XID and gateway, in order; those in whose stead others are stated
+    /// included.
+    #[must_use]
+    pub fn learned(&self) -> Vec<(Xid, Xid)> {
+        let all = self.learned.iter();
+        let mut list: Vec<_> = all.map(|(xid, via)| (*xid, self.gateways.get(*via))).collect();
+        list.sort_unstable();
+        list
+    }
+
+    /// The routes that were stated, as XID and gateway, in order.
     #[must_use]
     pub fn routes(&self) -> Vec<(Xid, Xid)> {
         self.sorted(|entry| match entry {
@@ -264,13 +306,18 @@ impl<L: Copy> XidTable<L> {
         self.remove_route(&xid, via).map_err(|error| reader.error(error.to_string()))
     }
 
-    /// The routes as JSON: `[{"xid": …, "via": …}, …]`, sorted.
+    /// The routes that were stated as JSON: `[{"xid": …, "via": …}, …]`, sorted.
     #[must_use]
     pub fn show_routes(&self) -> Value {
-        let route =
-            |(xid, via): (Xid, Xid)| json!({ "xid": xid.to_string(), "via": via.to_string() });
-        self.routes().into_iter().map(route).collect()
+        show_routes(self.routes())
     }
+}
+
+/// Routes as JSON: `[{"xid": …, "via": …}, …]`.
+#[must_use]
+pub fn show_routes(routes: impl IntoIterator<Item = (Xid, Xid)>) -> Value {
+    let route = |(xid, via): (Xid, Xid)| json!({ "xid": xid.to_string(), "via": via.to_string() });
+    routes.into_iter().map(route).collect()
 }
 
 impl XidTable<()> {
@@ -418,6 +465,32 @@ mod tests {
         }
         assert!(table.set(&[]).is_err());
         assert_eq!(table.show(), json!({ "locals": [], "routes": [] }));
+    }
+
+    #[test]
+    fn what_is_learned_holds_where_nothing_is_stated() {
+        let mut table = table();
+        table.learn_route(ad(1), Some(hid(9)));
+        table.learn_route(ad(2), Some(hid(9)));
+        assert_eq!(table.get(&ad(1)), Some(Entry::Via(hid(9))));
+        set(&mut table, &format!("route {} via {}", ad(1), hid(8))).unwrap();
+        set(&mut table, &format!("local {}", ad(2))).unwrap();
+        table.learn_route(ad(1), Some(hid(7)));
+        assert_eq!(table.get(&ad(1)), Some(Entry::Via(hid(8))));
+        assert_eq!(table.get(&ad(2)), Some(Entry::Local(())));
+        assert_eq!(
+            (table.routes(), table.learned()),
+            (vec![(ad(1), hid(8))], vec![(ad(1), hid(7)), (ad(2), hid(9))])
+        );
+        delete(&mut table, &format!("route {}", ad(1))).unwrap();
+        delete(&mut table, &format!("local {}", ad(2))).unwrap();
+        assert_eq!(table.get(&ad(1)), Some(Entry::Via(hid(7))));
+        assert_eq!(table.get(&ad(2)), Some(Entry::Via(hid(9))));
+        assert!(delete(&mut table, &format!("route {}", ad(1))).is_err(), "it was not stated");
+        table.learn_route(ad(1), None);
+        table.learn_route(ad(2), Some(ad(2)));
+        assert_eq!((table.get(&ad(1)), table.get(&ad(2))), (None, None));
+        assert_eq!(table.learned(), []);
     }
 
     #[test]

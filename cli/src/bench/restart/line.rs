@@ -1,10 +1,8 @@
 //! The network of the benchmark: a lab with a host on either side of a router, and a ping across.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,6 +12,7 @@ use weft_xrl::fea::OpenPort;
 use weft_xrl::{Request, XrlError};
 
 use super::super::directory::Directory;
+use super::super::pings::Pings;
 use super::super::program::Program;
 use crate::call::{Client, Reach};
 
@@ -28,24 +27,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The lab, which ends with this.
 pub(super) struct Line {
     // In the order in which they end.
-    _ping: Ping,
+    pings: Pings,
     /// `weft lab run`.
     _lab: Program,
     _directory: Directory,
-    answers: Arc<Answers>,
     /// The router's run directory, and its launcher.
     router: PathBuf,
     launcher: u32,
-}
-
-/// `weft xia ping`.
-struct Ping(Child);
-
-impl Drop for Ping {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 /// A process of the router.
@@ -57,13 +45,6 @@ impl Process {
         kill_process(self.0, Signal::KILL)
             .map_err(|errno| format!("a process of the router cannot be killed: {errno}"))
     }
-}
-
-/// When pings were answered, in order.
-#[derive(Default)]
-struct Answers {
-    times: Mutex<Vec<Instant>>,
-    came: Condvar,
 }
 
 impl Line {
@@ -88,20 +69,11 @@ impl Line {
             return Err(format!("the lab does not start:\n{}", said.trim_end()));
         };
         let (run_directory, to) = host.trim().split_once(' ').ok_or("the lab names no address")?;
-        let mut command = Command::new(&program);
-        command.args(["xia", "ping", to, "--interval", INTERVAL, "--run-dir", run_directory]);
-        command.stdin(Stdio::null()).stdout(Stdio::piped());
-        let mut ping = Ping(start(&mut command)?);
-        let answers = Arc::new(Answers::default());
-        let lines = ping.0.stdout.take().ok_or("a ping has no output")?;
-        let noted = Arc::clone(&answers);
-        thread::spawn(move || noted.note(BufReader::new(lines)));
-        answers.wait_for(Instant::now())?;
+        let pings = Pings::start(to, INTERVAL, run_directory)?;
         Ok(Self {
             launcher: launcher(&output)?,
             router: PathBuf::from(router.trim()),
-            answers,
-            _ping: ping,
+            pings,
             _lab: lab,
             _directory: directory,
         })
@@ -154,59 +126,14 @@ impl Line {
 
     /// Waits for the first answer to a ping after `time`; when it came.
     pub(super) fn wait_until_answered(&self, time: Instant) -> Result<Instant, String> {
-        self.answers.wait_for(time)
+        self.pings.wait_for(time)
     }
 
     /// Waits until `end`, and says how long no ping was answered between `begin` and the first answer after
     /// `end`.
     pub(super) fn longest_pause(&self, begin: Instant, end: Instant) -> Result<Duration, String> {
-        self.answers.wait_for(end)?;
-        Ok(longest_pause(&self.answers.times(), begin, end))
+        self.pings.longest_pause(begin, end)
     }
-}
-
-impl Answers {
-    /// Notes each answer of a ping when it comes; a line for each.
-    fn note(&self, lines: impl BufRead) {
-        for line in lines.lines().map_while(Result::ok) {
-            if line.contains(" time=") || line.contains(" ms") {
-                self.times.lock().unwrap_or_else(PoisonError::into_inner).push(Instant::now());
-                self.came.notify_all();
-            }
-        }
-    }
-
-    /// Waits for the first answer after `time`; when it came.
-    fn wait_for(&self, time: Instant) -> Result<Instant, String> {
-        let until = Instant::now() + PATIENCE;
-        let mut times = self.times();
-        loop {
-            let first = times.partition_point(|answer| *answer <= time);
-            if let Some(answer) = times.get(first) {
-                return Ok(*answer);
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err("pings through the router were not answered for a minute".to_owned());
-            }
-            let waited = self.came.wait_timeout(times, left);
-            times = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-    }
-
-    fn times(&self) -> MutexGuard<'_, Vec<Instant>> {
-        // A list of times is whole whatever happens.
-        self.times.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The longest time between two answers, of those that came from the last one before `begin` to the first
-/// one after `end`.
-fn longest_pause(times: &[Instant], begin: Instant, end: Instant) -> Duration {
-    let first = times.partition_point(|time| *time <= begin).saturating_sub(1);
-    let last = times.partition_point(|time| *time <= end).min(times.len().saturating_sub(1));
-    let pairs = times.get(first..=last).unwrap_or_default().windows(2);
-    pairs.map(|pair| pair[1] - pair[0]).max().unwrap_or_default()
 }
 
 fn start(command: &mut Command) -> Result<Child, String> {
@@ -246,30 +173,6 @@ fn wait_until(what: &str, mut happened: impl FnMut() -> bool) -> Result<Instant,
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_longest_pause_is_that_around_the_kill() {
-        let base = Instant::now();
-        let at = |milliseconds| base + Duration::from_millis(milliseconds);
-        let times: Vec<_> = [0, 500, 510, 520, 560, 570, 900].map(at).into();
-        let pause = |begin, end| longest_pause(&times, at(begin), at(end)).as_millis();
-        assert_eq!(pause(525, 565), 40);
-        assert_eq!(pause(511, 512), 10);
-        assert_eq!(pause(525, 600), 330);
-        assert_eq!(longest_pause(&[], base, base), Duration::ZERO);
-    }
-
-    #[test]
-    fn answers_are_waited_for() {
-        let answers = Arc::new(Answers::default());
-        let begin = Instant::now();
-        let noting = Arc::clone(&answers);
-        let line = "56 bytes from c: sequence=1 time=0.1 ms\n";
-        let thread = thread::spawn(move || noting.note(line.as_bytes()));
-        assert!(answers.wait_for(begin).unwrap() > begin);
-        thread.join().unwrap();
-        assert_eq!(answers.times().len(), 1);
-    }
 
     #[test]
     fn the_lab_is_a_lab() {

@@ -35,13 +35,19 @@ impl Base {
         self.open_listeners(order, user)?;
         let sandbox = self.sandbox(order, user)?;
         let secret = order.secret.map(secret_descriptor).transpose().map_err(no_memory)?;
+        let key = self.config.keys.get(order.class.as_str());
+        let key = key.map(secret_descriptor).transpose().map_err(no_memory)?;
         let mut entries = self.entries(order.instance, kept);
         let mut add = |fd: BorrowedFd<'_>, kind, name: &str| {
             entries.push(Entry { fd: fd.as_raw_fd(), kind, name: name.to_owned(), path: None });
         };
-        if let Some(secret) = &secret {
+        for (descriptor, kind, name) in
+            [(&secret, Kind::Secret, "secret"), (&key, Kind::Key, "key")]
+        {
             use std::os::fd::AsFd;
-            add(secret.as_fd(), Kind::Secret, "secret");
+            if let Some(descriptor) = descriptor {
+                add(descriptor.as_fd(), kind, name);
+            }
         }
         if let Some(channel) = order.channel {
             add(channel, Kind::Channel, "launcher");

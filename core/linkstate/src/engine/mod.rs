@@ -74,6 +74,16 @@ impl<A: Authority> LinkState<A> {
         })
     }
 
+    /// Behaves like this from now on; timers that run already run out as they are.
+    ///
+    /// # Errors
+    /// The settings cannot be used; nothing has changed then.
+    pub fn set_settings(&mut self, settings: Settings) -> Result<(), SettingsError> {
+        settings.check()?;
+        self.settings = settings;
+        Ok(())
+    }
+
     /// This node's name.
     #[must_use]
     pub fn node(&self) -> NodeId {
@@ -177,12 +187,14 @@ impl<A: Authority> LinkState<A> {
         if names(&old) != names(&new) {
             let others = self.database.of_node(id.origin).filter(|lsa| lsa.id() != *id);
             let others = destinations(others);
+            let allowed = |destination: &Destination| self.authority.allows(id.origin, destination);
             let with = |lsa: Option<LsaView>| {
                 let mut all = others.clone();
                 for (name, metric) in destinations(lsa.into_iter()) {
                     let least = all.entry(name).or_insert(metric);
                     *least = metric.min(*least);
                 }
+                all.retain(|destination, _| allowed(destination));
                 all
             };
             self.routes.advertise(id.origin, &with(old), &with(new));

@@ -348,6 +348,20 @@ fn nobody_advertises_for_another() {
 }
 
 #[test]
+fn new_settings_hold_from_the_next_hello_on_or_not_at_all() {
+    let mut pair = Pair::new();
+    pair.run(0, 2000);
+    let wrong = Settings { hold: Duration::from_secs(1), ..Settings::default() };
+    assert_eq!(pair.nodes[0].set_settings(wrong), Err(SettingsError::Hold));
+    let [hello, hold] = [100, 300].map(Duration::from_millis);
+    let fast = Settings { hello, hold, ..Settings::default() };
+    pair.nodes[0].set_settings(fast).unwrap();
+    pair.run(2001, 4000);
+    let until = pair.nodes[1].links[&LINK].sessions.until;
+    assert!(until <= at(4300), "the neighbour believes for as long as it is told: {until}");
+}
+
+#[test]
 fn a_link_counts_only_if_both_ends_say_so() {
     let mut liar = Liar::new();
     liar.say(1, &MessageRepr::update([&lsa(&keys(2), keys(2).node(), 1)[..]]));

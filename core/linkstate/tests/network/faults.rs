@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use weft_linkstate::{Destination, Pauses, Settings, SpfDelays};
+use weft_linkstate::{Destination, Settings};
 
 use crate::reference;
 use crate::world::{Faults, World};
@@ -19,16 +19,10 @@ fn number(variable: &str, default: u64) -> u64 {
     })
 }
 
-/// Shorter than by default, so that a network comes to rest sooner.
+/// Fewer hellos than by default, so that there is less to simulate.
 fn settings() -> Settings {
-    let default = Settings::default();
-    Settings {
-        hello: Duration::from_secs(2),
-        hold: Duration::from_secs(7),
-        origination: Pauses { longest: Duration::from_secs(2), ..default.origination },
-        spf: SpfDelays { long: Duration::from_secs(1), ..default.spf },
-        ..default
-    }
+    let [hello, hold] = [2, 7].map(Duration::from_secs);
+    Settings { hello, hold, ..Settings::default() }
 }
 
 /// A destination that several nodes may advertise.

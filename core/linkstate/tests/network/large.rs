@@ -60,7 +60,7 @@ fn a_cut_link_is_routed_around_at_once() {
 }
 
 #[test]
-#[ignore = "takes half a minute; make soak runs it"]
+#[ignore = "takes minutes; make soak runs it"]
 fn soak_a_thousand_nodes_find_all_routes() {
     let world = converge(1000);
     for node in [0, 500, 999] {

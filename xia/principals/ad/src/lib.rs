@@ -10,7 +10,7 @@
 //! | XID | answer |
 //! |---|---|
 //! | `local XID` | this node: go on behind it; an error as a sink, a domain receives no data |
-//! | `route XID via XID` | look the gateway up instead |
+//! | `route XID via XID`, or a routing protocol's redirect | look the gateway up instead |
 //! | anything else | unknown, the next edge is tried |
 //!
 //! A packet goes its way by [`Principal::lookup`] alone; the principal sends nothing and has no timer.
@@ -32,7 +32,7 @@ use serde_json::Value;
 use weft_base::Instant;
 use weft_xip::changes::Change;
 use weft_xip::principal::{Answer, Branch, Output, Principal};
-use weft_xip::table::{Entry, TableError, XidTable};
+use weft_xip::table::{Entry, TableError, XidTable, show_routes};
 use weft_xip::words::WordError;
 use weft_xip::{Xid, XidType};
 
@@ -89,8 +89,14 @@ impl Principal for Ad {
         self.table.redirect(xid, via)
     }
 
+    fn learn(&mut self, xid: Xid, via: Option<Xid>) {
+        self.table.learn_route(xid, via);
+    }
+
     fn show(&self) -> Value {
-        self.table.show()
+        let mut shown = self.table.show();
+        shown["learned"] = show_routes(self.table.learned());
+        shown
     }
 
     fn locals(&self) -> Vec<Xid> {
@@ -135,6 +141,19 @@ mod tests {
     }
 
     #[test]
+    fn a_protocol_redirects_what_nobody_has_stated() {
+        let mut ad = with(&[format!("route {} via {}", domain(2), gateway())]);
+        let other = Xid::new(XidType::HID, [8; 20]);
+        ad.learn(domain(2), Some(other));
+        ad.learn(domain(3), Some(other));
+        let ask = |ad: &Ad, xid| ad.lookup(&xid, &mut Vec::new());
+        assert_eq!(ask(&ad, domain(2)), Answer::Redirect(gateway()));
+        assert_eq!(ask(&ad, domain(3)), Answer::Redirect(other));
+        ad.learn(domain(3), None);
+        assert_eq!(ask(&ad, domain(3)), Answer::Unknown);
+    }
+
+    #[test]
     fn what_is_deleted_is_unknown_again() {
         let lines =
             [format!("local {}", domain(1)), format!("route {} via {}", domain(2), gateway())];
@@ -144,7 +163,7 @@ mod tests {
             ad.delete(Instant::ZERO, &words, &mut Vec::new()).unwrap();
             assert!(ad.delete(Instant::ZERO, &words, &mut Vec::new()).is_err());
         }
-        assert_eq!(ad.show(), json!({ "locals": [], "routes": [] }));
+        assert_eq!(ad.show(), json!({ "locals": [], "routes": [], "learned": [] }));
     }
 
     #[test]
@@ -166,6 +185,7 @@ mod tests {
         let expected = json!({
             "locals": [domain(1).to_string(), domain(2).to_string()],
             "routes": [{ "xid": domain(3).to_string(), "via": gateway().to_string() }],
+            "learned": [],
         });
         assert_eq!(ad.show(), expected);
         assert_eq!(ad.bind(domain(1), SocketId(1)), Err(BindError::NoSockets));

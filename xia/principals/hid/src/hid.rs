@@ -26,6 +26,10 @@ pub const DEFAULT_NEIGHBOUR_LIMIT: usize = 4096;
 pub struct Hid {
     pub(crate) locals: BTreeSet<Xid>,
     pub(crate) neighbours: Neighbours,
+    /// Routes that were stated.
+    pub(crate) routes: BTreeMap<Xid, Xid>,
+    /// Routes that a routing protocol has found.
+    pub(crate) learned: BTreeMap<Xid, Xid>,
     pub(crate) interfaces: Interfaces,
     pub(crate) switches: Switches,
     pub(crate) limit: usize,
@@ -60,6 +64,8 @@ impl Hid {
         Self {
             locals: BTreeSet::new(),
             neighbours: Neighbours::default(),
+            routes: BTreeMap::new(),
+            learned: BTreeMap::new(),
             interfaces: Interfaces::new(),
             switches: Switches::default(),
             limit: DEFAULT_NEIGHBOUR_LIMIT,
@@ -75,13 +81,26 @@ impl Hid {
     pub(crate) fn refresh(&mut self, hid: Xid) {
         let answer = match self.locals.contains(&hid) {
             true => Some(Answer::Through),
-            false => self.next_hop(hid).map(Answer::Forward),
+            false => self.way(hid),
         };
         match answer {
             Some(answer) => self.answers.insert(hid, answer),
             None => self.answers.remove(&hid),
         };
         self.changes.note(Change::Xid(hid));
+    }
+
+    /// The way to another host. What was stated goes first; then what a routing protocol says, because
+    /// neighbours that were learned do not expire.
+    fn way(&self, hid: Xid) -> Option<Answer> {
+        let up = |name: &str| self.interfaces.contains_key(name);
+        let redirect = || self.routes.get(&hid).or_else(|| self.learned.get(&hid));
+        match redirect() {
+            Some(via) if !self.neighbours.is_configured_where(hid, up) => {
+                Some(Answer::Redirect(*via))
+            }
+            _ => self.next_hop(hid).map(Answer::Forward),
+        }
     }
 
     fn next_hop(&self, hid: Xid) -> Option<NextHop> {
@@ -198,6 +217,14 @@ impl Hid {
                 self.refresh(hid);
             }
             Statement::AllOf(_) => return Err("`link` is missing".to_owned()),
+            Statement::Route { hid, via: Some(via) } => {
+                if self.locals.contains(&hid) {
+                    return Err(format!("{hid} is local here; delete that first"));
+                }
+                self.routes.insert(hid, via);
+                self.refresh(hid);
+            }
+            Statement::Route { via: None, .. } => return Err("`via` is missing".to_owned()),
             Statement::Nwp { on, interface: Some(name) } => {
                 self.switches.interfaces.insert(name, on);
                 self.apply_switches(out);
@@ -217,6 +244,9 @@ impl Hid {
     fn add_local(&mut self, hid: Xid, out: &mut Vec<Output>) -> Result<(), String> {
         if self.neighbours.is_configured(hid) {
             return Err(format!("{hid} is a configured neighbour; delete that first"));
+        }
+        if self.routes.contains_key(&hid) {
+            return Err(format!("{hid} has a route; delete that first"));
         }
         if self.locals.insert(hid) {
             self.neighbours.forget_hid(hid);
@@ -249,6 +279,15 @@ impl Hid {
             Statement::AllOf(hid) => {
                 let found = self.neighbours.remove_hid(hid);
                 self.refresh(hid);
+                found
+            }
+            Statement::Route { hid, via } => {
+                let there = self.routes.get(&hid).copied();
+                let found = there.is_some() && (via.is_none() || via == there);
+                if found {
+                    self.routes.remove(&hid);
+                    self.refresh(hid);
+                }
                 found
             }
             Statement::Nwp { on, interface: Some(name) } => {
@@ -335,6 +374,14 @@ impl Principal for Hid {
         self.delete_statement(statement, out).map_err(WordError::new)?;
         self.run_timers(now, out);
         Ok(())
+    }
+
+    fn learn(&mut self, xid: Xid, via: Option<Xid>) {
+        match via.filter(|via| *via != xid) {
+            Some(via) => self.learned.insert(xid, via),
+            None => self.learned.remove(&xid),
+        };
+        self.refresh(xid);
     }
 
     fn show(&self) -> Value {

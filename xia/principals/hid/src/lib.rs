@@ -4,12 +4,14 @@
 //! AltraMayor/XIA-for-Linux, `net/xia/ppal_hid`, of which NWP is the only specification.
 //!
 //! A HID identifier is the hash of a host's public key. A packet for a neighbour is sent to its
-//! hardware address; packets for any other host need a route of another principal, such as AD.
+//! hardware address; packets for any other host need a redirect, stated or found by a routing protocol.
 //!
 //! | XID | answer |
 //! |---|---|
 //! | `local XID` | this node: go on behind it; an error as a sink, a host receives no data itself |
-//! | a neighbour | send to its hardware address on its interface |
+//! | a configured neighbour | send to its hardware address on its interface |
+//! | `route XID via XID`, or a routing protocol's redirect | look the gateway up instead |
+//! | a learned neighbour | send to its hardware address on its interface |
 //! | anything else | unknown, the next edge is tried |
 //!
 //! A neighbour with several places is reached at the first of them: configured ones before learned
@@ -36,6 +38,7 @@
 //! ```text
 //! local hid-…                                 this node has this identity
 //! neighbour hid-… link MAC interface NAME     always reached there (also spelt `neighbor`)
+//! route hid-… via XID                         a host that is no neighbour: look that XID up instead
 //! nwp on|off [NAME]                           neighbour discovery, everywhere or on one interface
 //! neighbour-limit NUMBER                      learned neighbours at most, 4096 if not set
 //! ```

@@ -119,6 +119,12 @@ impl Neighbours {
         self.iter().any(|place| place.hid == hid && place.origin.configured)
     }
 
+    /// Whether the operator configured a place for this HID on an interface that is `up`.
+    pub(crate) fn is_configured_where(&self, hid: Xid, up: impl Fn(&str) -> bool) -> bool {
+        let mut there = self.interfaces.iter().filter(|(interface, _)| up(interface));
+        there.any(|(_, places)| of_hid(places, hid).any(|(_, origin)| origin.configured))
+    }
+
     /// Where to send packets for `hid`, of all places on interfaces that are `up`: configured
     /// before learned, then by name of the interface, then by hardware address in byte order.
     pub(crate) fn best(&self, hid: Xid, up: impl Fn(&str) -> bool) -> Option<(&str, MacAddr)> {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use weft_xip::kept_port::PortState;
+use weft_xip::table::show_routes;
 
 use crate::Hid;
 use crate::interfaces::Interface;
@@ -14,6 +15,8 @@ pub(crate) fn show(hid: &Hid) -> Value {
     json!({
         "locals": locals,
         "neighbours": neighbours(hid),
+        "routes": show_routes(hid.routes.iter().map(|(xid, via)| (*xid, *via))),
+        "learned": show_routes(hid.learned.iter().map(|(xid, via)| (*xid, *via))),
         "neighbour-limit": hid.limit,
         "interfaces": interfaces(hid),
         "counters": counters,

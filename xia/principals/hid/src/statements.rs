@@ -13,6 +13,8 @@ pub(crate) enum Statement {
     Neighbour { hid: Xid, mac: MacAddr, interface: String },
     /// `neighbour XID`, to delete all places of a neighbour
     AllOf(Xid),
+    /// `route XID via XID`; `via` is `None` to delete whatever route there is
+    Route { hid: Xid, via: Option<Xid> },
     /// `nwp on|off [interface]`
     Nwp { on: bool, interface: Option<String> },
     /// `neighbour-limit NUMBER`
@@ -26,26 +28,28 @@ impl Statement {
     /// Reads a statement; [`Statement::AllOf`] only if it is to be deleted.
     pub(crate) fn read(words: &[&str], delete: bool) -> Result<Self, WordError> {
         let mut reader = WordReader::new(words);
-        let statement = match reader.word("`local`, `neighbour`, `nwp` or `neighbour-limit`")? {
-            "local" => Self::Local(reader.xid_of(XidType::HID)?),
-            "neighbour" | "neighbor" => {
-                let hid = reader.xid_of(XidType::HID)?;
-                if delete && reader.clone().end().is_ok() {
-                    Self::AllOf(hid)
-                } else {
-                    Self::neighbour(hid, &mut reader)?
+        let statement =
+            match reader.word("`local`, `neighbour`, `route`, `nwp` or `neighbour-limit`")? {
+                "local" => Self::Local(reader.xid_of(XidType::HID)?),
+                "neighbour" | "neighbor" => {
+                    let hid = reader.xid_of(XidType::HID)?;
+                    if delete && reader.clone().end().is_ok() {
+                        Self::AllOf(hid)
+                    } else {
+                        Self::neighbour(hid, &mut reader)?
+                    }
                 }
-            }
-            "nwp" => Self::nwp(&mut reader)?,
-            "neighbour-limit" | "neighbor-limit" => Self::Limit(limit(&mut reader)?),
-            word => {
-                return Err(reader.error(format!(
-                    "`{word}` is not a statement of hid; write `local hid-…`, \
-                     `neighbour hid-… link MAC interface NAME`, `nwp on|off [interface]` or \
-                     `neighbour-limit NUMBER`"
-                )));
-            }
-        };
+                "route" => Self::route(&mut reader, delete)?,
+                "nwp" => Self::nwp(&mut reader)?,
+                "neighbour-limit" | "neighbor-limit" => Self::Limit(limit(&mut reader)?),
+                word => {
+                    return Err(reader.error(format!(
+                        "`{word}` is not a statement of hid; write `local hid-…`, \
+                     `neighbour hid-… link MAC interface NAME`, `route hid-… via XID`, \
+                     `nwp on|off [interface]` or `neighbour-limit NUMBER`"
+                    )));
+                }
+            };
         reader.end()?;
         Ok(statement)
     }
@@ -59,6 +63,22 @@ impl Statement {
         reader.expect("interface")?;
         let interface = reader.word("the interface's name")?.to_owned();
         Ok(Self::Neighbour { hid, mac, interface })
+    }
+
+    fn route(reader: &mut WordReader, delete: bool) -> Result<Self, WordError> {
+        let hid = reader.xid_of(XidType::HID)?;
+        if delete && reader.clone().end().is_ok() {
+            return Ok(Self::Route { hid, via: None });
+        }
+        reader.expect("via")?;
+        let via: Xid = reader.value("the XID of a gateway")?;
+        if via == hid {
+            return Err(reader.error(format!("a route from {hid} to itself leads nowhere")));
+        }
+        if via.kind.is_nat() {
+            return Err(reader.error(format!("{via} is no gateway: type nat only ends addresses")));
+        }
+        Ok(Self::Route { hid, via: Some(via) })
     }
 
     fn nwp(reader: &mut WordReader) -> Result<Self, WordError> {
@@ -92,6 +112,8 @@ mod tests {
 
     const HID: &str = "hid-0101010101010101010101010101010101010101";
 
+    const ROUTER: &str = "hid-0202020202020202020202020202020202020202";
+
     fn read(line: &str, delete: bool) -> Result<Statement, WordError> {
         Statement::read(&line.split(' ').collect::<Vec<_>>(), delete)
     }
@@ -109,6 +131,11 @@ mod tests {
             assert_eq!(read(&line, true), Ok(neighbour.clone()));
         }
         assert_eq!(read(&format!("neighbour {HID}"), true), Ok(Statement::AllOf(hid)));
+        let via = Some(Xid::new(XidType::HID, [2; 20]));
+        let route = format!("route {HID} via {ROUTER}");
+        assert_eq!(set(&route), Statement::Route { hid, via });
+        assert_eq!(read(&route, true), Ok(Statement::Route { hid, via }));
+        assert_eq!(read(&format!("route {HID}"), true), Ok(Statement::Route { hid, via: None }));
         assert_eq!(set("nwp on"), Statement::Nwp { on: true, interface: None });
         assert_eq!(
             set("nwp off eth0"),
@@ -120,7 +147,12 @@ mod tests {
     #[test]
     fn an_error_points_at_the_word() {
         let cases = [
-            ("route x".to_owned(), Some(0)),
+            ("redirect x".to_owned(), Some(0)),
+            ("route x".to_owned(), Some(1)),
+            (format!("route {HID}"), None),
+            (format!("route {HID} via {HID}"), Some(3)),
+            (format!("route {HID} via nat-{}", "00".repeat(20)), Some(3)),
+            (format!("route {HID} via {ROUTER} now"), Some(4)),
             ("local ad-0101010101010101010101010101010101010101".to_owned(), Some(1)),
             (format!("local {HID} now"), Some(2)),
             (format!("neighbour {HID}"), None),

@@ -31,7 +31,7 @@ use serde_json::{Value, json};
 use weft_base::Instant;
 use weft_xip::changes::Change;
 use weft_xip::principal::{Answer, BindError, Branch, Output, Principal, SocketId};
-use weft_xip::table::{Entry, TableError, XidTable};
+use weft_xip::table::{Entry, TableError, XidTable, show_routes};
 use weft_xip::words::{WordError, WordReader};
 use weft_xip::{Xid, XidType};
 
@@ -90,23 +90,29 @@ impl Principal for Xdp {
         self.table.redirect(xid, via)
     }
 
+    fn learn(&mut self, xid: Xid, via: Option<Xid>) {
+        self.table.learn_route(xid, via);
+    }
+
     fn show(&self) -> Value {
         let socket =
             |(xid, socket): (Xid, SocketId)| json!({ "xid": xid.to_string(), "socket": socket.0 });
         let sockets: Value = self.table.locals().into_iter().map(socket).collect();
-        json!({ "sockets": sockets, "routes": self.table.show_routes() })
+        let learned = show_routes(self.table.learned());
+        json!({ "sockets": sockets, "routes": self.table.show_routes(), "learned": learned })
     }
 
     fn locals(&self) -> Vec<Xid> {
         self.table.locals().into_iter().map(|(xid, _)| xid).collect()
     }
 
-    /// An XID that is routed elsewhere is taken, too.
+    /// An XID for which a route is stated is taken, too. What a routing protocol has found does not count:
+    /// several nodes may have a socket of the same name.
     fn bind(&mut self, xid: Xid, socket: SocketId) -> Result<(), BindError> {
         if xid.kind != XidType::XDP {
             return Err(BindError::NoSockets);
         }
-        match self.table.get(&xid) {
+        match self.table.stated(&xid) {
             Some(_) => Err(BindError::Taken),
             None => self.table.add_local(xid, socket).map_err(|_| BindError::Taken),
         }
@@ -224,6 +230,7 @@ mod tests {
                 { "xid": name(3).to_string(), "socket": 1 },
             ],
             "routes": [{ "xid": name(2).to_string(), "via": gateway().to_string() }],
+            "learned": [],
         });
         assert_eq!(xdp.show(), expected);
     }

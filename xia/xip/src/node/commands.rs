@@ -3,6 +3,7 @@
 //! ```text
 //! show [node|principals|counters|ports|dst|anchors|trace]
 //! principal add NAME            principal remove NAME
+//! protocol add NAME             protocol remove NAME
 //! set PRINCIPAL words…          delete PRINCIPAL words…
 //! interface add NAME            interface remove NAME
 //! dst flush|check               dst limit SIZE|off
@@ -83,6 +84,14 @@ impl Node {
                 self.remove_principal(name, out)?;
                 Ok(done())
             }
+            ["protocol", "add", name] => {
+                self.add_protocol(now, name, out)?;
+                Ok(done())
+            }
+            ["protocol", "remove", name] => {
+                self.remove_protocol(now, name, out)?;
+                Ok(done())
+            }
             [verb @ ("set" | "delete"), name, words @ ..] if !words.is_empty() => {
                 let change = self.change_principal(now, name, words, *verb == "delete", out);
                 change.map(|()| done()).map_err(|error| format!("{name}: {error}"))
@@ -111,7 +120,8 @@ impl Node {
             }
             _ => Err(format!(
                 "unknown command `{text}`; there are: show [node|principals|counters|ports|dst|anchors|trace], \
-                 principal add|remove NAME, set|delete PRINCIPAL WORDS, \
+                 principal add|remove NAME, protocol add|remove NAME, \
+                 set|delete PRINCIPAL|PROTOCOL WORDS, \
                  interface add|remove NAME, dst flush|check|limit, trace NUMBER|off"
             )),
         }

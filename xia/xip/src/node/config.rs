@@ -9,6 +9,7 @@
 //!     copies 64;                    # most packets that one packet may become
 //!     principal hid { local hid-…; }
 //!     principal zf { route zf-… via hid-…; }
+//!     link-state { hello 1s; }      # a routing protocol, by its name
 //! }
 //! ```
 
@@ -38,6 +39,11 @@ pub fn read_node(
     let mut node = Node::new(settings, registry.clone(), random);
     gather(block.many("interface").into_iter().map(|entry| read_interfaces(entry, &mut node)))?;
     gather(block.many("principal").into_iter().map(|entry| read_principal(entry, &mut node)))?;
+    for name in registry.protocols() {
+        if let Some(entry) = block.one(name)? {
+            read_protocol(entry, name, &mut node)?;
+        }
+    }
     Ok(node)
 }
 
@@ -84,14 +90,25 @@ fn read_principal(mut entry: Entry<'_>, node: &mut Node) -> Result<(), Errors> {
     let added = node.add_principal(Instant::ZERO, &name, &mut out);
     added.map_err(|error| Errors::from(entry.error(error)))?;
     let mut block = entry.optional_block()?;
-    let set = |statement: Entry<'_>| set_principal(&statement, &name, node);
+    let set = |statement: Entry<'_>| set_part(&statement, &name, node);
     gather(block.all().into_iter().map(set))?;
     Ok(())
 }
 
-fn set_principal(entry: &Entry<'_>, name: &str, node: &mut Node) -> Result<(), Errors> {
+fn read_protocol(entry: Entry<'_>, name: &str, node: &mut Node) -> Result<(), Errors> {
+    let added = node.add_protocol(Instant::ZERO, name, &mut Vec::new());
+    added.map_err(|error| Errors::from(entry.error(error)))?;
+    let mut block = entry.optional_block()?;
+    let set = |statement: Entry<'_>| set_part(&statement, name, node);
+    gather(block.all().into_iter().map(set))?;
+    Ok(())
+}
+
+fn set_part(entry: &Entry<'_>, name: &str, node: &mut Node) -> Result<(), Errors> {
     if entry.statement().block().is_some() {
-        return Err(entry.error("a principal's statements have no blocks; end it with `;`").into());
+        return Err(entry
+            .error("the statements of principals and protocols have no blocks; end it with `;`")
+            .into());
     }
     let words: Vec<&str> = entry.statement().words().iter().map(|word| word.text()).collect();
     // The node does not run yet, so that nothing is to be done before it starts.

@@ -15,6 +15,7 @@ pub mod config;
 mod echo;
 mod interfaces;
 mod principals;
+mod protocols;
 mod reconfigure;
 mod registry;
 mod replies;
@@ -28,13 +29,14 @@ use std::path::PathBuf;
 use weft_base::{
     ChannelId, CounterGroup, Counters, Instant, Packet, PortId, Random, Reason, Token,
 };
+use weft_keys::PrivateKey;
 use weft_port::{PortInfo, PortSpec};
 use weft_runtime::{Action, ChannelAddress, Component, Event, Level, Peer};
 use weft_wire::ETHERNET_HEADER_LEN;
 
 pub use echo::ECHO_SINK;
 pub use reconfigure::Plan;
-pub use registry::{Factory, Registry};
+pub use registry::{Factory, ProtocolFactory, Registry};
 pub use scope::Scope;
 
 use crate::channel::{self, Request};
@@ -45,6 +47,7 @@ use crate::principal::{Input, Output};
 use crate::{Xid, XidType};
 use echo::prepend_header;
 use interfaces::Interface;
+use protocols::Protocols;
 use replies::Replies;
 use sockets::{ECHO, Sockets};
 
@@ -80,13 +83,22 @@ pub struct Settings {
     pub scope: Scope,
     /// The user that may give commands, besides root.
     pub operator: u32,
+    /// The key whose hash is the node's identity, for protocols that prove it.
+    pub key: Option<PrivateKey>,
+}
+
+/// A part of the node that has ports and timers of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Principal(XidType),
+    Protocol(&'static str),
 }
 
 /// Who has a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
     Interface,
-    Principal(XidType),
+    Part(Part),
 }
 
 /// An XIA node; see the module's text.
@@ -97,18 +109,19 @@ pub struct Node {
     forwarder: Forwarder,
     interfaces: Vec<Interface>,
     owners: BTreeMap<PortId, Owner>,
-    /// Ports asked for by principals: their own token behind ours.
-    awaited: BTreeMap<Token, (XidType, Token)>,
+    /// Ports asked for by parts of the node: their own token behind ours.
+    awaited: BTreeMap<Token, (Part, Token)>,
     last_token: u32,
     names: BTreeMap<XidType, String>,
+    protocols: Protocols,
     sockets: Sockets,
     peers: BTreeMap<ChannelId, Peer>,
     /// Who waits for what the ports have counted, longest first.
     asked_for_counts: VecDeque<ChannelId>,
     replies: Replies,
     refusals: Counters<Refusal>,
-    /// Outputs of principals that were configured before the node started.
-    early: Vec<(XidType, Vec<Output>)>,
+    /// Outputs of parts that were configured before the node started.
+    early: Vec<(Part, Vec<Output>)>,
     started: bool,
     /// Whether the socket for applications is there.
     listening: bool,
@@ -131,6 +144,7 @@ impl Node {
             awaited: BTreeMap::new(),
             last_token: LISTENER.0,
             names: BTreeMap::new(),
+            protocols: Protocols::default(),
             sockets: Sockets::default(),
             peers: BTreeMap::new(),
             asked_for_counts: VecDeque::new(),
@@ -186,7 +200,7 @@ impl Node {
         self.interfaces.iter().map(|interface| interface.name.as_str())
     }
 
-    /// The ports that principals ask for when the node starts.
+    /// The ports that principals and protocols ask for when the node starts.
     pub fn ports(&self) -> impl Iterator<Item = &PortSpec> {
         let outputs = self.early.iter().flat_map(|(_, outputs)| outputs);
         outputs.filter_map(|output| match output {
@@ -199,10 +213,11 @@ impl Node {
         self.started = true;
         let address = ChannelAddress::Flow(self.settings.socket.clone());
         out.push(Action::Listen { token: LISTENER, address });
-        for (kind, outputs) in std::mem::take(&mut self.early) {
-            self.carry_out(now, kind, outputs, out);
+        for (part, outputs) in std::mem::take(&mut self.early) {
+            self.carry_out(now, part, outputs, out);
         }
         self.bind_echo();
+        self.tell_locals(now, out);
     }
 
     fn next_token(&mut self) -> Token {
@@ -217,7 +232,7 @@ impl Node {
                 out.push(Action::OpenPort { token, spec });
             }
         }
-        self.tick_principals(now, out);
+        self.tick_parts(now, out);
     }
 
     fn port_opened(
@@ -228,10 +243,10 @@ impl Node {
         info: PortInfo,
         out: &mut Vec<Action>,
     ) {
-        if let Some((kind, token)) = self.awaited.remove(&token) {
-            self.owners.insert(port, Owner::Principal(kind));
+        if let Some((part, token)) = self.awaited.remove(&token) {
+            self.owners.insert(port, Owner::Part(part));
             self.forwarder.add_port(port, Egress { framing: Framing::Bare, mtu: info.mtu });
-            self.tell(now, kind, Input::PortOpened { token, port, info }, out);
+            self.tell(now, part, Input::PortOpened { token, port, info }, out);
         } else if let Some(interface) = self.interfaces.iter_mut().find(|i| i.awaits(token)) {
             self.owners.insert(port, Owner::Interface);
             interface.opened(port, info);
@@ -239,19 +254,19 @@ impl Node {
             self.forwarder.add_port(port, Egress { framing, mtu: info.mtu });
             let name = interface.name.clone();
             report(out, Level::Info, format!("interface {name} is up"));
-            for kind in self.kinds() {
+            for part in self.parts() {
                 let name = name.clone();
-                self.tell(now, kind, Input::InterfaceUp { name, port, info }, out);
+                self.tell(now, part, Input::InterfaceUp { name, port, info }, out);
             }
         } else {
-            // Its principal or interface was removed while the port was being opened.
+            // Its part or interface was removed while the port was being opened.
             out.push(Action::ClosePort { port });
         }
     }
 
     fn port_failed(&mut self, now: Instant, token: Token, error: String, out: &mut Vec<Action>) {
-        if let Some((kind, token)) = self.awaited.remove(&token) {
-            self.tell(now, kind, Input::PortFailed { token, error }, out);
+        if let Some((part, token)) = self.awaited.remove(&token) {
+            self.tell(now, part, Input::PortFailed { token, error }, out);
         } else if let Some(interface) = self.interfaces.iter_mut().find(|i| i.awaits(token))
             && interface.failed(now, &error)
         {
@@ -262,8 +277,8 @@ impl Node {
     fn port_lost(&mut self, now: Instant, port: PortId, error: String, out: &mut Vec<Action>) {
         self.forwarder.remove_port(port);
         match self.owners.remove(&port) {
-            Some(Owner::Principal(kind)) => {
-                self.tell(now, kind, Input::PortLost { port, error }, out);
+            Some(Owner::Part(part)) => {
+                self.tell(now, part, Input::PortLost { port, error }, out);
             }
             Some(Owner::Interface) => {
                 let mut interfaces = self.interfaces.iter_mut();
@@ -293,16 +308,16 @@ impl Node {
     }
 
     fn interface_down(&mut self, now: Instant, port: PortId, out: &mut Vec<Action>) {
-        for kind in self.kinds() {
-            self.tell(now, kind, Input::InterfaceDown { port }, out);
+        for part in self.parts() {
+            self.tell(now, part, Input::InterfaceDown { port }, out);
         }
     }
 
     fn packets(&mut self, now: Instant, port: PortId, packets: Vec<Packet>, out: &mut Vec<Action>) {
         match self.owners.get(&port) {
             Some(Owner::Interface) => self.frames(now, packets, out),
-            Some(Owner::Principal(kind)) => {
-                self.tell(now, *kind, Input::Packets { port, packets }, out);
+            Some(Owner::Part(part)) => {
+                self.tell(now, *part, Input::Packets { port, packets }, out);
             }
             None => self.refusals.add(Refusal::UnknownPort, packets.len() as u64),
         }
@@ -387,6 +402,7 @@ impl Node {
                     Err(error) => channel::emit_failed(&error),
                 };
                 out.push(Action::Send { channel, message: message.into() });
+                self.tell_locals(now, out);
             }
             Ok(Request::Send { hop_limit, destination, payload }) => {
                 self.send(now, channel, hop_limit, destination, payload, out);
@@ -450,7 +466,10 @@ impl Component for Node {
                 self.start(now, out);
                 self.tick(now, out);
             }
-            Event::Stop => out.push(Action::Exit { status: 0 }),
+            Event::Stop => {
+                self.stop_protocols(now, out);
+                out.push(Action::Exit { status: 0 });
+            }
             Event::Tick => self.tick(now, out),
             Event::Slice => self.replies.go_on(out),
             Event::PortOpened { token, port, info } => {
@@ -475,6 +494,7 @@ impl Component for Node {
                 self.peers.remove(&channel);
                 self.replies.forget(channel);
                 self.sockets.close(channel, &mut self.forwarder);
+                self.tell_locals(now, out);
             }
             Event::ChannelFailed { error, .. } => {
                 report(out, Level::Error, format!("the socket for applications: {error}"));
@@ -505,7 +525,7 @@ impl Component for Node {
 
     fn deadline(&self) -> Option<Instant> {
         let interfaces = self.interfaces.iter().filter_map(Interface::deadline);
-        interfaces.chain(self.principals_deadline()).min()
+        interfaces.chain(self.parts_deadline()).min()
     }
 
     fn counters(&self) -> Vec<CounterGroup> {

@@ -1,9 +1,9 @@
-//! How the node drives the principals' control parts, and how principals come and go.
+//! How the node drives principals' control parts and protocols, and how principals come and go.
 
 use weft_base::{Instant, Token};
 use weft_runtime::Action;
 
-use super::{Node, Owner, report};
+use super::{Node, Owner, Part, report};
 use crate::XidType;
 use crate::principal::{Input, Output};
 use crate::words::WordError;
@@ -33,8 +33,10 @@ impl Node {
         let up: Vec<_> =
             self.interfaces.iter().filter_map(|i| Some((i.name.clone(), i.up()?))).collect();
         for (name, (port, info)) in up {
-            self.tell(now, kind, Input::InterfaceUp { name, port, info }, out);
+            self.tell(now, Part::Principal(kind), Input::InterfaceUp { name, port, info }, out);
         }
+        self.redirect_again(kind);
+        self.tell_locals(now, out);
         Ok(kind)
     }
 
@@ -46,19 +48,20 @@ impl Node {
         let kind = self.kind_of(name)?;
         self.names.remove(&kind);
         self.forwarder.remove_principal(kind);
-        self.awaited.retain(|_, (owner, _)| *owner != kind);
-        let ports: Vec<_> = self
-            .owners
-            .iter()
-            .filter(|(_, owner)| **owner == Owner::Principal(kind))
-            .map(|(port, _)| *port)
-            .collect();
+        self.close_ports(Part::Principal(kind), out);
+        Ok(())
+    }
+
+    /// Closes the ports of a part that is gone, and forgets those it has asked for.
+    pub(super) fn close_ports(&mut self, part: Part, out: &mut Vec<Action>) {
+        self.awaited.retain(|_, (owner, _)| *owner != part);
+        let owned = self.owners.iter().filter(|(_, owner)| **owner == Owner::Part(part));
+        let ports: Vec<_> = owned.map(|(port, _)| *port).collect();
         for port in ports {
             self.owners.remove(&port);
             self.forwarder.remove_port(port);
             out.push(Action::ClosePort { port });
         }
-        Ok(())
     }
 
     /// Gives a statement to the principal called `name`: sets it, or deletes it if `delete`.
@@ -74,6 +77,9 @@ impl Node {
         delete: bool,
         out: &mut Vec<Action>,
     ) -> Result<(), WordError> {
+        if self.protocols.has(name) {
+            return self.change_protocol(now, name, words, delete, out);
+        }
         let kind = self.kind_of(name).map_err(WordError::new)?;
         let Some(mut principal) = self.forwarder.principal_mut(kind) else { return Ok(()) };
         let mut outputs = Vec::new();
@@ -83,7 +89,8 @@ impl Node {
             principal.set(now, words, &mut outputs)
         };
         drop(principal);
-        self.carry_out(now, kind, outputs, out);
+        self.carry_out(now, Part::Principal(kind), outputs, out);
+        self.tell_locals(now, out);
         change
     }
 
@@ -96,47 +103,49 @@ impl Node {
         })
     }
 
-    /// The types of the node's principals, copied so that they can be told something in turn.
-    pub(super) fn kinds(&self) -> Vec<XidType> {
-        self.forwarder.kinds().collect()
+    /// The principals and protocols, copied so that they can be told something in turn.
+    pub(super) fn parts(&self) -> Vec<Part> {
+        let principals = self.forwarder.kinds().map(Part::Principal);
+        principals.chain(self.protocols.names().map(Part::Protocol)).collect()
     }
 
-    /// Gives `input` to a principal and carries out its outputs.
-    pub(super) fn tell(
-        &mut self,
-        now: Instant,
-        kind: XidType,
-        input: Input,
-        out: &mut Vec<Action>,
-    ) {
-        let Some(mut principal) = self.forwarder.principal_mut(kind) else { return };
+    /// Gives `input` to a part and carries out its outputs.
+    pub(super) fn tell(&mut self, now: Instant, part: Part, input: Input, out: &mut Vec<Action>) {
         let mut outputs = Vec::new();
-        principal.handle(now, input, &mut outputs);
-        drop(principal);
-        self.carry_out(now, kind, outputs, out);
+        match part {
+            Part::Principal(kind) => {
+                let Some(mut principal) = self.forwarder.principal_mut(kind) else { return };
+                principal.handle(now, input, &mut outputs);
+            }
+            Part::Protocol(name) => {
+                let Some(protocol) = self.protocols.get_mut(name) else { return };
+                protocol.handle(now, input, &mut outputs);
+            }
+        }
+        self.carry_out(now, part, outputs, out);
     }
 
-    /// Does what a principal asks for; keeps it for the start if the node does not run yet.
+    /// Does what a part asks for; keeps it for the start if the node does not run yet.
     pub(super) fn carry_out(
         &mut self,
         now: Instant,
-        kind: XidType,
+        part: Part,
         outputs: Vec<Output>,
         out: &mut Vec<Action>,
     ) {
         if !self.started && !outputs.is_empty() {
-            self.early.push((kind, outputs));
+            self.early.push((part, outputs));
             return;
         }
         for output in outputs {
             match output {
                 Output::OpenPort { token, spec } => {
                     let ours: Token = self.next_token();
-                    self.awaited.insert(ours, (kind, token));
+                    self.awaited.insert(ours, (part, token));
                     out.push(Action::OpenPort { token: ours, spec });
                 }
                 Output::ClosePort { port } => {
-                    if self.owners.get(&port) == Some(&Owner::Principal(kind)) {
+                    if self.owners.get(&port) == Some(&Owner::Part(part)) {
                         self.owners.remove(&port);
                         self.forwarder.remove_port(port);
                         out.push(Action::ClosePort { port });
@@ -144,23 +153,31 @@ impl Node {
                 }
                 Output::Transmit { port, packet } => out.push(Action::Transmit { port, packet }),
                 Output::Route { packet } => self.route(now, packet, out),
+                Output::Redirect { xid, via } => self.redirect(part, xid, via),
                 Output::Report { level, line } => report(out, level, line),
             }
         }
     }
 
-    /// Ticks the principals whose deadline has come.
-    pub(super) fn tick_principals(&mut self, now: Instant, out: &mut Vec<Action>) {
-        for kind in self.kinds() {
-            let due = self.forwarder.principal(kind).and_then(|p| p.deadline());
-            if due.is_some_and(|due| due <= now) {
-                self.tell(now, kind, Input::Tick, out);
+    /// Ticks the parts whose deadline has come.
+    pub(super) fn tick_parts(&mut self, now: Instant, out: &mut Vec<Action>) {
+        for part in self.parts() {
+            if self.deadline_of(part).is_some_and(|due| due <= now) {
+                self.tell(now, part, Input::Tick, out);
             }
         }
     }
 
-    pub(super) fn principals_deadline(&self) -> Option<Instant> {
-        let kinds = self.forwarder.kinds();
-        kinds.filter_map(|kind| self.forwarder.principal(kind)?.deadline()).min()
+    pub(super) fn parts_deadline(&self) -> Option<Instant> {
+        let principals = self.forwarder.kinds().map(Part::Principal);
+        let parts = principals.chain(self.protocols.names().map(Part::Protocol));
+        parts.filter_map(|part| self.deadline_of(part)).min()
+    }
+
+    fn deadline_of(&self, part: Part) -> Option<Instant> {
+        match part {
+            Part::Principal(kind) => self.forwarder.principal(kind)?.deadline(),
+            Part::Protocol(name) => self.protocols.get(name)?.deadline(),
+        }
     }
 }

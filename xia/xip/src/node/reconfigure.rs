@@ -17,9 +17,17 @@ use super::Node;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     interfaces: Vec<String>,
-    principals: Vec<(String, Vec<Vec<Word>>)>,
+    parts: Vec<PartPlan>,
     /// Statements that only a new node takes: all others.
     fixed: Vec<Statement>,
+}
+
+/// What is said of a principal or a protocol.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct PartPlan {
+    name: String,
+    is_protocol: bool,
+    statements: Vec<Vec<Word>>,
 }
 
 /// So many statements are looked for one by one.
@@ -32,8 +40,10 @@ enum Step {
     RemoveInterface(String),
     AddPrincipal(String),
     RemovePrincipal(String),
-    Set { principal: String, words: Vec<String> },
-    Delete { principal: String, words: Vec<String> },
+    AddProtocol(String),
+    RemoveProtocol(String),
+    Set { part: String, words: Vec<String> },
+    Delete { part: String, words: Vec<String> },
 }
 
 impl Step {
@@ -44,8 +54,10 @@ impl Step {
             Self::RemoveInterface(name) => Self::AddInterface(name),
             Self::AddPrincipal(name) => Self::RemovePrincipal(name),
             Self::RemovePrincipal(name) => Self::AddPrincipal(name),
-            Self::Set { principal, words } => Self::Delete { principal, words },
-            Self::Delete { principal, words } => Self::Set { principal, words },
+            Self::AddProtocol(name) => Self::RemoveProtocol(name),
+            Self::RemoveProtocol(name) => Self::AddProtocol(name),
+            Self::Set { part, words } => Self::Delete { part, words },
+            Self::Delete { part, words } => Self::Set { part, words },
         }
     }
 }
@@ -60,9 +72,11 @@ impl Plan {
             match statement.keyword() {
                 "interface" => plan.interfaces.extend(words.drain(1..)),
                 "principal" if words.len() == 2 => {
-                    let inner = statement.block().unwrap_or_default().iter();
-                    let inner = inner.map(|statement| statement.words().to_vec()).collect();
-                    plan.principals.push((words.swap_remove(1), inner));
+                    plan.parts.push(PartPlan::of(words.swap_remove(1), false, statement));
+                }
+                // Nothing else has a block and no name.
+                protocol if words.len() == 1 && statement.block().is_some() => {
+                    plan.parts.push(PartPlan::of(protocol.to_owned(), true, statement));
                 }
                 _ => plan.fixed.push(statement.clone()),
             }
@@ -70,13 +84,12 @@ impl Plan {
         plan
     }
 
-    fn statements(&self, principal: &str) -> &[Vec<Word>] {
-        let found = self.principals.iter().find(|(name, _)| name == principal);
-        found.map_or(&[], |(_, statements)| statements)
+    fn part(&self, name: &str) -> Option<&PartPlan> {
+        self.parts.iter().find(|part| part.name == name)
     }
 
-    fn has_principal(&self, name: &str) -> bool {
-        self.principals.iter().any(|(one, _)| one == name)
+    fn statements(&self, part: &str) -> &[Vec<Word>] {
+        self.part(part).map_or(&[], |part| &part.statements)
     }
 
     /// The steps that lead to `new`: first what goes, then what comes.
@@ -85,31 +98,45 @@ impl Plan {
         for name in self.interfaces.iter().filter(|name| !new.interfaces.contains(name)) {
             steps.push(Step::RemoveInterface(name.clone()));
         }
-        for (name, statements) in &self.principals {
-            let gone = missing(statements, new.statements(name));
+        for part in &self.parts {
+            let gone = missing(&part.statements, new.statements(&part.name));
             steps.extend(
                 gone.into_iter()
                     .rev()
-                    .map(|words| Step::Delete { principal: name.clone(), words: texts(words) }),
+                    .map(|words| Step::Delete { part: part.name.clone(), words: texts(words) }),
             );
-            if !new.has_principal(name) {
-                steps.push(Step::RemovePrincipal(name.clone()));
+            if new.part(&part.name).is_none() {
+                steps.push(part.add().back());
             }
         }
-        for (name, _) in new.principals.iter().filter(|(name, _)| !self.has_principal(name)) {
-            steps.push(Step::AddPrincipal(name.clone()));
-        }
-        for (name, statements) in &new.principals {
-            let come = missing(statements, self.statements(name));
+        steps.extend(
+            new.parts.iter().filter(|part| self.part(&part.name).is_none()).map(PartPlan::add),
+        );
+        for part in &new.parts {
+            let come = missing(&part.statements, self.statements(&part.name));
             steps.extend(
                 come.into_iter()
-                    .map(|words| Step::Set { principal: name.clone(), words: texts(words) }),
+                    .map(|words| Step::Set { part: part.name.clone(), words: texts(words) }),
             );
         }
         for name in new.interfaces.iter().filter(|name| !self.interfaces.contains(name)) {
             steps.push(Step::AddInterface(name.clone()));
         }
         steps
+    }
+}
+
+impl PartPlan {
+    fn of(name: String, is_protocol: bool, statement: &Statement) -> Self {
+        let inner = statement.block().unwrap_or_default().iter();
+        let statements = inner.map(|statement| statement.words().to_vec()).collect();
+        Self { name, is_protocol, statements }
+    }
+
+    /// The step that adds it, without its statements.
+    fn add(&self) -> Step {
+        let name = self.name.clone();
+        if self.is_protocol { Step::AddProtocol(name) } else { Step::AddPrincipal(name) }
     }
 }
 
@@ -160,22 +187,24 @@ impl Node {
             Step::RemoveInterface(name) => self.remove_interface(now, name, out),
             Step::AddPrincipal(name) => self.add_principal(now, name, out).map(drop),
             Step::RemovePrincipal(name) => self.remove_principal(name, out),
-            Step::Set { principal, words } => self.step(now, principal, words, false, out),
-            Step::Delete { principal, words } => self.step(now, principal, words, true, out),
+            Step::AddProtocol(name) => self.add_protocol(now, name, out),
+            Step::RemoveProtocol(name) => self.remove_protocol(now, name, out),
+            Step::Set { part, words } => self.step(now, part, words, false, out),
+            Step::Delete { part, words } => self.step(now, part, words, true, out),
         }
     }
 
     fn step(
         &mut self,
         now: Instant,
-        principal: &str,
+        part: &str,
         words: &[String],
         delete: bool,
         out: &mut Vec<Action>,
     ) -> Result<(), String> {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let change = self.change_principal(now, principal, &words, delete, out);
-        change.map_err(|error| format!("{principal} {}: {error}", words.join(" ")))
+        let change = self.change_principal(now, part, &words, delete, out);
+        change.map_err(|error| format!("{part} {}: {error}", words.join(" ")))
     }
 }
 
@@ -210,23 +239,28 @@ mod tests {
 
     #[test]
     fn only_what_differs_is_done_and_what_goes_goes_first() {
-        let old = plan("interface a b; principal hid { x 1; x 2; } principal zf;");
-        let new = plan("interface b c; principal hid { x 2; x 3; } principal ad { y; }");
+        let old = plan("interface a b; principal hid { x 1; x 2; } principal zf; address;");
+        let new = plan(
+            "interface b c; principal hid { x 2; x 3; } principal ad { y; } ls { z; } address;",
+        );
         let words = |word: &str| vec!["x".to_owned(), word.to_owned()];
-        let principal = || "hid".to_owned();
+        let part = || "hid".to_owned();
         assert_eq!(
             old.steps_to(&new),
             [
                 Step::RemoveInterface("a".to_owned()),
-                Step::Delete { principal: principal(), words: words("1") },
+                Step::Delete { part: part(), words: words("1") },
                 Step::RemovePrincipal("zf".to_owned()),
                 Step::AddPrincipal("ad".to_owned()),
-                Step::Set { principal: principal(), words: words("3") },
-                Step::Set { principal: "ad".to_owned(), words: vec!["y".to_owned()] },
+                Step::AddProtocol("ls".to_owned()),
+                Step::Set { part: part(), words: words("3") },
+                Step::Set { part: "ad".to_owned(), words: vec!["y".to_owned()] },
+                Step::Set { part: "ls".to_owned(), words: vec!["z".to_owned()] },
                 Step::AddInterface("c".to_owned()),
             ]
         );
         assert_eq!(old.steps_to(&old), []);
+        assert!(old.fixed == new.fixed && old.fixed.len() == 1, "`address;` names no protocol");
     }
 
     #[test]

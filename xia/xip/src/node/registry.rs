@@ -1,20 +1,27 @@
-//! Which principals can be instantiated, by name. Filled by whoever builds the program; XIP itself
+//! Which principals and routing protocols can be instantiated, by name. Filled by whoever builds the program; XIP itself
 //! knows none.
 
 use std::collections::BTreeMap;
 
 use weft_base::Random;
+use weft_keys::PrivateKey;
 
 use crate::principal::Principal;
+use crate::protocol::Protocol;
 
 /// Makes an instance of a principal, with randomness of its own.
 pub type Factory = fn(Random) -> Box<dyn Principal>;
 
-/// The principals that a node can instantiate.
+/// Makes an instance of a routing protocol, with the key of the node, if it has one, and randomness of its
+/// own.
+pub type ProtocolFactory = fn(Option<PrivateKey>, Random) -> Box<dyn Protocol>;
+
+/// The principals and routing protocols that a node can instantiate.
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
     factories: BTreeMap<&'static str, Factory>,
     statements: BTreeMap<&'static str, &'static str>,
+    protocols: BTreeMap<&'static str, ProtocolFactory>,
 }
 
 impl Registry {
@@ -49,6 +56,13 @@ impl Registry {
         self.statements.iter().map(|(name, statements)| (*name, *statements))
     }
 
+    /// Adds a routing protocol under the name that configurations and commands use.
+    #[must_use]
+    pub fn with_protocol(mut self, name: &'static str, factory: ProtocolFactory) -> Self {
+        self.protocols.insert(name, factory);
+        self
+    }
+
     /// Makes an instance of the principal called `name`.
     ///
     /// # Errors
@@ -66,5 +80,27 @@ impl Registry {
     /// The names of all principals, sorted.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
         self.factories.keys().copied()
+    }
+
+    /// Makes an instance of the routing protocol called `name`, if there is one, and says it by its own
+    /// copy of the name.
+    pub(super) fn make_protocol(
+        &self,
+        name: &str,
+        key: Option<&PrivateKey>,
+        random: &Random,
+    ) -> Result<(&'static str, Box<dyn Protocol>), String> {
+        match self.protocols.get_key_value(name) {
+            Some((name, factory)) => Ok((*name, factory(key.cloned(), random.fork(name)))),
+            None => {
+                let known: Vec<_> = self.protocols().collect();
+                Err(format!("there is no protocol `{name}`; known are: {}", known.join(", ")))
+            }
+        }
+    }
+
+    /// The names of all routing protocols, sorted.
+    pub fn protocols(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.protocols.keys().copied()
     }
 }

@@ -7,7 +7,7 @@ use weft_runtime::DriverCounts;
 use weft_wire::MacAddr;
 
 use super::sockets::ECHO;
-use super::{Node, Owner};
+use super::{Node, Owner, Part};
 use crate::LastNode;
 use crate::forward::{Step, Visit};
 use crate::principal::{Answer, SocketId};
@@ -27,9 +27,12 @@ impl Node {
             "anchors" => Ok(self.show_anchors(false)),
             "all-anchors" => Ok(self.show_anchors(true)),
             "trace" => Ok(self.show_trace()),
+            protocol if self.protocols.has(protocol) => {
+                Ok(self.protocols.get(protocol).map(|protocol| protocol.show()).unwrap_or_default())
+            }
             _ => Err(format!(
                 "there is no `{what}` to show; there are: node, principals, counters, ports, dst, \
-                 all-dst, anchors, all-anchors, trace"
+                 all-dst, anchors, all-anchors, trace, and the protocols that the node runs"
             )),
         }
     }
@@ -56,6 +59,7 @@ impl Node {
             "locals": self.locals().iter().map(ToString::to_string).collect::<Vec<_>>(),
             "interfaces": interfaces,
             "principals": self.names.values().collect::<Vec<_>>(),
+            "protocols": self.protocols.names().collect::<Vec<_>>(),
             "sockets": self.sockets.addresses().map(ToString::to_string).collect::<Vec<_>>(),
         })
     }
@@ -76,7 +80,7 @@ impl Node {
         })
     }
 
-    /// What the node and its principals have counted.
+    /// What the node and its parts have counted.
     pub(super) fn counter_groups(&self) -> Vec<CounterGroup> {
         let forwarder = &self.forwarder;
         let own = [
@@ -95,7 +99,9 @@ impl Node {
         ];
         let principals =
             self.names.keys().filter_map(|kind| forwarder.principal(*kind)?.counters());
-        own.into_iter().chain(principals).collect()
+        let protocols =
+            self.protocols.names().filter_map(|name| self.protocols.get(name)?.counters());
+        own.into_iter().chain(principals).chain(protocols).collect()
     }
 
     /// What passed the ports and what was lost there, as the driver has counted it.
@@ -185,14 +191,15 @@ impl Node {
         }
     }
 
-    /// The interface or principal that has a port.
+    /// The interface, principal or protocol that has a port.
     pub(super) fn port_name(&self, port: PortId) -> String {
         let name = match self.owners.get(&port) {
             Some(Owner::Interface) => {
                 let mut interfaces = self.interfaces.iter();
                 interfaces.find(|interface| interface.has(port)).map(|found| found.name.clone())
             }
-            Some(Owner::Principal(kind)) => self.names.get(kind).cloned(),
+            Some(Owner::Part(Part::Principal(kind))) => self.names.get(kind).cloned(),
+            Some(Owner::Part(Part::Protocol(name))) => Some((*name).to_owned()),
             None if port == PortId::NONE => Some("application".to_owned()),
             None => None,
         };

@@ -41,6 +41,35 @@ fn answers_by_the_roles_of_a_hid() {
 }
 
 #[test]
+fn routes_come_between_configured_and_learned_neighbours() {
+    let mut node = ready();
+    let via = |id| Answer::Redirect(hid(id));
+    let route = format!("route {} via {}", hid(2), hid(8));
+    node.hid.learn(hid(2), Some(hid(9)));
+    assert_eq!(node.ask(hid(2)), via(9));
+    // What NWP says does not expire, and a protocol knows better.
+    hear_from(&mut node, 2);
+    assert_eq!(node.ask(hid(2)), via(9));
+    node.set(NOW, &route);
+    assert_eq!(node.ask(hid(2)), via(8));
+    let neighbour = format!("neighbour {} link 02:00:00:00:00:07 interface eth0", hid(2));
+    node.set(NOW, &neighbour);
+    assert_eq!(node.ask(hid(2)), reached_at(mac(7)));
+    node.delete(NOW, &neighbour);
+    assert_eq!(node.ask(hid(2)), via(8));
+    node.delete(NOW, &route);
+    assert!(node.hid.delete(NOW, &["route", &hid(2).to_string()], &mut Vec::new()).is_err());
+    assert_eq!(node.ask(hid(2)), via(9));
+    // A neighbour over whom the way to itself leads is simply a neighbour.
+    node.hid.learn(hid(2), Some(hid(2)));
+    assert_eq!(node.ask(hid(2)), reached_at(mac(2)));
+    node.hid.learn(hid(2), None);
+    assert_eq!(node.ask(hid(2)), reached_at(mac(2)));
+    node.hid.learn(hid(1), Some(hid(9)));
+    assert_eq!(node.ask(hid(1)), Answer::Through, "what is local stays local");
+}
+
+#[test]
 fn a_configured_neighbour_is_used_while_its_interface_is_up() {
     let mut node = Node::new(1);
     let line = format!("neighbour {} link 02:00:00:00:00:07 interface eth0", hid(7));

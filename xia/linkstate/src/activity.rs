@@ -1,0 +1,12 @@
+//! What is counted besides what the engine counts.
+
+weft_base::reasons! {
+    /// What was done with frames.
+    pub enum Activity {
+        BeaconsSent = "beacons-sent", "broadcasts that tell that this node speaks link-state routing";
+        BeaconsReceived = "beacons-received", "beacons of other nodes";
+        BadFrame = "bad-frame", "frames that are neither a beacon nor a message";
+        OtherHost = "other-host", "frames addressed to another host, or sent by this one";
+        TooManyNeighbours = "too-many-neighbours", "frames of hardware addresses beyond the limit of an interface";
+    }
+}

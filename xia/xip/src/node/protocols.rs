@@ -1,0 +1,185 @@
+//! The node's routing protocols: how they come and go, what they are told of, and what becomes of their
+//! redirects.
+
+use std::collections::BTreeMap;
+
+use weft_base::Instant;
+use weft_runtime::Action;
+
+use super::{Node, Part};
+use crate::principal::Input;
+use crate::protocol::Protocol;
+use crate::words::WordError;
+use crate::{Xid, XidType};
+
+/// The protocols by name.
+#[derive(Default)]
+pub(super) struct Protocols {
+    running: BTreeMap<&'static str, Running>,
+    /// The XIDs that all protocols were told are this node.
+    told: Vec<Xid>,
+}
+
+struct Running {
+    protocol: Box<dyn Protocol>,
+    /// What it has found.
+    redirects: BTreeMap<Xid, Xid>,
+}
+
+impl Protocols {
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.running.contains_key(name)
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.running.keys().copied()
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&dyn Protocol> {
+        self.running.get(name).map(|running| running.protocol.as_ref())
+    }
+
+    pub(super) fn get_mut(&mut self, name: &str) -> Option<&mut (dyn Protocol + 'static)> {
+        self.running.get_mut(name).map(|running| running.protocol.as_mut())
+    }
+
+    /// Where to look up `xid` instead: what the first protocol says that says anything.
+    fn redirect_of(&self, xid: &Xid) -> Option<Xid> {
+        self.running.values().find_map(|running| running.redirects.get(xid).copied())
+    }
+}
+
+impl Node {
+    /// Adds the routing protocol called `name`.
+    ///
+    /// # Errors
+    /// There is no such protocol, or it runs already.
+    pub fn add_protocol(
+        &mut self,
+        now: Instant,
+        name: &str,
+        out: &mut Vec<Action>,
+    ) -> Result<(), String> {
+        let key = self.settings.key.as_ref();
+        let (name, mut protocol) = self.registry.make_protocol(name, key, &self.random)?;
+        if self.protocols.has(name) {
+            return Err(format!("protocol {name} is there already; remove it first"));
+        }
+        let (locals, mut outputs) = (self.locals(), Vec::new());
+        protocol.set_locals(now, &locals, &mut outputs);
+        self.protocols.told = locals;
+        self.protocols.running.insert(name, Running { protocol, redirects: BTreeMap::new() });
+        let part = Part::Protocol(name);
+        self.carry_out(now, part, outputs, out);
+        let up: Vec<_> =
+            self.interfaces.iter().filter_map(|i| Some((i.name.clone(), i.up()?))).collect();
+        for (name, (port, info)) in up {
+            self.tell(now, part, Input::InterfaceUp { name, port, info }, out);
+        }
+        Ok(())
+    }
+
+    /// Removes the routing protocol called `name`; its redirects are taken back, its ports closed.
+    ///
+    /// # Errors
+    /// The node does not run it.
+    pub fn remove_protocol(
+        &mut self,
+        now: Instant,
+        name: &str,
+        out: &mut Vec<Action>,
+    ) -> Result<(), String> {
+        self.stop_protocol(now, name, out);
+        let found = self.protocols.running.remove_entry(name);
+        let (name, gone) =
+            found.ok_or_else(|| format!("the node does not run the protocol `{name}`"))?;
+        for xid in gone.redirects.keys() {
+            self.pass_on(xid);
+        }
+        self.close_ports(Part::Protocol(name), out);
+        Ok(())
+    }
+
+    /// Lets a protocol take leave of its neighbours.
+    fn stop_protocol(&mut self, now: Instant, name: &str, out: &mut Vec<Action>) {
+        let found = self.protocols.running.get_key_value(name).map(|(name, _)| *name);
+        let Some((name, protocol)) = found.zip(self.protocols.get_mut(name)) else { return };
+        let mut outputs = Vec::new();
+        protocol.stop(now, &mut outputs);
+        self.carry_out(now, Part::Protocol(name), outputs, out);
+    }
+
+    /// Lets all protocols take leave of their neighbours.
+    pub(super) fn stop_protocols(&mut self, now: Instant, out: &mut Vec<Action>) {
+        let names: Vec<_> = self.protocols.names().collect();
+        names.iter().for_each(|name| self.stop_protocol(now, name, out));
+    }
+
+    /// Gives a statement to a protocol that runs.
+    pub(super) fn change_protocol(
+        &mut self,
+        now: Instant,
+        name: &str,
+        words: &[&str],
+        delete: bool,
+        out: &mut Vec<Action>,
+    ) -> Result<(), WordError> {
+        let found = self.protocols.running.get_key_value(name).map(|(name, _)| *name);
+        let Some((name, protocol)) = found.zip(self.protocols.get_mut(name)) else { return Ok(()) };
+        let mut outputs = Vec::new();
+        let change = if delete {
+            protocol.delete(now, words, &mut outputs)
+        } else {
+            protocol.set(now, words, &mut outputs)
+        };
+        self.carry_out(now, Part::Protocol(name), outputs, out);
+        change
+    }
+
+    /// Tells the protocols which XIDs are this node, if that has changed.
+    pub(super) fn tell_locals(&mut self, now: Instant, out: &mut Vec<Action>) {
+        if self.protocols.running.is_empty() {
+            return;
+        }
+        let locals = self.locals();
+        if locals == self.protocols.told {
+            return;
+        }
+        let names: Vec<_> = self.protocols.names().collect();
+        for name in names {
+            let mut outputs = Vec::new();
+            if let Some(protocol) = self.protocols.get_mut(name) {
+                protocol.set_locals(now, &locals, &mut outputs);
+            }
+            self.carry_out(now, Part::Protocol(name), outputs, out);
+        }
+        self.protocols.told = locals;
+    }
+
+    /// A part has found a way to an XID, or lost it.
+    pub(super) fn redirect(&mut self, part: Part, xid: Xid, via: Option<Xid>) {
+        // Only a protocol can: it is removed as a whole, and what it has found with it.
+        let Part::Protocol(name) = part else { return };
+        let Some(running) = self.protocols.running.get_mut(name) else { return };
+        match via {
+            Some(via) => running.redirects.insert(xid, via),
+            None => running.redirects.remove(&xid),
+        };
+        self.pass_on(&xid);
+    }
+
+    /// Tells the principal of an XID where to look it up instead.
+    fn pass_on(&mut self, xid: &Xid) {
+        let via = self.protocols.redirect_of(xid);
+        if let Some(mut principal) = self.forwarder.principal_mut(xid.kind) {
+            principal.learn(*xid, via);
+        }
+    }
+
+    /// Tells a principal that was just added all that protocols have found for it.
+    pub(super) fn redirect_again(&mut self, kind: XidType) {
+        let all = self.protocols.running.values().flat_map(|running| running.redirects.keys());
+        let found: Vec<Xid> = all.filter(|xid| xid.kind == kind).copied().collect();
+        found.iter().for_each(|xid| self.pass_on(xid));
+    }
+}
