@@ -21,10 +21,13 @@ pub(crate) struct DstArgs {
 #[derive(Debug, clap::Subcommand)]
 enum DstCommand {
     /// Forget all decisions
+    #[command(after_help = "Example:\n  weft xia dst flush")]
     Flush,
     /// Work out every decision again, and show those that are wrong; there are none
+    #[command(after_help = "Example:\n  weft xia dst check --node r1")]
     Check,
     /// Let the cache use so much memory from now on, such as 64MiB; `off` is none
+    #[command(after_help = "Examples:\n  weft xia dst limit 64MiB\n  weft xia dst limit off")]
     Limit {
         /// How much
         size: String,
