@@ -1,5 +1,10 @@
-//! Makes the stubs of the interface that `weft bench xrl` calls.
+//! Makes the stubs of the interface that `weft bench xrl` calls, and the programs of `weft bench xip-forward`.
 
 fn main() {
     weft_xif::build(&["../interfaces/probe.xif"]);
+    println!("cargo:rerun-if-changed=../xia/kernel/bpf/xip.bpf.c");
+    weft_bpf_build::compile(&[
+        "src/bench/xip_forward/traffic.bpf.c",
+        "src/bench/xip_forward/each_edge.bpf.c",
+    ]);
 }

@@ -28,6 +28,7 @@ const INSIDE: &[(&str, &[&str])] = &[
     ("control/manager", &["control/launcher"]),
     ("xia/component", &["xia/xip"]),
     ("xia/xip", &[]),
+    ("xia/kernel", &["xia/xip"]),
     ("xia/principals/*", &["xia/xip"]),
     ("xia/linkstate", &["xia/xip"]),
     ("xia/sockets", &["xia/xip"]),

@@ -4,6 +4,7 @@
 mod cache;
 mod driven;
 mod hosts;
+mod kernel;
 mod live;
 mod loops;
 mod network;

@@ -23,6 +23,7 @@ mod samples;
 mod tests;
 mod xia_push;
 mod xip_engine;
+mod xip_forward;
 mod xrl;
 
 use std::path::{Path, PathBuf};
@@ -43,6 +44,7 @@ const BENCHES: &[&dyn Bench] = &[
     &routing::Routing,
     &xia_push::XiaPush,
     &xip_engine::XipEngine,
+    &xip_forward::XipForward,
     &xrl::XrlBench,
 ];
 

@@ -98,8 +98,9 @@ pub enum ProgramError {
 }
 
 impl ProgramError {
-    /// Sorts an error of a system call by what can be done.
-    pub(crate) fn from_call(action: &'static str, error: &io::Error) -> Self {
+    /// Sorts an error of a system call, made to do `action`, by what can be done.
+    #[must_use]
+    pub fn from_call(action: &'static str, error: &io::Error) -> Self {
         match error.raw_os_error() {
             Some(libc::EPERM) => Self::NotPermitted { action },
             Some(libc::ENOSYS) => Self::NotSupported { action, detail: error.to_string() },

@@ -1,5 +1,9 @@
 //! eBPF programs that weft embeds, and their loading and attaching.
 //!
+//! Of any program: [`embedded!`] is its object file, [`LoadedProgram`] loads it with its [`Map`]s, and
+//! [`XdpLink`] attaches it to XDP; [`LiveRun`] sends what a program makes. The rest is about programs at
+//! the hooks of traffic control.
+//!
 //! [`PROGRAMS`] lists them. There is one so far: seeded packet loss. [`LossSequence`] is its decision in
 //! Rust, and [`probe()`] says whether it can be used here. It is attached in two ways: by [`LossLink`],
 //! for the links of a lab, it stays when its process ends; an [`Attachment`] lives as long as somebody
@@ -28,18 +32,26 @@
 mod attachment;
 mod error;
 mod found;
+mod live;
 mod loss;
+mod map;
+mod object;
 mod probe;
 mod sys;
 mod table;
 mod tc;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod xdp;
 
 pub use attachment::{Attachment, Kept, Way};
 pub use error::ProgramError;
 pub use found::{FoundProgram, HookKind, name, programs_of};
+pub use live::LiveRun;
 pub use loss::{LossLink, LossProbability, LossSequence, LossStatistics, ProbabilityError};
+pub use map::{Map, MapKind, MapShape, Memory};
+pub use object::{Aligned, LoadedProgram, ProgramType};
 pub use probe::probe;
 pub use table::{PROGRAMS, Program, ProgramKind};
-pub use weft_netlink::Direction;
+pub use weft_netlink::{Direction, XdpMode};
+pub use xdp::{XdpLink, XdpVerdict};

@@ -1,11 +1,14 @@
-//! What of bpf(2) is used: loading programs, maps, links at the hooks of traffic control (TCX), and
-//! questions about what is attached.
+//! What of bpf(2) is used: loading programs, links at the hooks of traffic control (TCX), and questions
+//! about what is attached; in `map` what works on maps, in `xdp` what concerns XDP.
 //!
 //! It takes `CAP_BPF` and `CAP_NET_ADMIN`; what is asked by number takes `CAP_SYS_ADMIN`, which the FEA does
 //! not have.
 //!
 //! Reference: bpf(2); linux/bpf.h (`union bpf_attr`, `struct bpf_link_info`, `struct bpf_prog_info`);
 //! links at traffic control are there since Linux 6.6.
+
+pub(crate) mod map;
+pub(crate) mod xdp;
 
 use std::ffi::CStr;
 use std::io;
@@ -37,6 +40,10 @@ const NAME: usize = 16;
 /// The most maps of a program that are looked at.
 const MOST_MAPS: usize = 16;
 
+/// Room for what the verifier says, and how many of its last lines are told.
+const LOG: usize = 1 << 22;
+const SAID: usize = 6;
+
 /// The most programs that one hook can have (`BPF_MPROG_MAX`).
 const MOST: usize = 64;
 
@@ -64,14 +71,6 @@ pub(crate) fn create_link(
     program: BorrowedFd<'_>,
 ) -> io::Result<OwnedFd> {
     link(interface, attach_type(direction), 0, program)
-}
-
-/// Attaches a program to XDP in the generic mode.
-#[cfg(feature = "testing")]
-pub(crate) fn create_xdp_link(interface: u32, program: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-    const BPF_XDP: u32 = 37;
-    const XDP_FLAGS_SKB_MODE: u32 = 2;
-    link(interface, BPF_XDP, XDP_FLAGS_SKB_MODE, program)
 }
 
 fn link(
@@ -160,7 +159,8 @@ pub(crate) fn linked_programs(interface: u32, direction: Direction) -> io::Resul
     Ok(programs[..count].to_vec())
 }
 
-/// Loads a program. `license` says whether it may call helpers that are under the GPL.
+/// Loads a program. `license` says whether it may call helpers that are under the GPL. If the verifier
+/// refuses it, the error ends with what it said last.
 pub(crate) fn load(
     program_type: u32,
     instructions: &[u64],
@@ -173,7 +173,9 @@ pub(crate) fn load(
         instruction_count: u32,
         instructions: u64,
         license: u64,
-        log: [u32; 4],
+        log_level: u32,
+        log_size: u32,
+        log: u64,
         kernel_version: u32,
         flags: u32,
         name: [u8; NAME],
@@ -183,14 +185,31 @@ pub(crate) fn load(
         instruction_count: instructions.len() as u32,
         instructions: instructions.as_ptr() as u64,
         license: license.as_ptr() as u64,
-        log: [0; 4],
+        log_level: 0,
+        log_size: 0,
+        log: 0,
         kernel_version: 0,
         flags: 0,
         name: object_name(name),
     };
     // SAFETY: the pointers are to as many instructions as is said, and to a text that ends with zero; the
     // kernel reads both during the call.
-    unsafe { open(BPF_PROG_LOAD, &mut attributes) }
+    let refusal = match unsafe { open(BPF_PROG_LOAD, &mut attributes) } {
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EACCES)) => error,
+        result => return result,
+    };
+    let mut log = vec![0_u8; LOG];
+    (attributes.log_level, attributes.log_size) = (1, LOG as u32);
+    attributes.log = log.as_mut_ptr() as u64;
+    // SAFETY: as above; and the log has room for as many bytes as is said.
+    let result = unsafe { open(BPF_PROG_LOAD, &mut attributes) };
+    result.map_err(|_| {
+        let said = String::from_utf8_lossy(&log);
+        let said = said.trim_end_matches('\0').trim_end();
+        let last = said.lines().rev().take(SAID).collect::<Vec<_>>();
+        let last = last.into_iter().rev().collect::<Vec<_>>().join("; ");
+        io::Error::new(refusal.kind(), format!("{refusal}: {last}"))
+    })
 }
 
 /// Makes a map: an array of `elements` pairs of words.

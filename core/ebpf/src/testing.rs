@@ -22,6 +22,8 @@ pub enum Foreign {
 }
 
 const XDP: u32 = 6;
+/// `XDP_FLAGS_SKB_MODE`.
+const GENERIC: u32 = 2;
 /// `TCX_NEXT` and `TC_ACT_UNSPEC`.
 const NEXT: i32 = -1;
 /// `XDP_PASS`.
@@ -41,7 +43,7 @@ pub fn attach(interface: &str, foreign: Foreign, name: &str) -> io::Result<Owned
         Foreign::Tcx(direction) => {
             sys::create_link(index, direction, load(sys::SCHED_CLS, NEXT, name)?.as_fd())
         }
-        Foreign::Xdp => sys::create_xdp_link(index, load(XDP, PASS, name)?.as_fd()),
+        Foreign::Xdp => sys::xdp::create_link(index, GENERIC, load(XDP, PASS, name)?.as_fd()),
         Foreign::Classifier(direction) => {
             let program = load(sys::SCHED_CLS, NEXT, name)?;
             let mut control = TrafficControl::open()?;

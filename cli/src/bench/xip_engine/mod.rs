@@ -24,8 +24,8 @@ mod cases;
 mod change;
 mod stopwatch;
 mod traffic;
-mod world;
-mod zipf;
+pub(super) mod world;
+pub(super) mod zipf;
 
 use std::hint::black_box;
 use std::time::Duration;

@@ -22,9 +22,9 @@ use super::traffic::{Form, Traffic};
 use super::zipf::Zipf;
 
 /// Neighbours, each behind a port of its own, as in Machado et al., "Linux XIA", §6.3.1.
-pub(super) const NEIGHBOURS: usize = 4;
+pub(in crate::bench) const NEIGHBOURS: usize = 4;
 /// The port that packets come in on.
-pub(super) const IN: PortId = PortId(NEIGHBOURS as u32 + 1);
+pub(in crate::bench) const IN: PortId = PortId(NEIGHBOURS as u32 + 1);
 const MTU: usize = 1500;
 /// Room for a decision for every domain, whatever its form.
 const CACHE: usize = 1 << 30;
@@ -33,25 +33,25 @@ const CACHE: usize = 1 << 30;
 pub(super) type BareTable = HashMap<Xid, u32, FixedState>;
 
 /// Everything that has a name.
-pub(super) struct Names {
+pub(in crate::bench) struct Names {
     /// Domains that are redirected to a neighbour, the most frequent destination first.
-    pub(super) domains: Vec<Xid>,
+    pub(in crate::bench) domains: Vec<Xid>,
     /// For each domain its neighbour.
-    pub(super) gateways: Vec<Xid>,
+    pub(in crate::bench) gateways: Vec<Xid>,
     /// Domains that nobody knows, the same in all packets.
-    pub(super) unknown: [Xid; 3],
+    pub(in crate::bench) unknown: [Xid; 3],
     /// A domain that is redirected to the first of `domains`.
-    pub(super) alias: Xid,
+    pub(in crate::bench) alias: Xid,
     /// The router's own domain.
-    pub(super) local_domain: Xid,
+    pub(in crate::bench) local_domain: Xid,
     /// The router itself.
-    pub(super) local_host: Xid,
+    pub(in crate::bench) local_host: Xid,
     /// A socket on the router.
-    pub(super) socket: Xid,
+    pub(in crate::bench) socket: Xid,
     /// The hosts that it can send to.
-    pub(super) neighbours: [Xid; NEIGHBOURS],
+    pub(in crate::bench) neighbours: [Xid; NEIGHBOURS],
     /// For each neighbour the identifier of the link to it.
-    pub(super) links: [Xid; NEIGHBOURS],
+    pub(in crate::bench) links: [Xid; NEIGHBOURS],
 }
 
 /// The names that routers know, the same names in a bare table, and routers.
@@ -64,15 +64,19 @@ pub(super) struct World {
     pub(super) bytes_per_entry: (f64, f64),
 }
 
+/// Any name.
+fn name(kind: XidType, random: &mut Random) -> Xid {
+    let mut id = [0; 20];
+    random.fill(&mut id);
+    Xid::new(kind, id)
+}
+
 impl Names {
-    fn new(domains: usize, random: &mut Random) -> Self {
-        let mut name = |kind| {
-            let mut id = [0; 20];
-            random.fill(&mut id);
-            Xid::new(kind, id)
-        };
+    /// These domains, each behind one of the neighbours. All other names, and which neighbour it is, follow
+    /// from `random`.
+    pub(in crate::bench) fn new(domains: Vec<Xid>, random: &mut Random) -> Self {
+        let mut name = |kind| name(kind, random);
         let neighbours = std::array::from_fn(|_| name(XidType::HID));
-        let domains: Vec<_> = (0..domains).map(|_| name(XidType::AD)).collect();
         Self {
             unknown: std::array::from_fn(|_| name(XidType::AD)),
             alias: name(XidType::AD),
@@ -93,7 +97,8 @@ impl Names {
 impl World {
     /// Fills all tables, with this many domains and with names that follow from `random`.
     pub(super) fn with_domains(count: usize, random: &mut Random) -> Result<Self, WordError> {
-        let names = Names::new(count, random);
+        let names = (0..count).map(|_| name(XidType::AD, random)).collect();
+        let names = Names::new(names, random);
         let (ad, of_ad) = weighed(|| domains(&names));
         let (bare, of_bare) = weighed(|| bare_table(&names));
         drop(ad?);
@@ -111,7 +116,7 @@ impl World {
         let entry = match self.routers.entry((form, cache)) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
-                let mut router = forwarder(domains(&self.names)?, &self.names)?;
+                let mut router = router(&self.names)?;
                 match cache {
                     Cache::Warm => warm(&mut router, form, &self.names),
                     Cache::Missing => {}
@@ -159,6 +164,11 @@ fn bare_table(names: &Names) -> BareTable {
     let others = [names.alias, names.local_domain, names.local_host, names.socket];
     let all = names.domains.iter().copied().chain(others).chain(names.neighbours);
     all.zip(0..).collect()
+}
+
+/// A router that knows all these names, its cache empty.
+pub(in crate::bench) fn router(names: &Names) -> Result<Forwarder, WordError> {
+    forwarder(domains(names)?, names)
 }
 
 /// A router with one neighbour behind each port.

@@ -7,14 +7,14 @@
 use weft_base::Random;
 
 /// A Zipf distribution over the ranks `0..n`, the most frequent first.
-pub(super) struct Zipf {
+pub(in crate::bench) struct Zipf {
     /// Probability of this rank or a lower one.
     cumulative: Vec<f64>,
 }
 
 impl Zipf {
     /// The distribution with this exponent (0 or more) over `ranks` ranks (1 or more).
-    pub(super) fn new(ranks: usize, exponent: f64) -> Self {
+    pub(in crate::bench) fn new(ranks: usize, exponent: f64) -> Self {
         let mut sum = 0.0;
         let mut cumulative: Vec<f64> = (1..=ranks.max(1))
             .map(|rank| {
@@ -27,7 +27,7 @@ impl Zipf {
     }
 
     /// Draws a rank.
-    pub(super) fn draw(&self, random: &mut Random) -> usize {
+    pub(in crate::bench) fn draw(&self, random: &mut Random) -> usize {
         let uniform = uniform(random);
         let rank = self.cumulative.partition_point(|up_to| *up_to <= uniform);
         // The last sum may be a rounding error below 1.

@@ -1,0 +1,125 @@
+//! Source and sinks; their programs are in `traffic.bpf.c`.
+
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use weft_ebpf::{
+    LiveRun, LoadedProgram, Map, MapKind, MapShape, Memory, ProgramError, ProgramType, XdpLink,
+    XdpMode, embedded,
+};
+
+use super::frames::Template;
+use super::network::{Network, PORTS, Side, Threads};
+
+const OBJECT: Result<&[u8], ProgramError> = embedded!("traffic");
+/// Destinations that are drawn beforehand, a power of two: four or five for each prefix.
+pub(super) const SAMPLES: usize = 1 << 21;
+/// Before it counts: queues fill, and threads get their processors.
+const WARM_UP: Duration = Duration::from_millis(150);
+
+/// Packets per second.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rate {
+    /// That arrive.
+    pub(super) arriving: f64,
+    /// That arrive for each second that the router has worked: more, if the source was too slow for it, or
+    /// its processor did something else meanwhile.
+    pub(super) of_router: f64,
+}
+
+/// A network's traffic.
+pub(super) struct Traffic {
+    outlets: Map,
+    samples: Map,
+    sample_words: Memory,
+    received: Map,
+    processor: usize,
+    _sinks: Vec<XdpLink>,
+}
+
+impl Traffic {
+    /// Attaches the sinks.
+    pub(super) fn new(network: &Network) -> Result<Self, String> {
+        let create = |name: &str, shape| {
+            Map::create(name, shape).map_err(|error| format!("no map for the traffic: {error}"))
+        };
+        let outlets = create("outlets", MapShape::numbered(MapKind::Array, 24, 8))?;
+        let samples = create("samples", MapShape::numbered(MapKind::Array, 8, SAMPLES as u32))?;
+        let received = create("received", MapShape::numbered(MapKind::PerProcessor, 8, 1))?;
+        let sink = load("weft_sink", &[("received", &received)])?;
+        let sinks = network.inside(Side::Host, || {
+            (0..PORTS)
+                .map(|port| XdpLink::attach(&Side::Host.interface(port), XdpMode::Driver, &sink))
+                .collect::<Result<Vec<_>, _>>()
+                .map_err(|error| error.to_string())
+        })?;
+        for (port, sink) in sinks.iter().enumerate() {
+            let mut outlet = [0; 24];
+            outlet[..8].copy_from_slice(&u64::from(sink.interface()).to_ne_bytes());
+            outlet[8..14].copy_from_slice(&Side::Router.mac(port));
+            outlet[16..22].copy_from_slice(&Side::Host.mac(port));
+            let set = outlets.set(&(port as u32).to_ne_bytes(), &outlet);
+            set.map_err(|error| error.to_string())?;
+        }
+        let sample_words = samples.memory().map_err(|error| error.to_string())?;
+        let processor = network.source_processor();
+        Ok(Self { outlets, samples, sample_words, received, processor, _sinks: sinks })
+    }
+
+    /// Sets the destinations of the packets to come: their first four bytes.
+    pub(super) fn set_samples(&self, mut draw: impl FnMut() -> [u8; 4]) {
+        for word in self.sample_words.words() {
+            let [a, b, c, d] = draw();
+            // The program takes the half of the word that comes first in memory.
+            let word_bytes = [a, b, c, d, 0, 0, 0, 0];
+            word.store(u64::from_ne_bytes(word_bytes), Ordering::Relaxed);
+        }
+    }
+
+    /// Sends packets of this form as fast as possible through all ports; how many of them arrive forwarded.
+    pub(super) fn measure(
+        &self,
+        network: &Network,
+        router: &Threads,
+        template: &Template,
+        time: Duration,
+    ) -> Result<Rate, String> {
+        let variables = Map::create("source", MapShape::numbered(MapKind::Array, 48, 1))
+            .map_err(|error| error.to_string())?;
+        let words = [
+            0,
+            SAMPLES as u64 - 1,
+            PORTS as u64 - 1,
+            template.identifier_at as u64,
+            template.edges_at as u64,
+            u64::from(u32::from_ne_bytes(template.edges)),
+        ];
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        variables.set(&0_u32.to_ne_bytes(), &bytes).map_err(|error| error.to_string())?;
+        let maps = [("outlets", &self.outlets), ("samples", &self.samples), (".bss", &variables)];
+        let program = load(template.program, &maps)?;
+        let processor = self.processor;
+        let run = network.inside(Side::Host, move || {
+            let frame = template.bytes.clone();
+            LiveRun::start(program, frame, move || Network::place_source(processor))
+                .map_err(|error| format!("the source cannot send: {error}"))
+        })?;
+        thread::sleep(WARM_UP);
+        let received = || self.received.sum(0).map_err(|error| error.to_string());
+        let (begin, busy_before, before) = (Instant::now(), router.busy()?, received()?);
+        thread::sleep(time);
+        let (end, busy_after, after) = (Instant::now(), router.busy()?, received()?);
+        run.stop().map_err(|error| format!("the source has ended: {error}"))?;
+        let per = |time: Duration| (after - before) as f64 / time.as_secs_f64();
+        Ok(Rate {
+            arriving: per(end.duration_since(begin)),
+            of_router: per(busy_after.saturating_sub(busy_before)),
+        })
+    }
+}
+
+fn load(name: &str, maps: &[(&str, &Map)]) -> Result<LoadedProgram, String> {
+    let object = OBJECT.map_err(|error| error.to_string())?;
+    LoadedProgram::load(object, name, ProgramType::Xdp, maps).map_err(|error| error.to_string())
+}

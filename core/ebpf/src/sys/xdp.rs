@@ -1,0 +1,96 @@
+//! What of bpf(2) concerns XDP: links, and running a program without an interface.
+//!
+//! Reference: bpf(2); linux/bpf.h; Linux kernel, Documentation/bpf/bpf_prog_run.rst (frames that are
+//! really sent).
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+
+use super::{bpf, link, object_info};
+
+const BPF_PROG_TEST_RUN: u32 = 10;
+const BPF_XDP: u32 = 37;
+const BPF_LINK_TYPE_XDP: u32 = 6;
+const BPF_F_TEST_XDP_LIVE_FRAMES: u32 = 2;
+
+/// Attaches a program to XDP; `flags` are `XDP_FLAGS_*`.
+pub(crate) fn create_link(
+    interface: u32,
+    flags: u32,
+    program: BorrowedFd<'_>,
+) -> io::Result<OwnedFd> {
+    link(interface, BPF_XDP, flags, program)
+}
+
+/// The interface (0 if it is gone) and the program of a link of XDP; `None` if it is another one.
+pub(crate) fn link_info(link: BorrowedFd<'_>) -> io::Result<Option<(u32, u32)>> {
+    let mut info = [0_u32; 16];
+    object_info(link, &mut info)?;
+    Ok((info[0] == BPF_LINK_TYPE_XDP).then_some((info[4], info[2])))
+}
+
+#[repr(C)]
+#[derive(Default)]
+struct Attributes {
+    program: i32,
+    verdict: u32,
+    packet_len: u32,
+    room: u32,
+    packet: u64,
+    result: u64,
+    repeat: u32,
+    duration: u32,
+    context_len: u32,
+    context_room: u32,
+    context: u64,
+    context_result: u64,
+    flags: u32,
+    processor: u32,
+    batch: u32,
+    padding: u32,
+}
+
+impl Attributes {
+    fn new(program: BorrowedFd<'_>, frame: &[u8], repeat: u32) -> io::Result<Self> {
+        let packet_len = u32::try_from(frame.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+        Ok(Self {
+            program: program.as_raw_fd(),
+            packet_len,
+            packet: frame.as_ptr() as u64,
+            repeat,
+            ..Self::default()
+        })
+    }
+}
+
+/// Runs a program on a frame this often. The last verdict, the nanoseconds of one run, and what is in
+/// `room` of the frame afterwards.
+pub(crate) fn test_run<'a>(
+    program: BorrowedFd<'_>,
+    frame: &[u8],
+    repeat: u32,
+    room: &'a mut [u8],
+) -> io::Result<(u32, u32, &'a [u8])> {
+    let mut attributes = Attributes::new(program, frame, repeat)?;
+    attributes.result = room.as_mut_ptr() as u64;
+    attributes.room = u32::try_from(room.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    // SAFETY: the pointers are to as many bytes as is said.
+    unsafe { bpf(BPF_PROG_TEST_RUN, &mut attributes)? };
+    let len = (attributes.room as usize).min(room.len());
+    Ok((attributes.verdict, attributes.duration, &room[..len]))
+}
+
+/// Runs a program on `repeat` frames and does with them what it says. Ends earlier (`EINTR`) when the
+/// thread gets a signal.
+pub(crate) fn run_live(
+    program: BorrowedFd<'_>,
+    frame: &[u8],
+    repeat: u32,
+    batch: u32,
+) -> io::Result<()> {
+    let mut attributes = Attributes::new(program, frame, repeat)?;
+    attributes.flags = BPF_F_TEST_XDP_LIVE_FRAMES;
+    attributes.batch = batch;
+    // SAFETY: the pointer is to as many bytes as is said; nothing is asked to be written.
+    unsafe { bpf(BPF_PROG_TEST_RUN, &mut attributes) }.map(drop)
+}

@@ -1,0 +1,196 @@
+//! The kernel engine beside the portable one: what it does with a frame is what the portable engine does, or
+//! it passes the frame on, unchanged.
+//!
+//! The program runs without any interface (BPF_PROG_TEST_RUN), with the decisions that are in the portable
+//! engine's cache. Needs root; without it each test says so and returns.
+
+mod router;
+
+use std::collections::BTreeMap;
+
+use weft_base::{Packet, Random};
+use weft_ebpf::XdpVerdict;
+use weft_port::testing::privileged;
+use weft_xip::{Xid, XidType};
+
+use crate::read::{Frame, pcap};
+use router::{NEIGHBOURS, Router, xid};
+
+const CAPTURE: &[u8] = include_bytes!("../../vectors/xia/xia-router-behaviour.pcap");
+const FIRST_SECOND: u32 = 1_700_000_000;
+
+/// The frames that were sent to the Linux XIA router, by their numbers.
+fn probes() -> Vec<Frame> {
+    let injected = |frame: &Frame| frame.microseconds == 0 && frame.seconds >= FIRST_SECOND;
+    pcap(CAPTURE).into_iter().filter(injected).collect()
+}
+
+#[test]
+fn probes_leave_the_kernel_as_they_leave_the_portable_engine() {
+    if !privileged() {
+        return;
+    }
+    let probes = probes();
+    assert_eq!(probes.len(), 48);
+    let mut router = Router::new();
+    for probe in &probes {
+        assert_eq!(router.check(&probe.bytes), XdpVerdict::Pass, "nothing is decided yet");
+    }
+    router.take_over();
+    let mut passed = Vec::new();
+    for (number, probe) in probes.iter().enumerate() {
+        let leaves = router.portable(&probe.bytes).len();
+        match router.check(&probe.bytes) {
+            XdpVerdict::Pass => passed.push((number, leaves)),
+            _ => assert!(leaves <= 1, "probe {number}"),
+        }
+    }
+    // Those that leave nevertheless go several ways at once, or may: zFilters.
+    let leaving = passed.iter().filter(|(_, leaves)| *leaves > 0).map(|(number, _)| *number);
+    assert_eq!(leaving.collect::<Vec<_>>(), [27, 28, 30]);
+    let counted = router.counted();
+    for name in ["forwarded", "dropped", "passed-hop-limit", "passed-malformed", "passed-sink"] {
+        assert!(counted[name] > 0, "{name}: {counted:?}");
+    }
+}
+
+/// Frames of all kinds, sound and broken, while decisions come and go.
+#[test]
+fn any_frame_is_treated_as_by_the_portable_engine_or_passed() {
+    if !privileged() {
+        return;
+    }
+    let mut router = Router::new();
+    let mut random = Random::from_seed(4);
+    let mut counts = BTreeMap::new();
+    for step in 0..40_000 {
+        let frame = frame(&mut random);
+        let verdict = router.check(&frame);
+        *counts.entry(format!("{verdict:?}")).or_insert(0_u32) += 1;
+        if step % 500 == 0 {
+            router.take_over();
+        }
+    }
+    assert!(counts["Redirect"] > 5_000 && counts["Drop"] > 5_000, "{counts:?}");
+    let counted = router.counted();
+    // No neighbour was lost, and nothing is limited.
+    let never = ["limited", "passed-no-hop"];
+    let met = |(name, count): (&&str, &u64)| (*count > 0) != never.contains(name);
+    assert!(counted.iter().all(met), "{counted:?}");
+}
+
+#[test]
+fn a_neighbour_that_moves_or_is_lost_takes_its_decisions_along() {
+    if !privileged() {
+        return;
+    }
+    let mut router = Router::new();
+    let frame = sound_frame(&[NEIGHBOURS[1]], 64);
+    router.check(&frame);
+    router.take_over();
+    assert_eq!(router.check(&frame), XdpVerdict::Redirect);
+    assert_eq!(router.packets(&[NEIGHBOURS[1]]), Some(1));
+    let to = router.move_neighbour(1, [2, 0, 0, 0, 0, 0x77]);
+    let (verdict, after) = router.kernel(&frame);
+    assert_eq!((verdict, &after[..6]), (XdpVerdict::Redirect, &to[..]));
+    router.lose_neighbour(1);
+    assert_eq!(router.kernel(&frame), (XdpVerdict::Pass, frame));
+}
+
+#[test]
+fn a_flood_of_frames_that_would_be_passed_is_limited() {
+    if !privileged() {
+        return;
+    }
+    let router = Router::new();
+    let frame = sound_frame(&[xid("hid-9999999999999999999999999999999999999999")], 64);
+    // One in a day: what the clock adds meanwhile does not matter.
+    router.limit_passing(Some(10));
+    let passed = (0..1000).filter(|_| router.kernel(&frame).0 == XdpVerdict::Pass).count();
+    assert_eq!(passed, 10);
+    assert_eq!(router.counted()["limited"], 990);
+    router.limit_passing(None);
+    assert_eq!(router.kernel(&frame).0, XdpVerdict::Pass);
+}
+
+/// A frame to the first row, and if that leads nowhere to the next one, and so on.
+fn sound_frame(xids: &[Xid], hop_limit: u8) -> Vec<u8> {
+    let count = xids.len() as u8;
+    let mut bytes = router::HEADER.to_vec();
+    bytes.extend([1, 0, 0, 0, hop_limit, count, 0, 0x7e]);
+    for (row, xid) in (1..).zip(xids) {
+        bytes.extend(xid.to_bytes());
+        let edge = |slot: u8| if row == count && slot < count { slot } else { 0x7f };
+        bytes.extend([0, 1, 2, 3].map(edge));
+    }
+    bytes
+}
+
+/// Some frame: mostly a sound one, with an address of up to nine rows.
+fn frame(random: &mut Random) -> Vec<u8> {
+    let rows =
+        1 + random.below(4) as u8 + if random.chance(1, 4) { random.below(6) as u8 } else { 0 };
+    let source_rows = if random.chance(1, 6) { random.below(11) as u8 } else { 0 };
+    let payload = random.below(40) as u8;
+    let hop_limit = [64, 64, 64, 1, 0][random.below(5) as usize];
+    let last_node = match random.below(8) {
+        0 => random.below(12) as u8,
+        _ => 0x7e,
+    };
+    let mut bytes = router::HEADER.to_vec();
+    if random.chance(1, 40) {
+        bytes[5] ^= 1;
+    }
+    let version = if random.chance(1, 60) { 2 } else { 1 };
+    bytes.extend([version, 0, 0, payload, hop_limit, rows, source_rows, last_node]);
+    for row in 0..rows {
+        bytes.extend(any_xid(random).to_bytes());
+        bytes.extend(edges(random, row, rows));
+    }
+    bytes.resize(bytes.len() + usize::from(source_rows) * 28 + usize::from(payload), 0x5a);
+    match random.below(20) {
+        // Padding of the link, or bytes that were cut off.
+        0..4 => bytes.resize(bytes.len() + 1 + random.below(30) as usize, 0),
+        4 => bytes.truncate(15.max(bytes.len() - 1 - random.below(30) as usize)),
+        5 => bytes[14 + random.below(40).min(35) as usize] ^= 1 << random.below(8),
+        6 if payload > 0 => {
+            // Longer than the link takes.
+            let at = router::HEADER.len() + 2;
+            let before = usize::from(payload);
+            bytes.resize(bytes.len() + 2000 - before, 0);
+            bytes[at..at + 2].copy_from_slice(&2000_u16.to_be_bytes());
+        }
+        _ => {}
+    }
+    bytes
+}
+
+/// Edges of a row, mostly to higher rows and without gaps; of the last row, those of the entry node.
+fn edges(random: &mut Random, row: u8, rows: u8) -> [u8; 4] {
+    let mut edges = [0x7f; 4];
+    let is_last = row + 1 == rows;
+    let lowest = if is_last { 0 } else { row + 1 };
+    let count = if is_last { 1 + random.below(4) } else { random.below(4) } as usize;
+    for edge in &mut edges[..count] {
+        *edge = lowest + random.below(u64::from(rows - lowest)) as u8;
+    }
+    if random.chance(1, 30) {
+        edges[random.below(4) as usize] = random.below(256) as u8;
+    }
+    edges
+}
+
+fn any_xid(random: &mut Random) -> Xid {
+    let known = router::KNOWN;
+    match random.below(known.len() as u64 + 3) as usize {
+        place if place < known.len() => xid(known[place]),
+        place => Xid::new(XidType(0x9990 + place as u32), [7; 20]),
+    }
+}
+
+/// Only for the type: packets come in on the first side.
+fn received(bytes: &[u8]) -> Packet {
+    let mut packet = Packet::from_slice(bytes);
+    packet.meta.port = router::SIDES[0];
+    packet
+}

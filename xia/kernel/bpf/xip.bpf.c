@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//
+// The kernel's part of XIP forwarding: it carries out decisions that the portable engine has made.
+//
+// A packet of EtherType 0xC0DE stands at the last node of its destination address. The XIDs to which the
+// edges of that node lead, in order, are the key of a decision (`dst1` to `dst4`, by the number of edges):
+// go on from the target of one edge, which is this node; send the packet to a neighbour; drop it. What has
+// no decision is passed on, and so is everything that takes more than these three: delivery, copies, error
+// messages, malformed packets, hop limits at their end, packets longer than the next link takes. The
+// packet port of the stack receives what is passed, unchanged, and the portable engine decides. So the
+// program can be attached and detached between any two packets.
+//
+// How many packets may be passed from a port in a time can be limited (`port.interval`), so that a flood
+// on one port cannot take the stack from the others.
+//
+// Checks and changes are those of xia/xip/src/header.rs, xia/xip/src/dag/check.rs and
+// xia/xip/src/forward; tests compare the bytes. User space knows the layouts by xia/kernel/src/layout.rs.
+//
+// Reference: Machado et al., "Linux XIA", section 4.2 (the routing cache).
+
+#include <stddef.h>
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <asm/byteorder.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+enum { ETHERTYPE = 0xc0de, VERSION = 1, MOST_ROWS = 9, FAN_OUT = 4 };
+/* Row numbers and marks in the fields of edges and of the last node. */
+enum { ENTRY = 0x7e, EMPTY = 0x7f, CHOSEN = 0x80 };
+#define EVERY_EDGE(byte) ((byte) * 0x01010101U)
+
+struct xid {
+	__u64 words[3];
+};
+
+struct xip_header {
+	__u8 version;
+	__u8 next_header;
+	__be16 payload_len;
+	__u8 hop_limit;
+	__u8 rows;
+	__u8 source_rows;
+	__u8 last_node;
+} __attribute__((packed));
+
+struct xip_row {
+	struct xid xid;
+	__u8 edges[FAN_OUT];
+} __attribute__((packed));
+
+/* Values of `entry.decision`. */
+enum { THROUGH = 1, FORWARD, DROP };
+
+struct entry {
+	__u32 decision;
+	/* The edge taken, 0 to 3. */
+	__u32 edge;
+	/* FORWARD: an element of `hops`. DROP: what user space calls the reason. */
+	__u32 argument;
+	__u32 padding;
+	/* Packets that it was applied to. */
+	__u64 packets;
+};
+
+#define DECISIONS(name, edges)				\
+	struct {					\
+		__uint(type, BPF_MAP_TYPE_HASH);	\
+		__uint(max_entries, 1);			\
+		__type(key, struct xid[edges]);		\
+		__type(value, struct entry);		\
+	} name SEC(".maps")
+
+DECISIONS(dst1, 1);
+DECISIONS(dst2, 2);
+DECISIONS(dst3, 3);
+DECISIONS(dst4, 4);
+
+// Neighbours: a MAC address in the lower 48 bits, in the order of memory, and an element of `ports` and
+// `egress` above. Zero is no neighbour. One word, so that it changes at once.
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} hops SEC(".maps");
+
+struct port_out {
+	/* Its own MAC address, as in `hops`. */
+	__u64 mac;
+	/* The longest XIP packet. */
+	__u64 mtu;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct port_out);
+} ports SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_DEVMAP);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} egress SEC(".maps");
+
+/* What happened to packets. */
+enum {
+	FORWARDED,
+	DROPPED,
+	PASSED_OTHERS,		/* not to this port's address */
+	PASSED_MALFORMED,
+	PASSED_MISS,
+	PASSED_SINK,		/* the address ends here */
+	PASSED_HOP_LIMIT,
+	PASSED_TOO_BIG,
+	PASSED_NO_HOP,		/* the neighbour or its port is gone */
+	LIMITED,		/* was to be passed, but too many were: dropped */
+	COUNTERS,
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, COUNTERS);
+	__type(key, __u32);
+	__type(value, __u64);
+} counters SEC(".maps");
+
+// The port that this copy of the program is attached to.
+volatile struct {
+	/* Its own MAC address, as in `hops`. */
+	__u64 mac;
+	/* Nanoseconds between two packets that are passed; 0 is no limit. */
+	__u64 interval;
+	/* How far ahead of their time packets may be passed, in nanoseconds. */
+	__u64 burst;
+	/* When the next packet should be passed, by the monotonic clock. */
+	__u64 next;
+} port;
+
+static __always_inline void count(__u32 what)
+{
+	__u64 *counter = bpf_map_lookup_elem(&counters, &what);
+
+	if (counter)
+		*counter += 1;
+}
+
+// Passes the packet on, unless too many were.
+//
+// Each passed packet moves `next` by one interval; who is more than a burst ahead of the clock waits. This
+// is the virtual scheduling form of a token bucket (ITU-T I.371): all its state is one word.
+static __always_inline int pass(__u32 reason)
+{
+	const __u64 interval = port.interval;
+
+	if (interval) {
+		const __u64 now = bpf_ktime_get_ns();
+		const __u64 next = port.next;
+		const __u64 begin = next > now ? next : now;
+
+		// Two processors at the same instant: one of them is refused, which errs on the safe side.
+		if (begin - now > port.burst ||
+		    !__sync_bool_compare_and_swap(&port.next, next, begin + interval)) {
+			count(LIMITED);
+			return XDP_DROP;
+		}
+	}
+	count(reason);
+	return XDP_PASS;
+}
+
+static __always_inline __u64 mac_word(const __u8 *mac)
+{
+	return *(const __u32 *)mac | (__u64)*(const __u16 *)(mac + 4) << 32;
+}
+
+static __always_inline void put_mac(__u8 *mac, __u64 word)
+{
+	*(__u32 *)mac = word;
+	*(__u16 *)(mac + 4) = word >> 32;
+}
+
+
+/* Where a packet stands, and the edges that lead on from there. */
+struct place {
+	struct xip_row *rows;
+	void *end;
+	__u32 count;
+	__u32 last_node;
+	/* How many edges there are, and the rows to which they lead, a byte for each, the first one lowest. */
+	__u32 edges;
+	__u32 targets;
+};
+
+static __always_inline struct xip_row *row_at(const struct place *place, __u32 index)
+{
+	struct xip_row *row = place->rows + (index & 0xf);
+
+	/* Else the compiler computes the pointer again behind the check, and the verifier does not know it. */
+	asm volatile("" : "+r"(row));
+	return (void *)(row + 1) > place->end ? NULL : row;
+}
+
+/* The edges of a row in a word, the first one lowest. */
+static __always_inline __u32 edges_of(const struct xip_row *row)
+{
+	return __le32_to_cpu(*(const __le32 *)row->edges);
+}
+
+/* The row that has the edges of the last node; those of the entry node are in the last row. */
+static __always_inline __u32 row_of_edges(const struct place *place)
+{
+	return place->last_node == ENTRY ? place->count - 1 : place->last_node;
+}
+
+// Checks the edges of the last node and puts together the key of the decision.
+static __always_inline int candidate_edges(struct place *place, struct xid *key)
+{
+	const __u32 at = row_of_edges(place);
+	const int is_last = at + 1 == place->count;
+	const struct xip_row *row = row_at(place, at), *target;
+	__u32 edges, edge, to;
+
+	/* The walk was over before the packet came; or edges are marked that were not taken. */
+	if (!row || (is_last && place->last_node != ENTRY))
+		return -1;
+	edges = edges_of(row);
+	if (edges & EVERY_EDGE(CHOSEN))
+		return -1;
+	place->edges = 0;
+	place->targets = 0;
+#pragma unroll
+	for (edge = 0; edge < FAN_OUT; edge++) {
+		to = edges >> (8 * edge) & 0xff;
+		if (to == EMPTY)
+			continue;
+		/* No gaps, to rows that there are, and to higher ones but from the entry node. */
+		if (place->edges != edge || to >= place->count || (!is_last && to <= at))
+			return -1;
+		target = row_at(place, to);
+		if (!target)
+			return -1;
+		key[edge] = target->xid;
+		place->targets |= to << (8 * edge);
+		place->edges = edge + 1;
+	}
+	return place->edges ? 0 : -1;
+}
+
+#ifndef LOOK_UP_EACH_EDGE
+static __always_inline struct entry *decision(const struct place *place, const struct xid *key)
+{
+	switch (place->edges) {
+	case 1:
+		return bpf_map_lookup_elem(&dst1, key);
+	case 2:
+		return bpf_map_lookup_elem(&dst2, key);
+	case 3:
+		return bpf_map_lookup_elem(&dst3, key);
+	default:
+		return bpf_map_lookup_elem(&dst4, key);
+	}
+}
+#else
+// For measurements: what it would be like to look edges up one by one. An edge that alone is dropped leads
+// nowhere.
+static __always_inline struct entry *decision(const struct place *place, const struct xid *key)
+{
+	struct entry *entry = NULL;
+	__u32 edge;
+
+#pragma unroll
+	for (edge = 0; edge < FAN_OUT; edge++) {
+		if (edge == place->edges)
+			break;
+		entry = bpf_map_lookup_elem(&dst1, key + edge);
+		if (!entry || entry->decision != DROP)
+			break;
+	}
+	return entry;
+}
+#endif
+
+static __always_inline int is_sink(const struct place *place, __u32 index)
+{
+	const struct xip_row *row = row_at(place, index);
+
+	return index + 1 == place->count || !row ||
+	       (edges_of(row) & EVERY_EDGE(EMPTY)) == EVERY_EDGE(EMPTY);
+}
+
+SEC("xdp")
+int weft_xip(struct xdp_md *ctx)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	struct ethhdr *ethernet = data;
+	struct xip_header *header = data + sizeof(*ethernet);
+	struct place place = { .rows = (void *)(header + 1), .end = end };
+	/* The edges that were taken: the row times 4, and the edge. */
+	__u8 taken[MOST_ROWS + 1] = {};
+	struct xid key[FAN_OUT];
+	__u32 total, len, port_out, step, steps, edge;
+	struct port_out *out;
+	struct entry *entry;
+	__u64 *hop;
+
+	if ((void *)(ethernet + 1) > end || ethernet->h_proto != bpf_htons(ETHERTYPE))
+		return XDP_PASS;
+	if (mac_word(ethernet->h_dest) != port.mac)
+		return pass(PASSED_OTHERS);
+	if ((void *)(place.rows + 1) > end)
+		return pass(PASSED_MALFORMED);
+	place.count = header->rows;
+	place.last_node = header->last_node;
+	if (header->version != VERSION || place.count == 0 || place.count > MOST_ROWS ||
+	    header->source_rows > MOST_ROWS ||
+	    (place.last_node >= place.count && place.last_node != ENTRY))
+		return pass(PASSED_MALFORMED);
+	total = sizeof(*ethernet) + sizeof(*header) +
+		(place.count + header->source_rows) * sizeof(struct xip_row) +
+		bpf_ntohs(header->payload_len);
+	len = end - data;
+	if (total > len)
+		return pass(PASSED_MALFORMED);
+
+	/* Each step leads to a higher row. */
+	for (steps = 0; steps <= MOST_ROWS; steps++) {
+		if (candidate_edges(&place, key))
+			return pass(PASSED_MALFORMED);
+		entry = decision(&place, key);
+		if (!entry)
+			return pass(PASSED_MISS);
+		if (entry->decision != THROUGH)
+			break;
+		edge = entry->edge & 3;
+		taken[steps] = row_of_edges(&place) << 2 | edge;
+		place.last_node = place.targets >> (8 * edge) & 0xff;
+		if (is_sink(&place, place.last_node))
+			return pass(PASSED_SINK);
+		__sync_fetch_and_add(&entry->packets, 1);
+	}
+	if (steps > MOST_ROWS)
+		return pass(PASSED_MALFORMED);
+	if (entry->decision != FORWARD) {
+		__sync_fetch_and_add(&entry->packets, 1);
+		count(DROPPED);
+		return XDP_DROP;
+	}
+
+	if (header->hop_limit == 0)
+		return pass(PASSED_HOP_LIMIT);
+	hop = bpf_map_lookup_elem(&hops, &entry->argument);
+	if (!hop || !*hop)
+		return pass(PASSED_NO_HOP);
+	const __u64 neighbour = *hop;
+
+	port_out = neighbour >> 48;
+	out = bpf_map_lookup_elem(&ports, &port_out);
+	if (!out || bpf_redirect_map(&egress, port_out, XDP_ABORTED) != XDP_REDIRECT)
+		return pass(PASSED_NO_HOP);
+	if (total - sizeof(*ethernet) > out->mtu)
+		return pass(PASSED_TOO_BIG);
+
+	/* Nothing was changed so far, and from here on nothing can fail. */
+	for (step = 0; step < steps && step <= MOST_ROWS; step++) {
+		__u8 *mark = place.rows[taken[step] >> 2 & 0xf].edges + (taken[step] & 3);
+
+		/* As in row_at. */
+		asm volatile("" : "+r"(mark));
+		if ((void *)(mark + 1) <= end)
+			*mark |= CHOSEN;
+	}
+	header->last_node = place.last_node;
+	header->hop_limit--;
+	put_mac(ethernet->h_dest, neighbour);
+	put_mac(ethernet->h_source, out->mac);
+	__sync_fetch_and_add(&entry->packets, 1);
+	count(FORWARDED);
+	/* What the link has added behind the packet. */
+	if (total < len)
+		bpf_xdp_adjust_tail(ctx, (int)total - (int)len);
+	return XDP_REDIRECT;
+}
+
+// No helper is called that asks for another licence.
+char _license[] SEC("license") = "Apache-2.0 OR MIT";

@@ -1,0 +1,5 @@
+//! Compiles the program under `bpf/`.
+
+fn main() {
+    weft_bpf_build::compile(&["bpf/xip.bpf.c"]);
+}
