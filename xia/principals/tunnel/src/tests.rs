@@ -66,8 +66,13 @@ impl Node {
     }
 }
 
+/// The U4ID of an address and a port, malformed ones included.
 fn xid(address: &str) -> Xid {
-    to_xid(Way::U4id, address.parse().unwrap()).unwrap()
+    let address: std::net::SocketAddrV4 = address.parse().unwrap();
+    let mut id = [0; 20];
+    id[..4].copy_from_slice(&address.ip().octets());
+    id[4..6].copy_from_slice(&address.port().to_be_bytes());
+    Xid::new(XidType::U4ID, id)
 }
 
 fn opened(token: Token, port: PortId) -> Input {
