@@ -16,7 +16,7 @@
 //! On each interface that carries XIP there is a port of EtherType 0xC0E0. A *beacon*, two bytes broadcast
 //! every two seconds and when the port opens, tells that somebody speaks link-state routing there. Who
 //! hears one, or anything else, from a new hardware address makes that a link of the engine
-//! ([`neighbours`](mod@neighbours)), which greets its neighbour; messages are unicast frames.
+//! (`neighbours`), which greets its neighbour; messages are unicast frames.
 //!
 //! ```text
 //!  beacon   0 (1), version = 1 (1)

@@ -18,7 +18,7 @@
 //! node) → the cache, or `decide` (all edges) and `resolve` (one XID) → `depart` (hop limit, link header) or
 //! [`Verdict::Deliver`].
 //!
-//! Decisions are kept in a routing cache ([`dst`], Linux XIA's DST), which is always in step with the
+//! Decisions are kept in a routing cache (`dst`, Linux XIA's DST), which is always in step with the
 //! principals' tables. Most of the time goes into waiting for the memory of large tables:
 //! [`Forwarder::route_batch`] lets the packets of a batch wait together.
 
