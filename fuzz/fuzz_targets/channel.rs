@@ -74,6 +74,7 @@ impl RunningNode {
             .with("xdp", |_| Box::new(Xdp::new()))
             .with("zf", |_| Box::new(ZFilter::new()));
         let settings = Settings {
+            key: None,
             name: "fuzz".to_owned(),
             socket: "/run/fuzz/xia.sock".into(),
             limits: Limits::default(),

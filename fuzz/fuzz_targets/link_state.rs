@@ -58,7 +58,8 @@ fuzz_target!(|bytes: &[u8]| {
     let mut victim = Victim::new();
     victim.receive(bytes.to_vec());
     let Ok(message) = Message::new_checked(bytes) else { return };
-    let again = repr(&message).from(message.sender, message.session, message.counter, message.flags);
+    let again =
+        repr(&message).from(message.sender, message.session, message.counter, message.flags);
     let written = again.emit(message.seal.len() as u8, |_| message.seal.to_vec());
     assert_eq!(written, bytes[..written.len()]);
     victim.say(&repr(&message), message.flags);

@@ -72,7 +72,11 @@ fn host() -> Host {
 }
 
 /// Lets a peer connect and say what the input holds; what is answered must be frames.
-fn talk<C: Component<Input = Event, Output = Action>>(process: &mut C, mut rest: &[u8], peer: Peer) {
+fn talk<C: Component<Input = Event, Output = Action>>(
+    process: &mut C,
+    mut rest: &[u8],
+    peer: Peer,
+) {
     let mut now = Instant::ZERO;
     let mut out = Vec::new();
     process.handle(now, Event::Start, &mut out);
