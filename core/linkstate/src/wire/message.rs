@@ -111,7 +111,7 @@ impl<'a> Message<'a> {
         }
         let [kind, flags, seal_len] = reader.array()?;
         let len = usize::from(reader.u16()?);
-        let whole = Reader(bytes).take(len.max(HEADER_LEN))?;
+        let whole = Reader(bytes).take(len)?;
         let body_len = whole.len().checked_sub(HEADER_LEN + usize::from(seal_len));
         let needed = HEADER_LEN + usize::from(seal_len);
         let body_len = body_len.ok_or(WireError::Truncated { needed, available: whole.len() })?;

@@ -233,3 +233,17 @@ proptest! {
         prop_assert!(view.destinations().all(|(name, metric)| !name.is_empty() && is_metric(metric)));
     }
 }
+
+/// Found by fuzzing: a length of zero was taken for that of the header.
+#[test]
+fn a_message_that_says_it_is_shorter_than_its_header_is_refused() {
+    let ack = MessageRepr::ack(&[]).from(NodeId([2; 20]), 1, 2, 0).emit(0, |_| Vec::new());
+    for len in 0..ack.len() {
+        let mut bytes = ack.clone();
+        bytes[4..6].copy_from_slice(&(len as u16).to_be_bytes());
+        let refused = Message::new_checked(&bytes).err();
+        let expected = WireError::Truncated { needed: ack.len(), available: len };
+        assert_eq!(refused, Some(expected));
+    }
+    assert!(Message::new_checked(&ack).is_ok());
+}
