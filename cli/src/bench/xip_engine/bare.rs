@@ -66,11 +66,10 @@ impl<const N: usize> Tables<N> {
             let edges = form.edges(names, rank);
             std::array::from_fn(|at| edges[at])
         };
-        let all = || (0..names.domains.len()).map(|rank| (key(rank), rank as u32 + 1));
         match mode {
-            Mode::Single if self.single.is_empty() => self.single.extend(all()),
+            Mode::Single if self.single.is_empty() => self.single.extend(entries(names)),
             Mode::Batch if self.batch.slots.is_empty() => {
-                self.batch = Prefetched::new(names.domains.len(), all());
+                self.batch = Prefetched::new(entries(names));
             }
             _ => {}
         }
@@ -93,6 +92,17 @@ impl<const N: usize> Tables<N> {
     }
 }
 
+/// The keys of decisions with `N` edges, for all forms: unknown domains and then a known one; and if there is but
+/// one edge, whatever else has a name.
+fn entries<const N: usize>(names: &Names) -> Vec<([Xid; N], u32)> {
+    let known = names.domains.iter().copied();
+    let others = names.others().into_iter().filter(|_| N == 1);
+    let keys = known
+        .chain(others)
+        .map(|last| std::array::from_fn(|at| if at + 1 == N { last } else { names.unknown[at] }));
+    keys.zip(1..).collect()
+}
+
 /// A hash table made for batches: open addressing, slots of key and value, half of them empty or more; the slots of
 /// a group of keys are prefetched before the first is read.
 struct Prefetched<const N: usize> {
@@ -108,8 +118,8 @@ impl<const N: usize> Default for Prefetched<N> {
 }
 
 impl<const N: usize> Prefetched<N> {
-    fn new(len: usize, entries: impl Iterator<Item = ([Xid; N], u32)>) -> Self {
-        let slots = vec![([Xid::NAT; N], 0); (2 * len).next_power_of_two()];
+    fn new(entries: Vec<([Xid; N], u32)>) -> Self {
+        let slots = vec![([Xid::NAT; N], 0); (2 * entries.len()).next_power_of_two()];
         let mut table = Self { hash: FixedState::default(), slots };
         for (key, value) in entries {
             let mut at = table.place(&key);
@@ -201,4 +211,44 @@ pub(super) fn copy(copies: usize, packets: usize) -> f64 {
         black_box(&frames);
     }
     stopwatch.median()
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_base::Random;
+    use weft_xip::XidType;
+
+    use super::super::world::name;
+    use super::*;
+
+    fn holds<const N: usize>(names: &Names, edges: &[Xid]) -> bool {
+        let key: [Xid; N] = std::array::from_fn(|at| edges[at]);
+        let table = Prefetched::new(entries::<N>(names));
+        let mut at = table.place(&key);
+        while table.slots[at].1 != 0 && table.slots[at].0 != key {
+            at = (at + 1) & (table.slots.len() - 1);
+        }
+        table.slots[at].1 != 0 && entries::<N>(names).iter().any(|(other, _)| *other == key)
+    }
+
+    /// A look-up of what is not there would take less time than the one that it stands for.
+    #[test]
+    fn the_tables_hold_what_is_looked_up_in_them() {
+        let mut random = Random::from_seed(1);
+        let domains = (0..50).map(|_| name(XidType::AD, &mut random)).collect();
+        let names = Names::new(domains, &mut random);
+        let forms = [Form::Host, Form::Via, Form::TwoRedirects, Form::Socket];
+        for form in forms.into_iter().chain((0..=3).map(Form::Fallback)) {
+            for rank in [0, 7, 49] {
+                let edges = form.edges(&names, rank);
+                let found = match edges.len() {
+                    1 => holds::<1>(&names, &edges),
+                    2 => holds::<2>(&names, &edges),
+                    3 => holds::<3>(&names, &edges),
+                    _ => holds::<4>(&names, &edges),
+                };
+                assert!(found, "{form:?} {rank}");
+            }
+        }
+    }
 }

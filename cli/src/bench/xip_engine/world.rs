@@ -65,7 +65,7 @@ pub(super) struct World {
 }
 
 /// Any name.
-fn name(kind: XidType, random: &mut Random) -> Xid {
+pub(super) fn name(kind: XidType, random: &mut Random) -> Xid {
     let mut id = [0; 20];
     random.fill(&mut id);
     Xid::new(kind, id)
@@ -91,6 +91,12 @@ impl Names {
             neighbours,
             domains,
         }
+    }
+
+    /// What has a name besides the domains that are redirected to neighbours.
+    pub(super) fn others(&self) -> Vec<Xid> {
+        let own = [self.alias, self.local_domain, self.local_host, self.socket];
+        own.into_iter().chain(self.neighbours).collect()
     }
 }
 
@@ -161,9 +167,7 @@ fn domains(names: &Names) -> Result<Ad, WordError> {
 
 /// All that the principals know, as keys.
 fn bare_table(names: &Names) -> BareTable {
-    let others = [names.alias, names.local_domain, names.local_host, names.socket];
-    let all = names.domains.iter().copied().chain(others).chain(names.neighbours);
-    all.zip(0..).collect()
+    names.domains.iter().copied().chain(names.others()).zip(0..).collect()
 }
 
 /// A router that knows all these names, its cache empty.
