@@ -30,11 +30,13 @@
 #![allow(unsafe_code)]
 
 mod attachment;
+mod engine;
 mod error;
 mod found;
 mod live;
 mod loss;
 mod map;
+mod map_table;
 mod object;
 mod probe;
 mod sys;
@@ -45,13 +47,19 @@ pub mod testing;
 mod xdp;
 
 pub use attachment::{Attachment, Kept, Way};
+pub use engine::{
+    Egress, Engine, EngineMode, EnginePort, EngineProgram, EngineTables, MOST_PORTS, PassLimit,
+    Slot, mac_word,
+};
 pub use error::ProgramError;
 pub use found::{FoundProgram, HookKind, name, programs_of};
 pub use live::LiveRun;
 pub use loss::{LossLink, LossProbability, LossSequence, LossStatistics, ProbabilityError};
 pub use map::{Map, MapKind, MapShape, Memory};
+pub use map_table::{MapTable, MapWrite};
 pub use object::{Aligned, LoadedProgram, ProgramType};
 pub use probe::probe;
 pub use table::{PROGRAMS, Program, ProgramKind};
+pub use tc::interface_name;
 pub use weft_netlink::{Direction, XdpMode};
 pub use xdp::{XdpLink, XdpVerdict};

@@ -158,7 +158,9 @@ pub(crate) fn interface_index(interface: &str) -> Option<u32> {
     }
 }
 
-fn interface_name(index: u32) -> Option<String> {
+/// The name of an interface in the network namespace of the calling thread, by its number.
+#[must_use]
+pub fn interface_name(index: u32) -> Option<String> {
     let mut name = [0_u8; libc::IF_NAMESIZE];
     // SAFETY: the pointer is to as many bytes as the call may write.
     let found = unsafe { libc::if_indextoname(index, name.as_mut_ptr().cast()) };

@@ -8,6 +8,7 @@
 
 mod address;
 mod component;
+mod engine;
 pub mod frames;
 mod link;
 mod process;
@@ -17,6 +18,7 @@ pub mod sim;
 
 pub use address::{ChannelAddress, Keys, Peer};
 pub use component::Component;
+pub use engine::{EngineReply, EngineRequest};
 pub use link::{BILLION, ETHERNET_OVERHEAD, LinkConfig, LinkCount, LinkModel};
 pub use process::{
     Action, DiskError, DiskErrorKind, DiskReply, DiskRequest, DriverCounts, Event, Level, OpenMode,
@@ -24,7 +26,10 @@ pub use process::{
 };
 pub use program::{Attached, ProgramReply, ProgramRequest};
 pub use weft_base::{Handle, Message};
-pub use weft_ebpf::{Direction, FoundProgram, HookKind, LossProbability, PROGRAMS, Program};
+pub use weft_ebpf::{
+    Direction, Engine, EngineMode, FoundProgram, HookKind, LossProbability, MapKind, MapShape,
+    MapWrite, PROGRAMS, Program, Slot, XdpMode,
+};
 pub use weft_netlink::{
     Interface, InterfaceAddress, InterfaceChange, InterfaceRequest, NewInterface,
 };

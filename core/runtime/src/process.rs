@@ -15,7 +15,11 @@ use weft_base::{ChannelId, FileId, Handle, Message, Packet, PortId, Token};
 use weft_netlink::{InterfaceChange, InterfaceRequest};
 use weft_port::{PortInfo, PortSpec, PortStatistics};
 
-use crate::{ChannelAddress, Component, Keys, Peer, ProgramReply, ProgramRequest};
+use weft_ebpf::{MapShape, MapWrite};
+
+use crate::{
+    ChannelAddress, Component, EngineReply, EngineRequest, Keys, Peer, ProgramReply, ProgramRequest,
+};
 
 /// A component at the border of a process.
 pub trait Process: Component<Input = Event, Output = Action> {}
@@ -86,6 +90,34 @@ pub enum Event {
         token: Token,
         /// What came of it, or why nothing did, and what to do about it, in one sentence.
         result: Result<ProgramReply, String>,
+    },
+    /// The answer to [`Action::Engine`].
+    EngineAnswered {
+        /// The token of the request.
+        token: Token,
+        /// What came of it, or why nothing did, and what to do about it, in one sentence.
+        result: Result<EngineReply, String>,
+    },
+    /// The answer to [`Action::AdoptTables`].
+    TablesAdopted {
+        /// The token of the action.
+        token: Token,
+        /// Why they cannot be used, in one sentence.
+        result: Result<(), String>,
+    },
+    /// Adopted tables could not be written as [`Action::WriteTables`] says, so that nobody knows what is in them.
+    TablesFailed {
+        /// The token of [`Action::AdoptTables`].
+        token: Token,
+        /// Why, in one sentence.
+        error: String,
+    },
+    /// The answer to [`Action::CountTables`].
+    TablesCounted {
+        /// The token of [`Action::AdoptTables`].
+        token: Token,
+        /// What programs have counted, by the numbers of the tables; nothing of tables that are for something else.
+        sums: Vec<Vec<u64>>,
     },
     /// Packets came in.
     Packets {
@@ -279,6 +311,37 @@ pub enum Action {
         token: Token,
         /// What to do.
         request: ProgramRequest,
+    },
+
+    /// Do something with packet engines; answered by [`Event::EngineAnswered`]. Requests of one process are
+    /// carried out in order.
+    Engine {
+        /// Comes back in the answer.
+        token: Token,
+        /// What to do.
+        request: EngineRequest,
+    },
+    /// Use the tables of an engine that another process has opened. It is checked that they are what is said; no
+    /// privileges are needed. Answered by [`Event::TablesAdopted`].
+    AdoptTables {
+        /// Comes back in the answer, and stands for these tables from then on. Those that it stood for before are
+        /// used no more.
+        token: Token,
+        /// The tables. Their numbers are their places in this list.
+        tables: Vec<(MapShape, Handle)>,
+    },
+    /// Write into adopted tables. It holds when the next action is carried out; what does not fit is left out and
+    /// counted. If anything else goes wrong, the rest is left out, and [`Event::TablesFailed`] tells it.
+    WriteTables {
+        /// The token of [`Action::AdoptTables`].
+        token: Token,
+        /// What to write into which table, in order.
+        writes: Vec<(usize, MapWrite)>,
+    },
+    /// Say what programs have counted in adopted tables; answered by [`Event::TablesCounted`].
+    CountTables {
+        /// The token of [`Action::AdoptTables`].
+        token: Token,
     },
 
     /// Accept connections; answered by [`Event::Listening`] or [`Event::ChannelFailed`].

@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU16;
 use std::time::Duration;
 
-use weft_base::{Instant, LinkAddress, PortId, Random};
-use weft_ebpf::XdpVerdict;
+use weft_base::{Instant, PortId, Random};
+use weft_ebpf::{Egress as Leaving, EngineProgram, EngineTables, PassLimit, Slot, XdpVerdict};
 use weft_port::PortInfo;
-use weft_xia_kernel::{
-    COUNTERS, Decision, HopId, Mirror, Neighbour, PassLimit, PortProgram, Slot, TableSizes, Tables,
-};
-use weft_xip::forward::{Decision as Cached, Egress, Forwarder, Framing, Limits, Verdict};
+use weft_xia_kernel::{COUNTERS, Mirror, TableSizes, engine};
+use weft_xip::forward::{Egress, Forwarder, Framing, Limits, Verdict};
+use weft_xip::offload::{Engine, Offload};
 use weft_xip::principal::{Input, Output, SocketId};
 use weft_xip::{Xid, XidType};
 
@@ -90,45 +89,60 @@ fn mac(side: usize) -> [u8; 6] {
 /// Both engines, and the tables between them.
 pub(super) struct Router {
     forwarder: Forwarder,
-    program: PortProgram,
+    tables: EngineTables,
+    program: EngineProgram,
     mirror: Mirror,
 }
 
 impl Router {
     pub(super) fn new() -> Self {
-        let tables = Tables::create(&TableSizes::default()).unwrap();
-        let program = PortProgram::load(&tables, mac(0)).unwrap();
-        let mut mirror = Mirror::new(tables).unwrap();
-        for side in 0..SIDES.len() {
-            mirror.set_port(slot(side), mac(side), MTU).unwrap();
-            mirror.set_egress(slot(side), LOOPBACK).unwrap();
-            let neighbour = Neighbour { slot: slot(side), mac: [2, 0, 0, 0, 0, 1 + side as u8] };
-            mirror.set_hop(hop(side), Some(neighbour)).unwrap();
-        }
-        Self { forwarder: forwarder(), program, mirror }
+        Self::with(TableSizes::default())
     }
 
-    /// Gives the kernel what the portable engine has decided, and takes from it what that has forgotten.
-    pub(super) fn take_over(&mut self) {
-        self.mirror.clear().unwrap();
-        for entry in self.forwarder.cached().filter(|entry| entry.received) {
-            let edge = entry.slot;
-            let decision = match entry.decision {
-                Cached::Through => Decision::Through { edge },
-                Cached::Drop(_) => Decision::Drop,
-                Cached::Forward(to) => match SIDES.iter().position(|side| *side == to.port) {
-                    Some(side) => {
-                        let link = LinkAddress::Mac([2, 0, 0, 0, 0, 1 + side as u8]);
-                        assert_eq!(to.link, link);
-                        Decision::Forward { edge, hop: hop(side) }
-                    }
-                    None => continue,
-                },
-                Cached::Deliver(_) => continue,
-            };
-            self.mirror.set(entry.edges.len(), [(&entry.edges[..], decision)]).unwrap();
+    pub(super) fn with(sizes: TableSizes) -> Self {
+        let (engine, mirror) = (engine(&sizes), Mirror::new(sizes));
+        let tables = EngineTables::create(&engine).unwrap();
+        let program = EngineProgram::load(&engine, &tables, mac(0)).unwrap();
+        for side in 0..SIDES.len() {
+            let leaving = Leaving { interface: LOOPBACK, mac: mac(side), mtu: MTU };
+            tables.set_egress(slot(side), Some(leaving)).unwrap();
         }
-        assert_eq!(self.mirror.statistics().refused, 0);
+        let mut forwarder = forwarder();
+        forwarder.set_offloading(Some(mirror.room()));
+        Self { forwarder, tables, program, mirror }
+    }
+
+    /// Tells the kernel what has changed in the portable engine's cache. Returns how much that was.
+    pub(super) fn follow(&mut self) -> usize {
+        let (mut changes, mut writes) = (Vec::new(), Vec::new());
+        self.forwarder.drain_offloads(&mut changes);
+        changes.iter().for_each(|change| self.write(change, &mut writes));
+        changes.len()
+    }
+
+    fn write(&mut self, change: &Offload, writes: &mut Vec<(usize, weft_ebpf::MapWrite)>) {
+        let slot = |port| SIDES.iter().position(|side| *side == port).map(slot);
+        self.mirror.write(change, &slot, writes);
+        for (table, write) in writes.drain(..) {
+            assert_eq!(self.tables.own()[table].write(&write).unwrap(), 0, "there is room");
+        }
+    }
+
+    /// Gives the principal of type `kind` a statement, or takes one from it.
+    pub(super) fn change(&mut self, kind: XidType, line: &str, delete: bool) {
+        let words: Vec<_> = line.split(' ').collect();
+        let mut principal = self.forwarder.principal_mut(kind).unwrap();
+        let mut out = Vec::new();
+        // What is there already, or not any more, is no matter here.
+        let _ = match delete {
+            true => principal.delete(Instant::ZERO, &words, &mut out),
+            false => principal.set(Instant::ZERO, &words, &mut out),
+        };
+    }
+
+    /// Decisions that the kernel has.
+    pub(super) fn offloaded(&self) -> usize {
+        self.forwarder.cache_size().offloaded
     }
 
     /// What the kernel does with a frame.
@@ -164,23 +178,16 @@ impl Router {
 
     /// What the kernel has counted.
     pub(super) fn counted(&self) -> BTreeMap<&'static str, u64> {
-        let counters = self.mirror.tables().counters().unwrap();
-        COUNTERS.iter().map(|counter| counter.name).zip(counters).collect()
+        let counters = self.tables.own()[self.mirror.counters().0].sums().unwrap();
+        COUNTERS.iter().map(|(name, _)| *name).zip(counters).collect()
     }
 
     /// The packets that the kernel has treated by the decision for these edges.
     pub(super) fn packets(&self, edges: &[Xid]) -> Option<u64> {
-        self.mirror.packets(edges).unwrap()
-    }
-
-    pub(super) fn move_neighbour(&mut self, side: usize, mac: [u8; 6]) -> [u8; 6] {
-        let neighbour = Neighbour { slot: slot(side), mac };
-        self.mirror.set_hop(hop(side), Some(neighbour)).unwrap();
-        mac
-    }
-
-    pub(super) fn lose_neighbour(&mut self, side: usize) {
-        self.mirror.set_hop(hop(side), None).unwrap();
+        let key: Vec<u8> = edges.iter().flat_map(Xid::to_bytes).collect();
+        let mut entry = [0; 24];
+        let found = self.tables.own()[edges.len() - 1].map().get(&key, &mut entry).unwrap();
+        found.then(|| u64::from_ne_bytes(*entry.last_chunk().unwrap()))
     }
 
     /// Lets the kernel pass on this many frames and then no more.
@@ -192,10 +199,6 @@ impl Router {
 
 fn slot(side: usize) -> Slot {
     Slot(NonZeroU16::MIN.saturating_add(side as u16))
-}
-
-fn hop(side: usize) -> HopId {
-    HopId(side as u32)
 }
 
 fn forwarder() -> Forwarder {

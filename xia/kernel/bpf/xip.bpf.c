@@ -14,7 +14,8 @@
 // on one port cannot take the stack from the others.
 //
 // Checks and changes are those of xia/xip/src/header.rs, xia/xip/src/dag/check.rs and
-// xia/xip/src/forward; tests compare the bytes. User space knows the layouts by xia/kernel/src/layout.rs.
+// xia/xip/src/forward; tests compare the bytes. User space knows the layouts by xia/kernel/src/layout.rs, and
+// those that all packet engines have in common (`ports`, `egress`, `port`) by core/ebpf/src/engine.rs.
 //
 // Reference: Machado et al., "Linux XIA", section 4.2 (the routing cache).
 
@@ -89,9 +90,12 @@ struct {
 struct port_out {
 	/* Its own MAC address, as in `hops`. */
 	__u64 mac;
-	/* The longest XIP packet. */
+	/* The longest XIP packet; in the upper half PORT_* flags. */
 	__u64 mtu;
 };
+
+/* Its driver may drop what a program in driver mode hands over. */
+#define PORT_RELUCTANT (1ULL << 32)
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -119,6 +123,7 @@ enum {
 	PASSED_HOP_LIMIT,
 	PASSED_TOO_BIG,
 	PASSED_NO_HOP,		/* the neighbour or its port is gone */
+	PASSED_RELUCTANT,	/* the next link takes no packets in driver mode */
 	LIMITED,		/* was to be passed, but too many were: dropped */
 	COUNTERS,
 };
@@ -140,7 +145,12 @@ volatile struct {
 	__u64 burst;
 	/* When the next packet should be passed, by the monotonic clock. */
 	__u64 next;
+	/* PROGRAM_* */
+	__u64 flags;
 } port;
+
+/* It hands nothing to ports that are reluctant. */
+#define PROGRAM_CAREFUL 2
 
 static __always_inline void count(__u32 what)
 {
@@ -363,7 +373,9 @@ int weft_xip(struct xdp_md *ctx)
 	out = bpf_map_lookup_elem(&ports, &port_out);
 	if (!out || bpf_redirect_map(&egress, port_out, XDP_ABORTED) != XDP_REDIRECT)
 		return pass(PASSED_NO_HOP);
-	if (total - sizeof(*ethernet) > out->mtu)
+	if (out->mtu & PORT_RELUCTANT && port.flags & PROGRAM_CAREFUL)
+		return pass(PASSED_RELUCTANT);
+	if (total - sizeof(*ethernet) > (__u32)out->mtu)
 		return pass(PASSED_TOO_BIG);
 
 	/* Nothing was changed so far, and from here on nothing can fail. */

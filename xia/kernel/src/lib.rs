@@ -3,27 +3,66 @@
 //! Reference: Machado et al., "Linux XIA", §4.2 (the routing cache); Linux XIA has it in the kernel, and so
 //! has weft with this crate, beside a portable engine that can do without.
 //!
-//! [`Tables`] are the maps that all ports of a stack share: decisions by the XIDs that the edges of a
-//! packet's last node lead to, neighbours, ports. [`PortProgram`] is the program (`bpf/xip.bpf.c`) for one
-//! port; it forwards, drops and digs as the tables say, and passes every other packet on, unchanged, to the
-//! packet port of the stack. So it may be attached and detached between any two packets, and a stack without
-//! it does the same, only slower. [`Mirror`] writes into the tables what the cache of the portable engine
-//! says, in its order.
+//! [`engine`] describes the packet engine ([`weft_ebpf::Engine`]): the program (`bpf/xip.bpf.c`), and the maps
+//! that all ports share, which hold decisions by the XIDs that the edges of a packet's last node lead to, and
+//! neighbours. The program forwards, drops and digs as they say, and passes every other packet on, unchanged,
+//! to the packet port of the stack. So it may be attached and detached between any two packets, and a
+//! stack without it does the same, only slower. [`Mirror`] knows what has to be written into the maps so that
+//! they say what the cache of the portable engine says.
 //!
 //! A packet's way: the driver of an interface → `weft_xip` in `bpf/xip.bpf.c` → out of another interface;
 //! or on to the packet port of the stack → the portable engine → [`Mirror`] → the tables, for the next one.
-//!
-//! What takes privileges are [`Tables::create`] and [`PortProgram`]. The [`Mirror`] needs none but the
-//! descriptors of the tables.
 
 mod counters;
 mod layout;
 mod mirror;
-mod program;
-mod tables;
 
-pub use counters::{COUNTERS, Counted};
-pub use layout::Decision;
-pub use mirror::{HopId, Mirror, MirrorStatistics, Neighbour, Slot};
-pub use program::{PassLimit, PortProgram};
-pub use tables::{TableSizes, Tables};
+use weft_ebpf::{Engine, MapKind, MapShape, ProgramError, embedded};
+use weft_xip::numbers::MAX_FAN_OUT;
+
+pub use counters::COUNTERS;
+pub use mirror::Mirror;
+
+use layout::{ENTRY_LEN, HOP_LEN, key_len};
+
+/// The name of the engine.
+pub const NAME: &str = "xip";
+/// The number of the table of neighbours; those of decisions come before it, by the number of edges.
+pub(crate) const HOPS: usize = MAX_FAN_OUT;
+/// The number of the table of counters.
+pub(crate) const COUNTED: usize = HOPS + 1;
+
+/// The most elements of each table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableSizes {
+    /// Decisions, by the number of edges. The memory of all of them is taken at once: some 110, 130, 160
+    /// and 180 bytes each.
+    pub decisions: [u32; MAX_FAN_OUT],
+    /// Neighbours.
+    pub hops: u32,
+}
+
+impl Default for TableSizes {
+    fn default() -> Self {
+        Self { decisions: [1 << 16, 1 << 15, 1 << 14, 1 << 14], hops: 4096 }
+    }
+}
+
+/// The engine with tables of these sizes.
+#[must_use]
+pub fn engine(sizes: &TableSizes) -> Engine {
+    const OBJECT: Result<&[u8], ProgramError> = embedded!("xip");
+    let names = ["dst1", "dst2", "dst3", "dst4", "hops", "counters"];
+    let tables = names.into_iter().zip(shapes(sizes)).collect();
+    Engine { name: NAME, object: || OBJECT, program: "weft_xip", tables }
+}
+
+/// The shapes of the tables, in the order of their numbers.
+pub(crate) fn shapes(sizes: &TableSizes) -> Vec<MapShape> {
+    let decisions = sizes.decisions.iter().zip(1..);
+    let decisions = decisions
+        .map(|(most, edges)| MapShape::hash(key_len(edges) as u32, ENTRY_LEN as u32, *most));
+    let hops = MapShape::numbered(MapKind::Array, HOP_LEN as u32, sizes.hops);
+    let counted = MapShape::numbered(MapKind::PerProcessor, 8, COUNTERS.len() as u32);
+    decisions.chain([hops, counted]).collect()
+}

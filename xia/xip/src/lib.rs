@@ -8,6 +8,7 @@ pub mod header;
 pub mod kept_port;
 pub mod node;
 pub mod numbers;
+pub mod offload;
 pub mod principal;
 pub mod principal_map;
 pub mod protocol;

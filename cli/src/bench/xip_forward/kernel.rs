@@ -2,13 +2,16 @@
 
 use std::num::NonZeroU16;
 
-use weft_base::{Instant, Packet};
-use weft_ebpf::{ProgramError, XdpLink, XdpMode, embedded};
-use weft_xia_kernel::{Decision, HopId, Mirror, Neighbour, PortProgram, Slot, TableSizes, Tables};
-use weft_xip::forward::{Decision as Cached, Forwarder, Verdict};
+use weft_base::{Instant, Packet, PortId};
+use weft_ebpf::{
+    Egress, Engine as Program, EngineMode, EnginePort, EngineProgram, EngineTables, ProgramError,
+    Slot, embedded,
+};
+use weft_xia_kernel::{Mirror, TableSizes, engine};
+use weft_xip::forward::{Forwarder, Verdict};
 use weft_xip::header::MAX_HEADER_LEN;
-use weft_xip::numbers::MAX_FAN_OUT;
-use weft_xip::{Address, Xid, XipRepr};
+use weft_xip::offload::{Edges, Engine, Offload, Offloaded};
+use weft_xip::{Address, XipRepr};
 
 use super::super::xip_engine::world::{IN, Names};
 use super::frames::{Form, address, unknown};
@@ -18,55 +21,40 @@ use super::network::{Network, PORTS, Side};
 const MTU: u32 = 1500;
 /// Bytes for the portable engine's cache: more than all destinations need.
 const CACHE: usize = 1 << 30;
-/// Decisions that are written at once.
-const BATCH: usize = 4096;
 
 /// The kernel engine of a router.
 pub(super) struct Kernel {
+    program: Program,
+    tables: EngineTables,
     mirror: Mirror,
-    programs: Vec<PortProgram>,
 }
 
 /// While there is one, the kernel forwards XIP.
 pub(super) struct Attached {
-    _links: Vec<XdpLink>,
+    _ports: Vec<EnginePort>,
 }
 
 impl Kernel {
     /// An engine with room for this many destinations, in which nothing is decided yet.
     pub(super) fn new(domains: usize) -> Result<Self, String> {
-        Self::with(domains, PortProgram::load)
+        Self::with(domains, |program| program)
     }
 
     /// The same with one look-up for each edge.
     pub(super) fn of_each_edge(domains: usize) -> Result<Self, String> {
         const OBJECT: Result<&[u8], ProgramError> = embedded!("each_edge");
-        Self::with(domains, |tables, mac| PortProgram::load_object(OBJECT?, tables, mac))
+        Self::with(domains, |program| Program { object: || OBJECT, ..program })
     }
 
-    fn with(
-        domains: usize,
-        load: impl Fn(&Tables, [u8; 6]) -> Result<PortProgram, ProgramError>,
-    ) -> Result<Self, String> {
+    fn with(domains: usize, program: impl Fn(Program) -> Program) -> Result<Self, String> {
         let decisions = [domains as u32 + 4, domains as u32, domains as u32, domains as u32];
         let sizes = TableSizes { decisions, ..TableSizes::default() };
-        let tables = Tables::create(&sizes).map_err(|error| error.to_string())?;
-        let programs = (0..PORTS)
-            .map(|port| load(&tables, Side::Router.mac(port)))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| error.to_string())?;
-        let mut mirror = Mirror::new(tables).map_err(|error| error.to_string())?;
-        for port in 0..PORTS {
-            let (slot, mac) = (slot(port), Side::Host.mac(port));
-            mirror
-                .set_port(slot, Side::Router.mac(port), MTU)
-                .and_then(|()| mirror.set_hop(hop(port), Some(Neighbour { slot, mac })))
-                .map_err(|error| error.to_string())?;
-        }
-        Ok(Self { mirror, programs })
+        let program = program(engine(&sizes));
+        let tables = EngineTables::create(&program).map_err(|error| error.to_string())?;
+        Ok(Self { program, tables, mirror: Mirror::new(sizes) })
     }
 
-    /// Lets a packet of this form to every destination be routed by the portable engine, and takes over what
+    /// Lets packets of this form to every destination be routed by the portable engine, and takes over what
     /// its cache holds then.
     pub(super) fn learn(
         &mut self,
@@ -75,23 +63,18 @@ impl Kernel {
         form: Form,
     ) -> Result<(), String> {
         router.set_cache_limit(CACHE);
+        router.set_offloading(Some(self.mirror.room()));
         for domain in &names.domains {
-            route(router, &address(form, names.local_domain, *domain))?;
+            // What is used again is told.
+            for _ in 0..2 {
+                route(router, &address(form, names.local_domain, *domain))?;
+            }
         }
-        let mut by_edges: [Vec<(Vec<Xid>, Decision)>; MAX_FAN_OUT] = Default::default();
-        for entry in router.cached() {
-            let edge = entry.slot;
-            let decision = match entry.decision {
-                Cached::Through => Decision::Through { edge },
-                Cached::Forward(to) => Decision::Forward { edge, hop: hop(to.port.0 as usize - 1) },
-                Cached::Drop(_) => Decision::Drop,
-                Cached::Deliver(_) => continue,
-            };
-            by_edges[entry.edges.len() - 1].push((entry.edges, decision));
-        }
+        let mut changes = Vec::new();
+        router.drain_offloads(&mut changes);
+        router.set_offloading(None);
         router.set_cache_limit(0);
-        let batches = by_edges.iter().flat_map(|decisions| decisions.chunks(BATCH));
-        batches.into_iter().try_for_each(|decisions| self.write(decisions))
+        changes.iter().try_for_each(|change| self.write(change))
     }
 
     /// Lets the engine know for each edge alone what is to be done: the unknown domains of all forms, and the
@@ -101,34 +84,39 @@ impl Kernel {
         router: &mut Forwarder,
         names: &Names,
     ) -> Result<(), String> {
-        let unknown: Vec<_> = (1..=3).map(|index| (vec![unknown(index)], Decision::Drop)).collect();
-        self.write(&unknown)?;
-        self.learn(router, names, Form::Fallback(0))
+        self.learn(router, names, Form::Fallback(0))?;
+        (1..=3).try_for_each(|index| {
+            let edges: Edges = [unknown(index)].into_iter().collect();
+            self.write(&Offload::Set { edges, edge: 0, decision: Offloaded::Drop })
+        })
     }
 
-    fn write(&mut self, decisions: &[(Vec<Xid>, Decision)]) -> Result<(), String> {
-        let edges = decisions.first().map_or(1, |(edges, _)| edges.len());
-        let all = decisions.iter().map(|(edges, decision)| (edges.as_slice(), *decision));
-        self.mirror.set(edges, all).map_err(|error| error.to_string())?;
-        match self.mirror.statistics().refused {
-            0 => Ok(()),
-            count => Err(format!("the kernel has no room for {count} decisions")),
-        }
+    fn write(&mut self, change: &Offload) -> Result<(), String> {
+        let mut writes = Vec::new();
+        self.mirror.write(change, &|port| slot_of(port), &mut writes);
+        writes.iter().try_for_each(|(table, write)| match self.tables.own()[*table].write(write) {
+            Ok(0) => Ok(()),
+            Ok(_) => Err("the kernel has no room for a decision".to_owned()),
+            Err(error) => Err(error.to_string()),
+        })
     }
 
     /// Attaches the engine to all ports.
     pub(super) fn attach(&mut self, network: &Network) -> Result<Attached, String> {
-        let (mirror, programs) = (&mut self.mirror, &self.programs);
+        let text = |error: ProgramError| error.to_string();
         network.inside(Side::Router, || {
-            let mut links = Vec::new();
-            for (port, program) in programs.iter().enumerate() {
-                let link = program.attach(&Side::Router.interface(port), XdpMode::Driver);
-                let link = link.map_err(|error| error.to_string())?;
-                let set = mirror.set_egress(slot(port), link.interface());
-                set.map_err(|error| error.to_string())?;
-                links.push(link);
+            let mut ports = Vec::new();
+            for port in 0..PORTS {
+                let mac = Side::Router.mac(port);
+                let program =
+                    EngineProgram::load(&self.program, &self.tables, mac).map_err(text)?;
+                let attached = program.attach(&Side::Router.interface(port), EngineMode::Driver);
+                let attached = attached.map_err(text)?;
+                let egress = Egress { interface: attached.interface(), mac, mtu: MTU };
+                self.tables.set_egress(slot(port), Some(egress)).map_err(text)?;
+                ports.push(attached);
             }
-            Ok(Attached { _links: links })
+            Ok(Attached { _ports: ports })
         })
     }
 }
@@ -152,6 +140,7 @@ fn slot(port: usize) -> Slot {
     Slot(NonZeroU16::MIN.saturating_add(port as u16))
 }
 
-fn hop(port: usize) -> HopId {
-    HopId(port as u32)
+/// The slot of a port of the portable engine, whose numbers begin with 1.
+fn slot_of(port: PortId) -> Option<Slot> {
+    (port.0 as usize).checked_sub(1).filter(|port| *port < PORTS).map(slot)
 }

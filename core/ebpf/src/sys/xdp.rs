@@ -4,7 +4,7 @@
 //! really sent).
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use super::{bpf, link, object_info};
 
@@ -93,4 +93,41 @@ pub(crate) fn run_live(
     attributes.batch = batch;
     // SAFETY: the pointer is to as many bytes as is said; nothing is asked to be written.
     unsafe { bpf(BPF_PROG_TEST_RUN, &mut attributes) }.map(drop)
+}
+
+/// The name of an interface's driver, as ethtool(8) shows it; the interface is one of the calling thread's
+/// network namespace.
+pub(crate) fn driver(interface: u32) -> io::Result<String> {
+    const SIOCETHTOOL: libc::Ioctl = 0x8946;
+    const ETHTOOL_GDRVINFO: u32 = 3;
+    /// `struct ethtool_drvinfo`: a command, texts of 32 bytes of which the first is the driver's name, and more.
+    #[repr(C)]
+    struct DriverInfo {
+        command: u32,
+        driver: [u8; 32],
+        more: [u8; 160],
+    }
+    // SAFETY: no pointers; the descriptor is ours from here on.
+    let socket = unsafe {
+        match libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) {
+            -1 => return Err(io::Error::last_os_error()),
+            descriptor => OwnedFd::from_raw_fd(descriptor),
+        }
+    };
+    let mut info = DriverInfo { command: ETHTOOL_GDRVINFO, driver: [0; 32], more: [0; 160] };
+    // SAFETY: all zeros is a value of this plain structure. The name has room for the longest that there is, and
+    // the kernel writes no more than `struct ethtool_drvinfo` has bytes, 196.
+    let result = unsafe {
+        let mut request: libc::ifreq = std::mem::zeroed();
+        if libc::if_indextoname(interface, request.ifr_name.as_mut_ptr()).is_null() {
+            return Err(io::Error::last_os_error());
+        }
+        request.ifr_ifru.ifru_data = (&raw mut info).cast();
+        libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request)
+    };
+    if result == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    let name = info.driver.split(|byte| *byte == 0).next().unwrap_or_default();
+    Ok(String::from_utf8_lossy(name).into_owned())
 }

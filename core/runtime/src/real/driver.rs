@@ -16,6 +16,7 @@ use weft_base::Instant;
 
 use super::channels::{self, Channels};
 use super::disk::Disk;
+use super::engines::Engines;
 use super::interfaces::Interfaces;
 use super::lines::Lines;
 use super::poller::{Poller, Ready, Source};
@@ -38,6 +39,7 @@ pub(super) struct Driver {
     channels: Channels,
     interfaces: Interfaces,
     programs: Programs,
+    engines: Engines,
     disk: Disk,
     terminal: Terminal,
     drops: Drops,
@@ -74,6 +76,7 @@ impl Driver {
             channels,
             interfaces: Interfaces::default(),
             programs: Programs::default(),
+            engines: Engines::new(std::mem::take(&mut options.engines)),
             disk: Disk::new()?,
             terminal: Terminal::new(options.level, Lines::new(options.name.as_deref())),
             drops: Drops::new(),
@@ -232,6 +235,21 @@ impl Driver {
             }
             Action::Program { token, request } => {
                 events.push_back(self.programs.carry_out(token, request));
+            }
+            Action::Engine { token, request } => {
+                events.push_back(self.engines.carry_out(token, request));
+            }
+            Action::AdoptTables { token, tables } => {
+                let result = self.engines.adopt_tables(token, tables);
+                events.push_back(Event::TablesAdopted { token, result });
+            }
+            Action::WriteTables { token, writes } => match self.engines.write(token, &writes) {
+                Ok(refused) => drops.add(DriverDrop::TableFull, refused as u64),
+                Err(error) => events.push_back(Event::TablesFailed { token, error }),
+            },
+            Action::CountTables { token } => {
+                let sums = self.engines.counts(token);
+                events.push_back(Event::TablesCounted { token, sums });
             }
             Action::Listen { token, address } => {
                 events.push_back(channels.listen(token, &address, poller));

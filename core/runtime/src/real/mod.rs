@@ -27,6 +27,7 @@ mod channels;
 mod clock;
 mod disk;
 mod driver;
+mod engines;
 mod flows;
 mod handshakes;
 mod inherited;
@@ -93,6 +94,8 @@ weft_base::reasons! {
         TlsBroken = "tls-broken",
             "a TLS channel was closed: what came in is no TLS, or was changed on its way";
         TlsCutOff = "tls-cut-off", "a TLS channel ended without being closed";
+        TableFull = "table-full",
+            "a decision was not written because a table of a packet engine is full";
         OutputLost = "output-lost",
             "a line could not be printed because the reader of the output is gone or too slow";
     }
@@ -135,6 +138,8 @@ pub struct Options {
     pub keys: Option<Keys>,
     /// How long a connection of TLS may take until it is a channel.
     pub handshake: Duration,
+    /// The packet engines that the process may open.
+    pub engines: Vec<weft_ebpf::Engine>,
     /// How to open ports.
     pub ports: weft_port::Options,
     /// Sockets that were opened for the process before it started.
@@ -154,6 +159,7 @@ impl Default for Options {
             channels: 1024,
             keys: None,
             handshake: Duration::from_secs(10),
+            engines: Vec::new(),
             ports: weft_port::Options::default(),
             inherited: Vec::new(),
         }

@@ -199,6 +199,19 @@ impl World {
                 let result = no_programs(&request);
                 self.post(id, Waiting::Event(Event::ProgramAnswered { token, result }));
             }
+            Action::Engine { token, .. } => {
+                let result = Err("a simulated machine has no packet engines".to_owned());
+                self.post(id, Waiting::Event(Event::EngineAnswered { token, result }));
+            }
+            Action::AdoptTables { token, .. } => {
+                let result = Err("a simulated machine has no packet engines".to_owned());
+                self.post(id, Waiting::Event(Event::TablesAdopted { token, result }));
+            }
+            Action::CountTables { token } => {
+                self.post(id, Waiting::Event(Event::TablesCounted { token, sums: Vec::new() }));
+            }
+            // Nobody has been given tables.
+            Action::WriteTables { .. } => {}
             Action::Listen { token, address } => self.listen(id, token, &address),
             Action::OpenListener { token, address } => {
                 let address = ChannelAddress::Tls { address, peer: None };

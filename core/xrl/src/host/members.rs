@@ -46,6 +46,10 @@ pub(super) fn token_of(event: &mut Event) -> Option<&mut Token> {
         | Event::Disk { token, .. }
         | Event::InterfaceConfigured { token, .. }
         | Event::ProgramAnswered { token, .. }
+        | Event::EngineAnswered { token, .. }
+        | Event::TablesAdopted { token, .. }
+        | Event::TablesFailed { token, .. }
+        | Event::TablesCounted { token, .. }
         | Event::Counted { token, .. } => Some(token),
         _ => None,
     }
@@ -65,6 +69,10 @@ pub(super) fn tag_token(member: usize, action: &mut Action) {
         | Action::Disk { token, .. }
         | Action::ConfigureInterface { token, .. }
         | Action::Program { token, .. }
+        | Action::Engine { token, .. }
+        | Action::AdoptTables { token, .. }
+        | Action::WriteTables { token, .. }
+        | Action::CountTables { token }
         | Action::Count { token } => {
             token.0 = (member as u32) << BITS | token.0 & ((1 << BITS) - 1);
         }

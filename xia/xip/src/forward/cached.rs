@@ -12,6 +12,7 @@ use super::dst::{CacheActivity, CacheSize, CachedDecision, Decision, Key, Probe}
 use super::resolve::{Chain, Outcome};
 use super::{CheckedPacket, Forwarder, Trip};
 use crate::changes::Change;
+use crate::offload::{Offload, OffloadRoom};
 use crate::principal::{Answer, Principal};
 use crate::{Targets, Xid, XidType};
 
@@ -90,6 +91,43 @@ impl Forwarder {
         };
         let gone = self.dst.changed(kind, changes, ask);
         self.cache_activity.add(CacheActivity::Stale, gone as u64);
+        self.rewrite();
+    }
+
+    /// Decides anew what was stale and is in use in another engine, so that it need not miss there.
+    fn rewrite(&mut self) {
+        let stale = self.dst.take_to_rewrite();
+        if stale.is_empty() {
+            return;
+        }
+        for (edges, port) in stale {
+            let (outcome, slot) = self.decide(edges.iter().copied(), &mut Chain::new());
+            let Some(decision) = outcome.decision() else {
+                self.dst.offload_nothing(edges);
+                continue;
+            };
+            let key = Key::of_xids(&edges, true);
+            let probe = self.dst.probe(&key);
+            let gone = self.dst.insert(&key, probe, port, (decision, slot), &self.asked);
+            self.dst.offload(&key, probe, edges);
+            self.cache_activity.add(CacheActivity::Evicted, gone as u64);
+            self.cache_activity.add(CacheActivity::Rewritten, 1);
+        }
+    }
+
+    /// Begins to tell another engine, which has nothing yet and this much room, what is decided here; or ends it.
+    pub fn set_offloading(&mut self, room: Option<OffloadRoom>) {
+        self.dst.set_offloading(room);
+    }
+
+    /// Tells the other engine again where all neighbours are, because its ports have changed.
+    pub fn offload_hops(&mut self) {
+        self.dst.offload_hops();
+    }
+
+    /// What the other engine has to be told before anything else happens, in order.
+    pub fn drain_offloads(&mut self, out: &mut Vec<Offload>) {
+        self.dst.drain_offloads(out);
     }
 
     /// What the routing cache did so far.

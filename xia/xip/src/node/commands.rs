@@ -15,7 +15,7 @@ use weft_base::{ChannelId, Instant, Token};
 use weft_config::{Command, FromWord, InterfaceName};
 use weft_runtime::{Action, DriverCounts, Peer};
 
-use super::Node;
+use super::{Node, engine};
 use crate::channel;
 
 /// The token of what the driver counts; answers come in the order of the questions.
@@ -57,15 +57,30 @@ impl Node {
             out.push(Action::Count { token: COUNTS });
             return Ok(None);
         }
+        if let ["show", "forwarding"] = words.as_slice() {
+            self.answer_forwarding(channel, out);
+            return Ok(None);
+        }
         self.operate(now, text, out).map(Some)
     }
 
     /// Carries out a command of somebody who may: every command but `show ports`, which is answered
-    /// later.
+    /// later. `show forwarding` has no counters here.
     ///
     /// # Errors
     /// A sentence that says what is wrong with the command, or why it cannot be carried out.
     pub fn operate(
+        &mut self,
+        now: Instant,
+        text: &str,
+        out: &mut Vec<Action>,
+    ) -> Result<Value, String> {
+        let done = self.carry_out_command(now, text, out);
+        self.tell_engine(out);
+        done
+    }
+
+    fn carry_out_command(
         &mut self,
         now: Instant,
         text: &str,
@@ -108,6 +123,10 @@ impl Node {
                 Ok(done())
             }
             ["dst", words @ ..] => self.change_cache(words),
+            ["engine", word] => {
+                self.set_engine(engine::mode(word)?, out);
+                Ok(done())
+            }
             ["trace", "off"] => {
                 self.forwarder.tracer().start(0);
                 Ok(done())
@@ -119,10 +138,10 @@ impl Node {
                 Ok(done())
             }
             _ => Err(format!(
-                "unknown command `{text}`; there are: show [node|principals|counters|ports|dst|anchors|trace], \
+                "unknown command `{text}`; there are: show [node|principals|counters|ports|forwarding|dst|anchors|trace], \
                  principal add|remove NAME, protocol add|remove NAME, \
                  set|delete PRINCIPAL|PROTOCOL WORDS, \
-                 interface add|remove NAME, dst flush|check|limit, trace NUMBER|off"
+                 interface add|remove NAME, dst flush|check|limit, engine MODE, trace NUMBER|off"
             )),
         }
     }

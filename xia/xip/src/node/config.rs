@@ -7,6 +7,7 @@
 //!     echo on;
 //!     redirects 8;                  # longest chain of redirects
 //!     copies 64;                    # most packets that one packet may become
+//!     engine auto;                  # let the kernel forward what the routing cache knows
 //!     principal hid { local hid-…; }
 //!     principal zf { route zf-… via hid-…; }
 //!     link-state { hello 1s; }      # a routing protocol, by its name
@@ -15,12 +16,14 @@
 
 use weft_base::{Instant, Random};
 use weft_config::{Block, ByteSize, Entry, Error, Errors, Form, gather};
+use weft_runtime::EngineMode;
 
-use super::{Node, Registry, Scope, Settings};
+use super::{Node, Registry, Scope, Settings, engine};
 use crate::Xid;
 use crate::forward::{Limits, MAX_REDIRECTS};
 
 const XID_FORM: Form = Form { what: "an XID", example: "hid-<40 hex digits>" };
+const ENGINE_FORM: Form = Form { what: "an engine", example: "auto" };
 
 /// Reads the statements of an `xia` block and makes the node that they describe. `settings` gives
 /// the name, paths and user; the block overrides the rest.
@@ -36,7 +39,9 @@ pub fn read_node(
     settings.limits = read_limits(block, settings.limits)?;
     settings.echo = block.leaf("echo")?.unwrap_or(settings.echo);
     settings.scope = read_scope(block, settings.scope)?;
+    let engine = read_engine(block)?;
     let mut node = Node::new(settings, registry.clone(), random);
+    node.set_engine(engine, &mut Vec::new());
     gather(block.many("interface").into_iter().map(|entry| read_interfaces(entry, &mut node)))?;
     gather(block.many("principal").into_iter().map(|entry| read_principal(entry, &mut node)))?;
     for name in registry.protocols() {
@@ -56,6 +61,13 @@ fn read_limits(block: &mut Block<'_>, default: Limits) -> Result<Limits, Errors>
         copies: copies.map_or(default.copies, |n| n as usize),
         cache: cache.map_or(default.cache, |size| size.bytes() as usize),
     })
+}
+
+fn read_engine(block: &mut Block<'_>) -> Result<Option<EngineMode>, Errors> {
+    let Some(mut entry) = block.one("engine")? else { return Ok(None) };
+    let mode = entry.argument_with(ENGINE_FORM, engine::mode)?;
+    entry.end()?;
+    Ok(mode)
 }
 
 fn read_scope(block: &mut Block<'_>, default: Scope) -> Result<Scope, Errors> {

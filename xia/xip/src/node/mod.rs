@@ -13,6 +13,7 @@ mod cache;
 mod commands;
 pub mod config;
 mod echo;
+mod engine;
 mod interfaces;
 mod principals;
 mod protocols;
@@ -36,7 +37,7 @@ use weft_wire::ETHERNET_HEADER_LEN;
 
 pub use echo::ECHO_SINK;
 pub use reconfigure::Plan;
-pub use registry::{Factory, ProtocolFactory, Registry};
+pub use registry::{EngineFactory, Factory, ProtocolFactory, Registry};
 pub use scope::Scope;
 
 use crate::channel::{self, Request};
@@ -46,6 +47,7 @@ use crate::header::XipRepr;
 use crate::principal::{Input, Output};
 use crate::{Xid, XidType};
 use echo::prepend_header;
+use engine::KernelEngine;
 use interfaces::Interface;
 use protocols::Protocols;
 use replies::Replies;
@@ -107,6 +109,7 @@ pub struct Node {
     registry: Registry,
     random: Random,
     forwarder: Forwarder,
+    kernel: KernelEngine,
     interfaces: Vec<Interface>,
     owners: BTreeMap<PortId, Owner>,
     /// Ports asked for by parts of the node: their own token behind ours.
@@ -139,6 +142,7 @@ impl Node {
             settings,
             registry,
             random,
+            kernel: KernelEngine::default(),
             interfaces: Vec::new(),
             owners: BTreeMap::new(),
             awaited: BTreeMap::new(),
@@ -213,6 +217,7 @@ impl Node {
         self.started = true;
         let address = ChannelAddress::Flow(self.settings.socket.clone());
         out.push(Action::Listen { token: LISTENER, address });
+        self.open_engine(out);
         for (part, outputs) in std::mem::take(&mut self.early) {
             self.carry_out(now, part, outputs, out);
         }
@@ -254,6 +259,7 @@ impl Node {
             self.forwarder.add_port(port, Egress { framing, mtu: info.mtu });
             let name = interface.name.clone();
             report(out, Level::Info, format!("interface {name} is up"));
+            self.engine_port_up(port, &name, info, out);
             for part in self.parts() {
                 let name = name.clone();
                 self.tell(now, part, Input::InterfaceUp { name, port, info }, out);
@@ -301,13 +307,16 @@ impl Node {
 
     /// Says that the node is ready, once: applications can come, and every port was tried.
     fn announce(&mut self, out: &mut Vec<Action>) {
-        let opening = self.interfaces.iter().any(Interface::is_opening) || !self.awaited.is_empty();
+        let opening = self.interfaces.iter().any(Interface::is_opening)
+            || !self.awaited.is_empty()
+            || self.kernel.is_opening();
         if self.listening && !opening && !std::mem::replace(&mut self.announced, true) {
             report(out, Level::Info, format!("node {} is ready", self.settings.name));
         }
     }
 
     fn interface_down(&mut self, now: Instant, port: PortId, out: &mut Vec<Action>) {
+        self.engine_port_down(port, out);
         for part in self.parts() {
             self.tell(now, part, Input::InterfaceDown { port }, out);
         }
@@ -468,6 +477,7 @@ impl Component for Node {
             }
             Event::Stop => {
                 self.stop_protocols(now, out);
+                self.stop_engine(out);
                 out.push(Action::Exit { status: 0 });
             }
             Event::Tick => self.tick(now, out),
@@ -505,6 +515,16 @@ impl Component for Node {
                 self.announce(out);
             }
             Event::Counted { counts, .. } => self.answer_ports(&counts, out),
+            Event::EngineAnswered { token, result } => {
+                self.engine_answered(token, result, out);
+                self.announce(out);
+            }
+            Event::TablesAdopted { token, result } => {
+                self.tables_adopted(token, result, out);
+                self.announce(out);
+            }
+            Event::TablesFailed { token, error } => self.tables_failed(token, error, out),
+            Event::TablesCounted { sums, .. } => self.engine_counted(&sums, out),
             // A slow application loses datagrams, as with UDP; the driver counts them.
             Event::Congested { channel } => self.replies.set_congested(channel, true),
             Event::Drained { channel } => self.replies.set_congested(channel, false),
@@ -521,6 +541,7 @@ impl Component for Node {
             | Event::Kept { .. }
             | Event::Disk { .. } => {}
         }
+        self.tell_engine(out);
     }
 
     fn deadline(&self) -> Option<Instant> {

@@ -9,7 +9,7 @@ use weft_base::Instant;
 use weft_config::{Statement, Word};
 use weft_runtime::Action;
 
-use super::Node;
+use super::{Node, engine};
 
 /// What an `xia` block says, as far as a running node can be told it: the statements in their order.
 ///
@@ -18,6 +18,8 @@ use super::Node;
 pub struct Plan {
     interfaces: Vec<String>,
     parts: Vec<PartPlan>,
+    /// Which engines forward, in its word; `None` if nothing is said of it.
+    engine: Option<String>,
     /// Statements that only a new node takes: all others.
     fixed: Vec<Statement>,
 }
@@ -42,6 +44,7 @@ enum Step {
     RemovePrincipal(String),
     AddProtocol(String),
     RemoveProtocol(String),
+    Engine { from: Option<String>, to: Option<String> },
     Set { part: String, words: Vec<String> },
     Delete { part: String, words: Vec<String> },
 }
@@ -56,6 +59,7 @@ impl Step {
             Self::RemovePrincipal(name) => Self::AddPrincipal(name),
             Self::AddProtocol(name) => Self::RemoveProtocol(name),
             Self::RemoveProtocol(name) => Self::AddProtocol(name),
+            Self::Engine { from, to } => Self::Engine { from: to, to: from },
             Self::Set { part, words } => Self::Delete { part, words },
             Self::Delete { part, words } => Self::Set { part, words },
         }
@@ -74,6 +78,7 @@ impl Plan {
                 "principal" if words.len() == 2 => {
                     plan.parts.push(PartPlan::of(words.swap_remove(1), false, statement));
                 }
+                "engine" if words.len() == 2 => plan.engine = words.pop(),
                 // Nothing else has a block and no name.
                 protocol if words.len() == 1 && statement.block().is_some() => {
                     plan.parts.push(PartPlan::of(protocol.to_owned(), true, statement));
@@ -121,6 +126,9 @@ impl Plan {
         }
         for name in new.interfaces.iter().filter(|name| !self.interfaces.contains(name)) {
             steps.push(Step::AddInterface(name.clone()));
+        }
+        if self.engine != new.engine {
+            steps.push(Step::Engine { from: self.engine.clone(), to: new.engine.clone() });
         }
         steps
     }
@@ -173,6 +181,7 @@ impl Node {
             done.push(step);
         }
         self.tick(now, out);
+        self.tell_engine(out);
         Ok(())
     }
 
@@ -189,6 +198,11 @@ impl Node {
             Step::RemovePrincipal(name) => self.remove_principal(name, out),
             Step::AddProtocol(name) => self.add_protocol(now, name, out),
             Step::RemoveProtocol(name) => self.remove_protocol(now, name, out),
+            Step::Engine { to, .. } => {
+                let mode = to.as_deref().map_or(Ok(None), engine::mode)?;
+                self.set_engine(mode, out);
+                Ok(())
+            }
             Step::Set { part, words } => self.step(now, part, words, false, out),
             Step::Delete { part, words } => self.step(now, part, words, true, out),
         }
@@ -239,7 +253,8 @@ mod tests {
 
     #[test]
     fn only_what_differs_is_done_and_what_goes_goes_first() {
-        let old = plan("interface a b; principal hid { x 1; x 2; } principal zf; address;");
+        let old =
+            plan("engine auto; interface a b; principal hid { x 1; x 2; } principal zf; address;");
         let new = plan(
             "interface b c; principal hid { x 2; x 3; } principal ad { y; } ls { z; } address;",
         );
@@ -257,6 +272,7 @@ mod tests {
                 Step::Set { part: "ad".to_owned(), words: vec!["y".to_owned()] },
                 Step::Set { part: "ls".to_owned(), words: vec!["z".to_owned()] },
                 Step::AddInterface("c".to_owned()),
+                Step::Engine { from: Some("auto".to_owned()), to: None },
             ]
         );
         assert_eq!(old.steps_to(&old), []);

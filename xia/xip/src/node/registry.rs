@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use weft_base::Random;
 use weft_keys::PrivateKey;
 
+use crate::offload::Engine;
 use crate::principal::Principal;
 use crate::protocol::Protocol;
 
@@ -16,12 +17,16 @@ pub type Factory = fn(Random) -> Box<dyn Principal>;
 /// own.
 pub type ProtocolFactory = fn(Option<PrivateKey>, Random) -> Box<dyn Protocol>;
 
+/// Makes what writes the decisions of one node into the tables of an engine in the kernel.
+pub type EngineFactory = fn() -> Box<dyn Engine>;
+
 /// The principals and routing protocols that a node can instantiate.
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
     factories: BTreeMap<&'static str, Factory>,
     statements: BTreeMap<&'static str, &'static str>,
     protocols: BTreeMap<&'static str, ProtocolFactory>,
+    engine: Option<EngineFactory>,
 }
 
 impl Registry {
@@ -61,6 +66,17 @@ impl Registry {
     pub fn with_protocol(mut self, name: &'static str, factory: ProtocolFactory) -> Self {
         self.protocols.insert(name, factory);
         self
+    }
+
+    /// Adds the engine in the kernel that nodes can use beside their own.
+    #[must_use]
+    pub fn with_engine(mut self, factory: EngineFactory) -> Self {
+        self.engine = Some(factory);
+        self
+    }
+
+    pub(super) fn make_engine(&self) -> Option<Box<dyn Engine>> {
+        self.engine.map(|factory| factory())
     }
 
     /// Makes an instance of the principal called `name`.

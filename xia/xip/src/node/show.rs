@@ -24,6 +24,7 @@ impl Node {
             "counters" => Ok(self.show_counters()),
             "dst" => Ok(self.show_dst(false)),
             "all-dst" => Ok(self.show_dst(true)),
+            "forwarding" => Ok(self.show_forwarding(&[])),
             "anchors" => Ok(self.show_anchors(false)),
             "all-anchors" => Ok(self.show_anchors(true)),
             "trace" => Ok(self.show_trace()),
@@ -31,7 +32,7 @@ impl Node {
                 Ok(self.protocols.get(protocol).map(|protocol| protocol.show()).unwrap_or_default())
             }
             _ => Err(format!(
-                "there is no `{what}` to show; there are: node, principals, counters, ports, dst, \
+                "there is no `{what}` to show; there are: node, principals, counters, ports, forwarding, dst, \
                  all-dst, anchors, all-anchors, trace, and the protocols that the node runs"
             )),
         }

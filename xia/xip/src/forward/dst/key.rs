@@ -50,7 +50,6 @@ impl Key {
     }
 
     /// The key of these XIDs, of which there are 1 to 4.
-    #[cfg(test)]
     pub(crate) fn of_xids(xids: &[Xid], received: bool) -> Self {
         let mut key = Self { words: [[0; 3]; MAX_FAN_OUT], edges: xids.len() as u8, received };
         for (words, xid) in key.words.iter_mut().zip(xids) {

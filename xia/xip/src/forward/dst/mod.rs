@@ -11,6 +11,7 @@
 //! | `forest` | which decisions rest on which answers of principals |
 //! | `replacement` | who goes when the memory is used up |
 //! | `hops` | the neighbours that decisions lead to |
+//! | `offloading` | which decisions another engine has, too |
 //!
 //! What is *not* part of a decision is worked out for each packet: whether the edge's target is a sink, the
 //! hop limit, and the port's framing and MTU. Packets that leave as several are never decided here.
@@ -22,6 +23,7 @@ mod forest;
 mod hops;
 mod index;
 mod key;
+mod offloading;
 mod replacement;
 mod store;
 #[cfg(test)]
@@ -34,11 +36,13 @@ pub(super) use key::Key;
 
 use super::DropReason;
 use crate::changes::Change;
+use crate::offload::{Edges, Offload, OffloadRoom};
 use crate::principal::{Answer, NextHop, SocketId};
 use crate::{Xid, XidType};
 use forest::Forest;
 use hops::Hops;
 use index::{EntryId, Index};
+use offloading::Offloading;
 use replacement::Replacement;
 use store::Store;
 
@@ -75,6 +79,7 @@ weft_base::reasons! {
         Miss = "misses", "decisions worked out from the principals' tables";
         Uncached = "uncached", "decisions that are not for the cache: packets that go several ways at once";
         Stale = "stale", "entries removed because an answer that they rested on has changed";
+        Rewritten = "rewritten", "stale entries that another engine had, and for which it has a new decision";
         Evicted = "evicted", "entries removed because the memory was used up";
     }
 }
@@ -105,6 +110,8 @@ pub struct CacheSize {
     pub leaves: usize,
     /// Neighbours that they lead to.
     pub hops: usize,
+    /// Decisions that another engine has, too.
+    pub offloaded: usize,
     /// Bytes in use.
     pub bytes: usize,
     /// Bytes that it may use.
@@ -113,6 +120,8 @@ pub struct CacheSize {
     pub shares: Vec<(PortId, usize)>,
 }
 
+/// Entries that are taken back from another engine to make room once.
+const MOST_TAKEN_BACK: usize = 8;
 /// Entries that are removed together, so that their memory is waited for once.
 const TOGETHER: usize = 32;
 
@@ -128,9 +137,12 @@ pub(super) struct DstCache {
     forest: Forest,
     hops: Hops,
     replacement: Replacement,
+    offloading: Offloading,
     limit: usize,
     /// Entries to be removed; kept for its memory.
     stale: Vec<EntryId>,
+    /// What stale entries were for that another engine has.
+    to_rewrite: Vec<(Edges, PortId)>,
 }
 
 /// Where an entry is looked for.
@@ -152,8 +164,10 @@ impl DstCache {
             forest: Forest::new(KeyedHash::new(random)),
             hops: Hops::new(KeyedHash::new(random)),
             replacement: Replacement::default(),
+            offloading: Offloading::default(),
             limit,
             stale: Vec::new(),
+            to_rewrite: Vec::new(),
         }
     }
 
@@ -190,6 +204,9 @@ impl DstCache {
     pub(super) fn find(&mut self, key: &Key, probe: Probe) -> Option<(Decision, u8)> {
         let id = self.index.find(probe.hash, |id| self.store.is_for(id, key))?;
         let (way, slot) = self.store.used(id);
+        if self.offloading.is_on() {
+            self.offloading.entry_used(&mut self.store, id);
+        }
         Some((self.decision(way), slot))
     }
 
@@ -216,7 +233,13 @@ impl DstCache {
         let way = match decision {
             Decision::Through => Way::Through,
             Decision::Deliver(socket) => Way::Deliver(socket),
-            Decision::Forward(hop) => Way::Forward(self.hops.take(hop)),
+            Decision::Forward(hop) => {
+                let (id, is_new) = self.hops.take(hop);
+                if is_new {
+                    self.offloading.hop_changed(id.number(), Some(hop));
+                }
+                Way::Forward(id)
+            }
             Decision::Drop(reason) => Way::Drop(reason),
         };
         let id = self.store.insert(key, probe.hash, way, slot);
@@ -231,8 +254,15 @@ impl DstCache {
     /// Removes entries until the limit is kept.
     fn make_room(&mut self) -> usize {
         let mut gone = 0;
+        let mut chances = MOST_TAKEN_BACK;
         while self.bytes() > self.limit {
             let Some(victim) = self.replacement.victim(&mut self.store) else { break };
+            // It may be in use there.
+            if chances > 0 && self.offloading.take_back(&mut self.store, victim) {
+                self.store.meta_mut(victim).warmth = 1;
+                chances -= 1;
+                continue;
+            }
             self.remove(victim);
             gone += 1;
         }
@@ -245,12 +275,15 @@ impl DstCache {
     }
 
     fn remove(&mut self, id: EntryId) {
+        self.offloading.take_back(&mut self.store, id);
         self.replacement.remove(&mut self.store, id);
         let meta = *self.store.meta(id);
         self.index.remove(meta.hash(), id);
         self.forest.detach(meta.leaf);
-        if let Way::Forward(hop) = meta.way {
-            self.hops.release(hop);
+        if let Way::Forward(hop) = meta.way
+            && self.hops.release(hop)
+        {
+            self.offloading.hop_changed(hop.number(), None);
         }
         self.entries -= 1;
         self.entry_bytes -= Store::bytes(id);
@@ -265,7 +298,8 @@ impl DstCache {
         [meta.older, meta.newer].into_iter().for_each(|id| self.store.prefetch(id));
     }
 
-    /// Removes what rests on answers of principal `kind` that are others now. Returns how many entries went.
+    /// Removes what rests on answers of principal `kind` that are others now. Returns how many entries went. What
+    /// another engine still has of them is the next matter: see [`DstCache::take_to_rewrite`].
     pub(super) fn changed(
         &mut self,
         kind: XidType,
@@ -281,6 +315,10 @@ impl DstCache {
             for id in ids {
                 // One that rests on several answers is there several times.
                 if self.store.is_live(*id) {
+                    if self.offloading.forget(&mut self.store, *id) {
+                        let port = self.replacement.port(self.store.meta(*id).share);
+                        self.to_rewrite.push((offloading::edges(&self.store, *id), port));
+                    }
                     self.remove(*id);
                     gone += 1;
                 }
@@ -291,12 +329,49 @@ impl DstCache {
         gone
     }
 
+    /// The edges of stale decisions that another engine still has, and a port on which such packets came in. It
+    /// has to be told by [`DstCache::offload`] or [`DstCache::offload_nothing`].
+    pub(super) fn take_to_rewrite(&mut self) -> Vec<(Edges, PortId)> {
+        std::mem::take(&mut self.to_rewrite)
+    }
+
+    /// Gives the decision for `key` to the other engine, in place of what that has for it.
+    pub(super) fn offload(&mut self, key: &Key, probe: Probe, edges: Edges) {
+        let id = self.index.find(probe.hash, |id| self.store.is_for(id, key));
+        if !id.is_some_and(|id| self.offloading.add(&mut self.store, id)) {
+            self.offloading.remove(edges);
+        }
+    }
+
+    /// Takes from the other engine what that has for these edges.
+    pub(super) fn offload_nothing(&mut self, edges: Edges) {
+        self.offloading.remove(edges);
+    }
+
+    /// Begins to tell another engine of decisions, one that has none yet and this much room; or ends it.
+    pub(super) fn set_offloading(&mut self, room: Option<OffloadRoom>) {
+        self.offloading.set_room(room, &mut self.store, &self.hops);
+    }
+
+    /// Tells the other engine again where all neighbours are.
+    pub(super) fn offload_hops(&mut self) {
+        self.offloading.tell_hops(&self.hops);
+    }
+
+    /// What the other engine has to be told, in order.
+    pub(super) fn drain_offloads(&mut self, out: &mut Vec<Offload>) {
+        if self.offloading.is_on() {
+            self.offloading.drain(&mut self.store, out);
+        }
+    }
+
     /// Forgets all decisions; returns how many there were.
     pub(super) fn clear(&mut self) -> usize {
         let ids: Vec<_> = self.store.ids().collect();
         ids.iter().for_each(|id| self.remove(*id));
         self.replacement.clear();
         self.index.clear();
+        self.offloading.clear();
         ids.len()
     }
 
@@ -332,6 +407,7 @@ impl DstCache {
             anchors,
             leaves,
             hops: self.hops.len(),
+            offloaded: self.offloading.used(),
             bytes: self.bytes(),
             limit: self.limit,
             shares: self.replacement.shares().collect(),

@@ -162,6 +162,11 @@ impl Replacement {
         Some(id)
     }
 
+    /// The port whose share an entry counts for.
+    pub(super) fn port(&self, share: u8) -> PortId {
+        self.shares.get(usize::from(share)).map_or(PortId::NONE, |share| share.port)
+    }
+
     /// A tag as ghosts have it: never zero.
     fn ghost(&self, hash: u64) -> (usize, u32) {
         let tag = (hash >> 32) as u32;

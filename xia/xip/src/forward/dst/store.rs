@@ -14,6 +14,18 @@ use crate::numbers::MAX_FAN_OUT;
 /// An entry's neighbour in a queue if there is none.
 pub(super) const NOBODY: EntryId = EntryId::MAX;
 
+/// Whether another engine has an entry, too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Offloaded {
+    #[default]
+    No,
+    /// It was used, so it will be offered.
+    Wanted,
+    Yes,
+    /// The other engine cannot carry it out.
+    Never,
+}
+
 /// What is known of an entry besides its key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Meta {
@@ -35,6 +47,7 @@ pub(super) struct Meta {
     /// Which share of the cache it counts for, and in which of its queues it stands.
     pub(super) share: u8,
     pub(super) is_main: bool,
+    pub(super) offloaded: Offloaded,
     /// Whether it is for packets that came in on a port.
     received: bool,
     /// False if the place is free.
@@ -134,6 +147,24 @@ impl Store {
         }
     }
 
+    /// The number of edges of an entry, by its number.
+    #[inline]
+    pub(super) fn edges(id: EntryId) -> usize {
+        edges(id)
+    }
+
+    /// The next place in a list, 0 to 3, that may have an entry; `None` if there is none.
+    pub(super) fn turn(&self, list: usize, hand: &mut usize) -> Option<EntryId> {
+        let places = match list {
+            0 => self.one.entries.len(),
+            1 => self.two.entries.len(),
+            2 => self.three.entries.len(),
+            _ => self.four.entries.len(),
+        };
+        *hand = (*hand + 1).checked_rem(places)?;
+        Some(number(list + 1, *hand))
+    }
+
     /// Adds an entry, which stands in no queue and has no leaves yet. A key without edges is not for here.
     pub(super) fn insert(&mut self, key: &Key, hash: u64, way: Way, slot: u8) -> EntryId {
         let words = key.words();
@@ -148,6 +179,7 @@ impl Store {
             warmth: 0,
             share: 0,
             is_main: false,
+            offloaded: Offloaded::No,
             received: key.received,
             is_used: true,
         };

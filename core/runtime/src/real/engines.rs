@@ -1,0 +1,239 @@
+//! The packet engines that this process has opened, by `weft_ebpf`, and the tables of those that another has.
+
+use std::collections::BTreeMap;
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use weft_base::{Handle, Token};
+use weft_ebpf::{
+    Egress, Engine, EngineMode, EnginePort, EngineProgram, EngineTables, MOST_PORTS, Map, MapShape,
+    MapTable, MapWrite, Slot, interface_name,
+};
+
+use crate::{EngineReply, EngineRequest, Event};
+
+/// What is open.
+#[derive(Default)]
+pub(super) struct Engines {
+    /// Those that are built in.
+    known: Vec<Engine>,
+    open: BTreeMap<&'static str, Open>,
+    /// Tables that this process writes.
+    adopted: BTreeMap<Token, Vec<MapTable>>,
+}
+
+struct Open {
+    engine: Engine,
+    tables: EngineTables,
+    /// By the numbers of their interfaces.
+    ports: BTreeMap<u32, (Slot, EnginePort)>,
+}
+
+impl Engines {
+    pub(super) fn new(known: Vec<Engine>) -> Self {
+        Self { known, ..Self::default() }
+    }
+
+    /// Does what is asked. The kernel answers at once.
+    pub(super) fn carry_out(&mut self, token: Token, request: EngineRequest) -> Event {
+        Event::EngineAnswered { token, result: self.answer(request) }
+    }
+
+    fn answer(&mut self, request: EngineRequest) -> Result<EngineReply, String> {
+        match request {
+            EngineRequest::Open { engine } => {
+                let is_new = !self.open.contains_key(engine.as_str());
+                if is_new {
+                    let engine = self.known(&engine)?;
+                    let tables = EngineTables::create(&engine).map_err(text)?;
+                    let open = Open { tables, ports: BTreeMap::new(), engine };
+                    self.open.insert(open.engine.name, open);
+                }
+                let open = self.opened(&engine)?;
+                let tables = open.tables.own().iter().map(|table| copy(table.map().descriptor()));
+                let tables = tables.collect::<Result<_, _>>()?;
+                let keep = if is_new { open.kept()? } else { Vec::new() };
+                Ok(EngineReply::Opened { tables, keep })
+            }
+            EngineRequest::Adopt { engine, kept } => self.adopt(&engine, kept),
+            EngineRequest::Attach { engine, interface, mac, mtu, mode } => {
+                self.opened(&engine)?.attach(&interface, mac, mtu, mode)
+            }
+            EngineRequest::Detach { engine, interface } => self.opened(&engine)?.detach(&interface),
+        }
+    }
+
+    fn known(&self, name: &str) -> Result<Engine, String> {
+        let found = self.known.iter().find(|engine| engine.name == name);
+        found.cloned().ok_or_else(|| {
+            let all: Vec<_> = self.known.iter().map(|engine| engine.name).collect();
+            format!(
+                "weft has no packet engine `{}`: there is {}",
+                name.escape_debug(),
+                all.join(", ")
+            )
+        })
+    }
+
+    fn opened(&mut self, name: &str) -> Result<&mut Open, String> {
+        let open = self.open.get_mut(name);
+        open.ok_or_else(|| format!("the packet engine `{}` is not open", name.escape_debug()))
+    }
+
+    fn adopt(&mut self, name: &str, kept: Vec<(String, Handle)>) -> Result<EngineReply, String> {
+        let engine = self.known(name)?;
+        let mut by_name = BTreeMap::new();
+        for (part, handle) in kept {
+            let foreign = |_| format!("what was kept of the packet engine {name} is no descriptor");
+            by_name.insert(part, handle.into_descriptor().map_err(foreign)?);
+        }
+        let count = engine.tables.len() + 2;
+        let tables = (0..count).filter_map(|index| by_name.remove(&table_name(index))).collect();
+        let tables = EngineTables::of_descriptors(&engine, tables).map_err(text)?;
+        let mut ports = BTreeMap::new();
+        let slots = (1..MOST_PORTS).filter_map(|slot| Some(Slot(slot.try_into().ok()?)));
+        for slot in slots {
+            let mut part = |part| by_name.remove(&port_name(slot, part));
+            let (Some(link), Some(variables)) = (part(Part::Link), part(Part::Variables)) else {
+                continue;
+            };
+            // One whose interface has gone is no port any more.
+            if let Ok(port) = EnginePort::adopt(&engine, link, variables) {
+                ports.insert(port.interface(), (slot, port));
+            }
+        }
+        let interfaces = ports.keys().filter_map(|index| interface_name(*index)).collect();
+        self.open.insert(engine.name, Open { engine, tables, ports });
+        Ok(EngineReply::Adopted { interfaces })
+    }
+
+    /// Takes tables of another process.
+    pub(super) fn adopt_tables(
+        &mut self,
+        token: Token,
+        tables: Vec<(MapShape, Handle)>,
+    ) -> Result<(), String> {
+        let adopted = tables.into_iter().map(|(shape, handle)| {
+            let descriptor = handle.into_descriptor();
+            let descriptor: OwnedFd = descriptor.map_err(|_| "it is no descriptor".to_owned())?;
+            let map = Map::of_descriptor(descriptor, shape).map_err(|error| error.to_string())?;
+            MapTable::new(map).map_err(|error| error.to_string())
+        });
+        let adopted: Result<_, String> = adopted.collect();
+        let wrong = |error| format!("a table of a packet engine cannot be used: {error}");
+        self.adopted.insert(token, adopted.map_err(wrong)?);
+        Ok(())
+    }
+
+    /// Writes into adopted tables, in order. Returns how many values did not fit.
+    pub(super) fn write(
+        &self,
+        token: Token,
+        writes: &[(usize, MapWrite)],
+    ) -> Result<usize, String> {
+        let mut refused = 0;
+        for (index, write) in writes {
+            let table = self.adopted.get(&token).and_then(|tables| tables.get(*index));
+            let table = table.ok_or_else(|| "there is no such table".to_owned());
+            let written = table.and_then(|table| table.write(write).map_err(|e| e.to_string()));
+            let wrong =
+                |error| format!("table {index} of a packet engine takes no change: {error}");
+            refused += written.map_err(wrong)?;
+        }
+        Ok(refused)
+    }
+
+    /// What programs have counted in the adopted tables, of each table.
+    pub(super) fn counts(&self, token: Token) -> Vec<Vec<u64>> {
+        self.adopted
+            .get(&token)
+            .into_iter()
+            .flatten()
+            .map(|table| table.sums().unwrap_or_default())
+            .collect()
+    }
+}
+
+impl Open {
+    fn kept(&self) -> Result<Vec<(String, Handle)>, String> {
+        let all = self.tables.descriptors().enumerate();
+        all.map(|(index, table)| Ok((table_name(index), copy(table)?))).collect()
+    }
+
+    fn attach(
+        &mut self,
+        interface: &str,
+        mac: [u8; 6],
+        mtu: u32,
+        mode: EngineMode,
+    ) -> Result<EngineReply, String> {
+        let there = self.find(interface);
+        if let Some((slot, port)) = there.and_then(|index| self.ports.get(&index)) {
+            port.set_mac(mac);
+            let egress = Egress { interface: port.interface(), mac, mtu };
+            self.tables.set_egress(*slot, Some(egress)).map_err(text)?;
+            return Ok(EngineReply::Attached { slot: *slot, mode: port.mode(), keep: Vec::new() });
+        }
+        let taken = |slot: &Slot| self.ports.values().any(|(other, _)| other == slot);
+        let slots = (1..MOST_PORTS).filter_map(|slot| Some(Slot(slot.try_into().ok()?)));
+        let slot = slots.into_iter().find(|slot| !taken(slot));
+        let slot = slot.ok_or_else(|| "a packet engine has no more than 255 ports".to_owned())?;
+        let program = EngineProgram::load(&self.engine, &self.tables, mac).map_err(text)?;
+        let port = program.attach(interface, mode).map_err(text)?;
+        let egress = Egress { interface: port.interface(), mac, mtu };
+        self.tables.set_egress(slot, Some(egress)).map_err(text)?;
+        let [link, variables] = port.descriptors();
+        let keep = vec![
+            (port_name(slot, Part::Link), copy(link)?),
+            (port_name(slot, Part::Variables), copy(variables)?),
+        ];
+        let mode = port.mode();
+        self.ports.insert(port.interface(), (slot, port));
+        Ok(EngineReply::Attached { slot, mode, keep })
+    }
+
+    fn detach(&mut self, interface: &str) -> Result<EngineReply, String> {
+        let found = self.find(interface).and_then(|index| self.ports.remove(&index));
+        let Some((slot, port)) = found else {
+            return Ok(EngineReply::Done { release: Vec::new() });
+        };
+        self.tables.set_egress(slot, None).map_err(text)?;
+        port.detach().map_err(text)?;
+        let release = vec![port_name(slot, Part::Link), port_name(slot, Part::Variables)];
+        Ok(EngineReply::Done { release })
+    }
+
+    /// The port at an interface, by the interface's number.
+    fn find(&self, interface: &str) -> Option<u32> {
+        self.ports
+            .keys()
+            .copied()
+            .find(|index| interface_name(*index).as_deref() == Some(interface))
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Part {
+    Link,
+    Variables,
+}
+
+/// The names under which the parts of an engine are kept.
+fn table_name(index: usize) -> String {
+    format!("table{index}")
+}
+
+fn port_name(slot: Slot, part: Part) -> String {
+    match part {
+        Part::Link => format!("port{}-link", slot.0),
+        Part::Variables => format!("port{}-variables", slot.0),
+    }
+}
+
+fn text(error: weft_ebpf::ProgramError) -> String {
+    error.to_string()
+}
+
+fn copy(descriptor: BorrowedFd<'_>) -> Result<Handle, String> {
+    let copy = descriptor.try_clone_to_owned().map(Handle::from);
+    copy.map_err(|error| format!("a descriptor of a packet engine cannot be copied: {error}"))
+}

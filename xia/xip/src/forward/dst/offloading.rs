@@ -1,0 +1,174 @@
+//! Which entries another engine has, and what it is to be told.
+//!
+//! An entry goes there when it is used again after it came into the cache, and from then on the cache sees no
+//! packets of it. So before it would be replaced it is taken back for once: if it is in use, it is used here then.
+//!
+//! When the other engine has no room for more, every [`DISPLACING`]th entry that would go there takes the
+//! place of another: the working set gets there in the end, and entries that alternate do not cost a change of the
+//! other engine's tables for each packet.
+
+use super::index::EntryId;
+use super::store::{Offloaded, Store};
+use super::{Hops, Way, key};
+use crate::numbers::MAX_FAN_OUT;
+use crate::offload::{self, Offload, OffloadRoom};
+use crate::principal::NextHop;
+
+/// One in so many entries displaces another.
+const DISPLACING: u32 = 4;
+/// Places looked at to find an entry that can be displaced.
+const MOST_LOOKS: usize = 64;
+
+/// What the other engine has; see the module's text.
+#[derive(Debug, Default)]
+pub(super) struct Offloading {
+    is_on: bool,
+    room: OffloadRoom,
+    used: [usize; MAX_FAN_OUT],
+    /// Entries that were used.
+    wanted: Vec<EntryId>,
+    /// What the other engine has to be told.
+    changes: Vec<Offload>,
+    /// Where entries to be displaced are looked for.
+    hands: [usize; MAX_FAN_OUT],
+    displacing: u32,
+}
+
+impl Offloading {
+    /// Begins, with an engine that has nothing and as much room as this; or ends.
+    pub(super) fn set_room(&mut self, room: Option<OffloadRoom>, store: &mut Store, hops: &Hops) {
+        let ids: Vec<_> = store.ids().collect();
+        ids.into_iter().for_each(|id| store.meta_mut(id).offloaded = Offloaded::No);
+        *self = Self { is_on: room.is_some(), room: room.unwrap_or_default(), ..Self::default() };
+        if self.is_on {
+            self.changes.push(Offload::Clear);
+            self.tell_hops(hops);
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    /// Entries that the other engine has.
+    pub(super) fn used(&self) -> usize {
+        self.used.iter().sum()
+    }
+
+    /// An entry was used.
+    #[inline]
+    pub(super) fn entry_used(&mut self, store: &mut Store, id: EntryId) {
+        let meta = store.meta_mut(id);
+        if meta.offloaded == Offloaded::No && meta.received() {
+            meta.offloaded = Offloaded::Wanted;
+            self.wanted.push(id);
+        }
+    }
+
+    /// Tells again where all neighbours are.
+    pub(super) fn tell_hops(&mut self, hops: &Hops) {
+        hops.all().for_each(|(id, hop)| self.hop_changed(id, Some(hop)));
+    }
+
+    /// There is a neighbour, or no longer.
+    pub(super) fn hop_changed(&mut self, id: u32, hop: Option<NextHop>) {
+        if self.is_on && (id as usize) < self.room.hops {
+            self.changes.push(Offload::Hop { id, hop });
+        }
+    }
+
+    /// What the other engine has to do, in order.
+    pub(super) fn drain(&mut self, store: &mut Store, out: &mut Vec<Offload>) {
+        let mut wanted = std::mem::take(&mut self.wanted);
+        for id in wanted.drain(..) {
+            if store.is_live(id) && store.meta(id).offloaded == Offloaded::Wanted {
+                self.add(store, id);
+            }
+        }
+        self.wanted = wanted;
+        out.append(&mut self.changes);
+    }
+
+    /// Gives an entry to the other engine, if that can have it; returns whether it did.
+    pub(super) fn add(&mut self, store: &mut Store, id: EntryId) -> bool {
+        let Some(decision) = self.decision(store, id) else {
+            store.meta_mut(id).offloaded = Offloaded::Never;
+            return false;
+        };
+        let table = Store::edges(id) - 1;
+        if self.used[table] >= self.room.decisions[table] && !self.make_room(store, table) {
+            store.meta_mut(id).offloaded = Offloaded::No;
+            return false;
+        }
+        self.used[table] += 1;
+        store.meta_mut(id).offloaded = Offloaded::Yes;
+        let (edges, edge) = (edges(store, id), store.meta(id).slot);
+        self.changes.push(Offload::Set { edges, edge, decision });
+        true
+    }
+
+    fn decision(&self, store: &Store, id: EntryId) -> Option<offload::Offloaded> {
+        match store.meta(id).way {
+            Way::Through => Some(offload::Offloaded::Through),
+            Way::Forward(hop) if (hop.number() as usize) < self.room.hops => {
+                Some(offload::Offloaded::Forward(hop.number()))
+            }
+            Way::Forward(_) | Way::Deliver(_) => None,
+            Way::Drop(_) => Some(offload::Offloaded::Drop),
+        }
+    }
+
+    /// Takes an entry back so that there is room for another; not every time.
+    fn make_room(&mut self, store: &mut Store, table: usize) -> bool {
+        self.displacing += 1;
+        if !self.displacing.is_multiple_of(DISPLACING) {
+            return false;
+        }
+        for _ in 0..MOST_LOOKS {
+            let Some(id) = store.turn(table, &mut self.hands[table]) else { return false };
+            if self.take_back(store, id) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Takes an entry back, which stays in the cache. False if the other engine does not have it.
+    pub(super) fn take_back(&mut self, store: &mut Store, id: EntryId) -> bool {
+        let has = self.forget(store, id);
+        if has {
+            self.changes.push(Offload::Remove { edges: edges(store, id) });
+        }
+        has
+    }
+
+    /// The other engine will be told something else about what this entry is for. False if it does not have it.
+    pub(super) fn forget(&mut self, store: &mut Store, id: EntryId) -> bool {
+        let has = store.is_live(id) && store.meta(id).offloaded == Offloaded::Yes;
+        if has {
+            self.used[Store::edges(id) - 1] -= 1;
+            store.meta_mut(id).offloaded = Offloaded::No;
+        }
+        has
+    }
+
+    /// There is no decision for what an entry was for that had been given away.
+    pub(super) fn remove(&mut self, edges: offload::Edges) {
+        self.changes.push(Offload::Remove { edges });
+    }
+
+    /// Nothing is in the cache any more.
+    pub(super) fn clear(&mut self) {
+        if self.is_on {
+            self.used = Default::default();
+            self.changes.clear();
+            self.changes.push(Offload::Clear);
+        }
+    }
+}
+
+/// The XIDs of an entry.
+pub(super) fn edges(store: &Store, id: EntryId) -> offload::Edges {
+    key::xids(store.words(id))
+}

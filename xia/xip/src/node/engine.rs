@@ -1,0 +1,380 @@
+//! The kernel's engine beside the node's own: opened, attached to interfaces, told what the routing cache holds.
+//!
+//! Reference: Machado et al., "Linux XIA", §4.2 (a stack in the kernel).
+//!
+//! The portable engine is always there. What the kernel's cannot do it passes on, so it may come and go between
+//! two packets: an interface where it cannot be attached forwards by the portable engine alone, and the node says
+//! so. What an earlier life of this process had left in the kernel goes on forwarding until this node has
+//! cleared it, which is before the node says that it is ready.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use weft_base::{ChannelId, PortId, Token};
+use weft_port::PortInfo;
+use weft_runtime::{Action, EngineMode, EngineReply, EngineRequest, Handle, Level, Slot, XdpMode};
+
+use super::{Node, report};
+use crate::offload::{Engine, Offload};
+
+/// What the node knows of the kernel's engine.
+#[derive(Default)]
+pub(super) struct KernelEngine {
+    /// Where it shall run; `None` if only the portable engine is wanted.
+    wanted: Option<EngineMode>,
+    engine: Option<Box<dyn Engine>>,
+    state: State,
+    ports: BTreeMap<PortId, Port>,
+    /// Who waits for what it has counted, longest first.
+    asked: Vec<ChannelId>,
+    /// Kept for their memory.
+    offloads: Vec<Offload>,
+}
+
+#[derive(Default)]
+enum State {
+    #[default]
+    Off,
+    Opening(Token),
+    Adopting(Token),
+    /// The token stands for its tables.
+    On(Token),
+    /// Why it cannot be used.
+    Failed(String),
+}
+
+/// An interface of the node.
+struct Port {
+    interface: String,
+    info: PortInfo,
+    attachment: Attachment,
+}
+
+enum Attachment {
+    /// Not asked for.
+    None,
+    Asked(Token),
+    At(Slot, XdpMode),
+    Failed(String),
+}
+
+/// The word for the portable engine alone.
+const PORTABLE: &str = "portable";
+
+/// The mode that a word of a configuration or command means; `None` is the portable engine alone.
+///
+/// # Errors
+/// A sentence that lists the words.
+pub(super) fn mode(word: &str) -> Result<Option<EngineMode>, String> {
+    if word == PORTABLE {
+        return Ok(None);
+    }
+    let found = EngineMode::ALL.into_iter().find(|mode| mode.name() == word);
+    found.map(Some).ok_or_else(|| {
+        let names: Vec<_> = EngineMode::ALL.iter().map(|mode| mode.name()).collect();
+        let word = word.escape_debug();
+        format!("`{word}` is no engine: say {PORTABLE}, {}", names.join(", "))
+    })
+}
+
+impl KernelEngine {
+    /// Whether something was asked for and nothing has come yet.
+    pub(super) fn is_opening(&self) -> bool {
+        let waits = |port: &Port| matches!(port.attachment, Attachment::Asked(_));
+        matches!(self.state, State::Opening(_) | State::Adopting(_))
+            || self.ports.values().any(waits)
+    }
+
+    /// Its word in configurations.
+    pub(super) fn word(&self) -> &'static str {
+        self.wanted.map_or(PORTABLE, EngineMode::name)
+    }
+
+    fn tables(&self) -> Option<Token> {
+        match self.state {
+            State::On(token) => Some(token),
+            _ => None,
+        }
+    }
+}
+
+impl Node {
+    /// Uses the kernel's engine, too, or no more. Before the node has started, this is what it starts with.
+    pub(super) fn set_engine(&mut self, wanted: Option<EngineMode>, out: &mut Vec<Action>) {
+        if self.kernel.wanted == wanted && !matches!(self.kernel.state, State::Failed(_)) {
+            return;
+        }
+        self.stop_engine(out);
+        self.kernel.wanted = wanted;
+        if self.started {
+            self.open_engine(out);
+        }
+    }
+
+    /// Asks for the engine that is wanted.
+    pub(super) fn open_engine(&mut self, out: &mut Vec<Action>) {
+        if self.kernel.wanted.is_none() {
+            return;
+        }
+        let Some(engine) = self.registry.make_engine() else {
+            let error = "this program has no engine for the kernel".to_owned();
+            self.kernel.state = State::Failed(error);
+            return;
+        };
+        let token = self.next_token();
+        let request = EngineRequest::Open { engine: engine.name().to_owned() };
+        out.push(Action::Engine { token, request });
+        self.kernel.engine = Some(engine);
+        self.kernel.state = State::Opening(token);
+    }
+
+    /// Gives the engine back. Packets go the portable engine's way from now on.
+    pub(super) fn stop_engine(&mut self, out: &mut Vec<Action>) {
+        self.forwarder.set_offloading(None);
+        let attached: Vec<_> = self.kernel.ports.keys().copied().collect();
+        for port in attached {
+            self.detach_engine(port, out);
+        }
+        self.kernel.state = State::Off;
+    }
+
+    /// There is an interface.
+    pub(super) fn engine_port_up(
+        &mut self,
+        port: PortId,
+        interface: &str,
+        info: PortInfo,
+        out: &mut Vec<Action>,
+    ) {
+        let (interface, attachment) = (interface.to_owned(), Attachment::None);
+        self.kernel.ports.insert(port, Port { interface, info, attachment });
+        self.attach_engine(port, out);
+    }
+
+    /// An interface is gone.
+    pub(super) fn engine_port_down(&mut self, port: PortId, out: &mut Vec<Action>) {
+        self.detach_engine(port, out);
+        self.kernel.ports.remove(&port);
+        // No packet shall be sent there from now on.
+        self.forwarder.offload_hops();
+    }
+
+    fn attach_engine(&mut self, port: PortId, out: &mut Vec<Action>) {
+        if self.kernel.tables().is_none() {
+            return;
+        }
+        let token = self.next_token();
+        let KernelEngine { wanted: Some(mode), engine: Some(engine), ports, .. } = &mut self.kernel
+        else {
+            return;
+        };
+        let Some(place) = ports.get_mut(&port) else { return };
+        place.attachment = Attachment::Asked(token);
+        let request = EngineRequest::Attach {
+            engine: engine.name().to_owned(),
+            interface: place.interface.clone(),
+            mac: place.info.mac,
+            mtu: u32::try_from(place.info.mtu).unwrap_or(u32::MAX),
+            mode: *mode,
+        };
+        out.push(Action::Engine { token, request });
+    }
+
+    fn detach_engine(&mut self, port: PortId, out: &mut Vec<Action>) {
+        // What comes of it is of no use to anybody.
+        let token = self.next_token();
+        let KernelEngine { engine: Some(engine), ports, .. } = &mut self.kernel else { return };
+        let Some(place) = ports.get_mut(&port) else { return };
+        if let Attachment::Asked(_) | Attachment::At(..) =
+            std::mem::replace(&mut place.attachment, Attachment::None)
+        {
+            let (engine, interface) = (engine.name().to_owned(), place.interface.clone());
+            let request = EngineRequest::Detach { engine, interface };
+            out.push(Action::Engine { token, request });
+        }
+    }
+
+    /// What came of a request for the engine.
+    pub(super) fn engine_answered(
+        &mut self,
+        token: Token,
+        result: Result<EngineReply, String>,
+        out: &mut Vec<Action>,
+    ) {
+        match (&self.kernel.state, result) {
+            (State::Opening(asked), result) if *asked == token => match result {
+                Ok(EngineReply::Opened { tables, .. }) => self.adopt_tables(tables, out),
+                Ok(_) => self.engine_failed("what was opened is no engine".to_owned(), out),
+                Err(error) => self.engine_failed(error, out),
+            },
+            (_, result) => self.engine_attached(token, result, out),
+        }
+    }
+
+    fn adopt_tables(&mut self, handles: Vec<Handle>, out: &mut Vec<Action>) {
+        let Some(engine) = &self.kernel.engine else { return };
+        let shapes = engine.tables();
+        if shapes.len() != handles.len() {
+            let error = "the engine that was opened has other tables".to_owned();
+            return self.engine_failed(error, out);
+        }
+        let tables = shapes.into_iter().zip(handles).collect();
+        let token = self.next_token();
+        self.kernel.state = State::Adopting(token);
+        out.push(Action::AdoptTables { token, tables });
+    }
+
+    pub(super) fn tables_adopted(
+        &mut self,
+        token: Token,
+        result: Result<(), String>,
+        out: &mut Vec<Action>,
+    ) {
+        match (&self.kernel.state, result) {
+            (State::Adopting(asked), Ok(())) if *asked == token => {
+                self.kernel.state = State::On(token);
+                self.forwarder.set_offloading(self.kernel.engine.as_ref().map(|one| one.room()));
+                // What is there from before is removed before anything is added.
+                self.tell_engine(out);
+                let ports: Vec<_> = self.kernel.ports.keys().copied().collect();
+                ports.into_iter().for_each(|port| self.attach_engine(port, out));
+            }
+            (State::Adopting(asked), Err(error)) if *asked == token => {
+                self.engine_failed(error, out);
+            }
+            _ => {}
+        }
+    }
+
+    fn engine_attached(
+        &mut self,
+        token: Token,
+        result: Result<EngineReply, String>,
+        out: &mut Vec<Action>,
+    ) {
+        let mut ports = self.kernel.ports.values_mut();
+        let asked =
+            |port: &&mut Port| matches!(port.attachment, Attachment::Asked(at) if at == token);
+        let Some(port) = ports.find(asked) else { return };
+        let interface = &port.interface;
+        match result {
+            Ok(EngineReply::Attached { slot, mode, .. }) => {
+                let text =
+                    format!("interface {interface}: the kernel forwards, in {} mode", name(mode));
+                report(out, Level::Info, text);
+                port.attachment = Attachment::At(slot, mode);
+                self.forwarder.offload_hops();
+            }
+            Ok(_) => port.attachment = Attachment::None,
+            Err(error) => {
+                let text = format!(
+                    "interface {interface}: the kernel's engine cannot be attached, the portable one \
+                     forwards: {error}"
+                );
+                report(out, Level::Warning, text);
+                port.attachment = Attachment::Failed(error);
+            }
+        }
+    }
+
+    /// The tables cannot be written any more.
+    pub(super) fn tables_failed(&mut self, token: Token, error: String, out: &mut Vec<Action>) {
+        if self.kernel.tables() == Some(token) {
+            self.engine_failed(error, out);
+        }
+    }
+
+    fn engine_failed(&mut self, error: String, out: &mut Vec<Action>) {
+        let text =
+            format!("the kernel's engine cannot be used, the portable one forwards: {error}");
+        report(out, Level::Warning, text);
+        self.stop_engine(out);
+        self.kernel.state = State::Failed(error);
+    }
+
+    /// Tells the engine what has changed. After everything that may change a decision, before anybody hears
+    /// that it has changed.
+    pub(super) fn tell_engine(&mut self, out: &mut Vec<Action>) {
+        let Some(token) = self.kernel.tables() else { return };
+        let KernelEngine { engine: Some(engine), ports, offloads, .. } = &mut self.kernel else {
+            return;
+        };
+        self.forwarder.drain_offloads(offloads);
+        if offloads.is_empty() {
+            return;
+        }
+        let slot = |port: PortId| match ports.get(&port)?.attachment {
+            Attachment::At(slot, _) => Some(slot),
+            _ => None,
+        };
+        let mut writes = Vec::new();
+        for change in offloads.drain(..) {
+            engine.write(&change, &slot, &mut writes);
+        }
+        out.push(Action::WriteTables { token, writes });
+    }
+
+    /// Says which engine forwards where; on `channel` with what the kernel's has counted, as soon as that is known.
+    pub(super) fn answer_forwarding(&mut self, channel: ChannelId, out: &mut Vec<Action>) {
+        match self.kernel.tables() {
+            Some(token) => {
+                self.kernel.asked.push(channel);
+                out.push(Action::CountTables { token });
+            }
+            None => {
+                let value = self.show_forwarding(&[]);
+                self.replies.send(channel, &value, out);
+            }
+        }
+    }
+
+    pub(super) fn engine_counted(&mut self, sums: &[Vec<u64>], out: &mut Vec<Action>) {
+        if self.kernel.asked.is_empty() {
+            return;
+        }
+        let channel = self.kernel.asked.remove(0);
+        let value = self.show_forwarding(sums);
+        self.replies.send(channel, &value, out);
+    }
+
+    /// Which engine forwards where, and what the kernel's has counted.
+    pub(super) fn show_forwarding(&self, sums: &[Vec<u64>]) -> Value {
+        let (state, trouble) = match &self.kernel.state {
+            State::Off => ("off", None),
+            State::Opening(_) | State::Adopting(_) => ("opening", None),
+            State::On(_) => ("on", None),
+            State::Failed(error) => ("failed", Some(error)),
+        };
+        let ports = self.kernel.ports.values().map(|port| {
+            let (engine, trouble) = match &port.attachment {
+                Attachment::At(_, mode) => (name(*mode), None),
+                Attachment::Failed(error) => (PORTABLE, Some(error)),
+                Attachment::None | Attachment::Asked(_) => (PORTABLE, None),
+            };
+            json!({ "interface": port.interface, "engine": engine, "trouble": trouble })
+        });
+        let counters = self.kernel.engine.as_ref().and_then(|engine| {
+            let (table, names) = engine.counters();
+            let sums = sums.get(table)?;
+            let counters =
+                names.iter().zip(sums).map(|((name, _), sum)| ((*name).to_owned(), json!(sum)));
+            Some(Value::Object(counters.collect()))
+        });
+        json!({
+            "wanted": self.kernel.word(),
+            "kernel": state,
+            "trouble": trouble,
+            "decisions": self.forwarder.cache_size().offloaded,
+            "interfaces": ports.collect::<Vec<_>>(),
+            "counters": counters,
+        })
+    }
+}
+
+fn name(mode: XdpMode) -> &'static str {
+    match mode {
+        XdpMode::Driver => "driver",
+        XdpMode::Generic => "generic",
+        XdpMode::Hardware => "hardware",
+    }
+}
