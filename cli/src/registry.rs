@@ -10,6 +10,7 @@ use weft_xia_ad::Ad;
 use weft_xia_component::Xia;
 use weft_xia_example::Nearest;
 use weft_xia_hid::Hid;
+use weft_xia_kernel::{Mirror, TableSizes};
 use weft_xia_linkstate::LinkState;
 use weft_xia_lpm::Lpm;
 use weft_xia_tunnel::{Tunnels, Way};
@@ -37,7 +38,13 @@ pub fn principals() -> Registry {
         .with("uni4id", |_| Box::new(Uni4id))
         .with("xdp", |_| Box::new(Xdp::new()))
         .with("zf", |_| Box::new(ZFilter::new()))
+        .with_engine(|| Box::new(Mirror::default()))
         .with_protocol("link-state", |key, random| Box::new(LinkState::new(key, random)))
+}
+
+/// The packet engines of the kernel that are linked into this binary.
+pub(crate) fn engines() -> Vec<weft_runtime::Engine> {
+    vec![weft_xia_kernel::engine(&TableSizes::default())]
 }
 
 /// A class of components, and how one is made.
@@ -84,7 +91,9 @@ pub(crate) fn components() -> Vec<Registered> {
                 // The EtherTypes of XIP, of its neighbour discovery and of link-state routing; for tunnels
                 // UDP, and IP with the numbers that are free for experiments.
                 access: "fea/fea/1.0/open_port?\
-                         spec=ethernet:*:0xc0de|ethernet:*:0xc0df|ethernet:*:0xc0e0|udp:*|ip:*:253|ip:*:254"
+                         spec=ethernet:*:0xc0de|ethernet:*:0xc0df|ethernet:*:0xc0e0|udp:*|ip:*:253|ip:*:254 \
+                         fea/fea/1.0/open_engine?engine=xip fea/fea/1.0/attach_engine?engine=xip \
+                         fea/fea/1.0/detach_engine?engine=xip"
                     .into(),
                 sockets: &[Socket { name: crate::node::XIA_SOCKET, packets: true }],
                 ..Class::new("xia")

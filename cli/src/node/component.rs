@@ -96,6 +96,7 @@ pub(crate) fn run(args: &ComponentArgs) -> Outcome {
     let options = real::Options {
         level,
         name: Some(args.instance.clone()),
+        engines: if args.class == "fea" { registry::engines() } else { Vec::new() },
         inherited: descriptors(&mut inherited),
         ..real::Options::default()
     };

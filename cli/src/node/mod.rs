@@ -80,7 +80,8 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     ));
     let level = if args.verbose { Level::Debug } else { Level::Info };
     let name = Some(XIA.to_owned());
-    let options = real::Options { level, name, ..real::Options::default() };
+    let engines = crate::registry::engines();
+    let options = real::Options { level, name, engines, ..real::Options::default() };
     Ok(real::run(Box::new(single::Single::new(node)), options))
 }
 

@@ -3,6 +3,7 @@
 mod apps;
 mod ask;
 mod dst;
+mod engine;
 mod id;
 mod push;
 
@@ -69,6 +70,12 @@ pub(crate) enum NodeCommand {
     /// Show what the routing cache's decisions rest on
     #[command(after_help = "Example:\n  weft xia anchors --all")]
     Anchors(dst::AnchorsArgs),
+    /// Show which engines forward, the portable one or the kernel's, or say which shall
+    #[command(
+        after_help = "Examples:\n  weft xia engine            # which engine forwards where, and counters\n  \
+        weft xia engine auto\n  weft xia engine portable --node r1"
+    )]
+    Engine(engine::EngineArgs),
     /// Add or remove a principal while packets flow
     #[command(
         after_help = "Examples:\n  weft xia principal add zf\n  weft xia principal remove zf"
@@ -116,6 +123,7 @@ impl NodeCommand {
             Self::Trace(args) => Box::new(args.process(socket)),
             Self::Dst(args) => Box::new(args.process(socket)),
             Self::Anchors(args) => Box::new(args.process(socket)),
+            Self::Engine(args) => Box::new(args.process(socket)),
             Self::Principal(args) => Box::new(args.process(socket)),
             Self::Interface(args) => Box::new(args.process(socket)),
             Self::Set(args) => Box::new(args.process(socket, "set")),
@@ -135,6 +143,7 @@ impl NodeCommand {
             Self::Trace(args) => &args.ask.node,
             Self::Dst(args) => &args.ask.node,
             Self::Anchors(args) => &args.ask.node,
+            Self::Engine(args) => &args.ask.node,
             Self::Principal(args) => &args.ask.node,
             Self::Interface(args) => &args.ask.node,
             Self::Set(args) | Self::Delete(args) => &args.ask.node,

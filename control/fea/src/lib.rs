@@ -7,10 +7,11 @@
 //! It opens packet ports, and TCP sockets that listen, and hands their descriptors to those who ask: what a caller may ask for is a
 //! matter of its access list, which can name the interfaces and protocols. What was handed over works
 //! on when the FEA dies. For those who cannot take descriptors it relays packets (`relays`). It attaches
-//! eBPF programs (`programs`). It watches
+//! eBPF programs (`programs`), and engines that forward in the kernel (`engines`). It watches
 //! the network interfaces, tells which there are, and makes them what the configuration says
 //! (`interfaces`).
 
+mod engines;
 mod interfaces;
 mod programs;
 mod relays;
@@ -18,6 +19,7 @@ mod relays;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use engines::Engines;
 use interfaces::Interfaces;
 pub use interfaces::{SCHEMA, STATEMENT};
 use programs::Programs;
@@ -61,6 +63,7 @@ pub struct Fea {
     last_token: u32,
     interfaces: Interfaces,
     programs: Programs,
+    engines: Engines,
     relays: Relays,
     counters: Counters<Activity>,
 }
@@ -75,6 +78,9 @@ enum Next {
     Attach(fea::AttachProgram),
     Detach(fea::DetachProgram),
     List(Option<String>),
+    OpenEngine(fea::OpenEngine),
+    AttachEngine(fea::AttachEngine),
+    DetachEngine(fea::DetachEngine),
 }
 
 impl Fea {
@@ -110,6 +116,14 @@ impl Fea {
             }
             Ok(Next::Receive(request)) => self.relays.receive(now, called, &request, out),
             Ok(Next::Attach(request)) => {
+                if let Some(engine) = self.engines.at(&request.interface) {
+                    let note = format!(
+                        "the packet engine {engine} is at the interface {}, and what it forwards would \
+                         not meet the program: let the portable engine forward there",
+                        request.interface
+                    );
+                    return out.push(called.fail(XrlError::failed(note)));
+                }
                 let interface = self.interfaces.named(&request.interface);
                 self.programs.attach(called, interface, &request, out);
             }
@@ -118,6 +132,13 @@ impl Fea {
                 self.programs.detach(called, interface, &request, out);
             }
             Ok(Next::List(interface)) => self.list_programs(called, interface.as_deref(), out),
+            Ok(Next::OpenEngine(request)) => self.engines.open(called, request.engine, out),
+            Ok(Next::AttachEngine(request)) => {
+                let index = self.interfaces.named(&request.interface).map(|one| one.index);
+                let program = index.and_then(|index| self.programs.at(index));
+                self.engines.attach(called, request, program, out);
+            }
+            Ok(Next::DetachEngine(request)) => self.engines.detach(called, request, out),
             Err(error) => out.push(called.fail(error)),
         }
     }
@@ -157,6 +178,9 @@ impl Fea {
             fea::Call::AttachProgram(request) => Next::Attach(request),
             fea::Call::DetachProgram(request) => Next::Detach(request),
             fea::Call::ListPrograms(fea::ListPrograms { interface }) => Next::List(interface),
+            fea::Call::OpenEngine(request) => Next::OpenEngine(request),
+            fea::Call::AttachEngine(request) => Next::AttachEngine(request),
+            fea::Call::DetachEngine(request) => Next::DetachEngine(request),
             fea::Call::Interfaces(_) => Next::Answer(Encoded::new(self.interfaces()?)),
         })
     }
@@ -318,9 +342,23 @@ impl Component for Fea {
                     out.push(called.fail(XrlError::failed(error)));
                 }
             }
-            Input::Registered => self.programs.registered(out),
-            Input::Replied { token, result } => self.programs.replied(token, result, out),
-            Input::World(Event::Kept { name, handle }) => self.programs.kept(name, handle),
+            Input::Registered => {
+                self.engines.adopt(out);
+                self.programs.registered(out);
+            }
+            Input::Replied { token, result } => {
+                if !self.engines.replied(token, &result, out) {
+                    self.programs.replied(token, result, out);
+                }
+            }
+            Input::World(Event::Kept { name, handle }) => {
+                if let Some((name, handle)) = self.engines.kept(name, handle) {
+                    self.programs.kept(name, handle);
+                }
+            }
+            Input::World(Event::EngineAnswered { token, result }) => {
+                self.engines.answered(token, result, out);
+            }
             Input::World(Event::ProgramAnswered { token, result }) => {
                 self.programs.answered(token, result, out);
             }

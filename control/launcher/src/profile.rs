@@ -51,6 +51,7 @@ impl Profile {
                 CapabilitySet::NET_ADMIN
                     | CapabilitySet::NET_RAW
                     | CapabilitySet::NET_BIND_SERVICE
+                    | CapabilitySet::PERFMON
                     | CapabilitySet::BPF
             }
             Self::Manager | Self::Finder | Self::Program | Self::Application | Self::Component => {

@@ -67,9 +67,11 @@ impl MapShape {
 pub struct Map {
     descriptor: OwnedFd,
     shape: MapShape,
-    /// How many values the kernel gives for one key.
-    processors: usize,
 }
+
+/// As many processors as a kernel can be built for (`NR_CPUS`). How many this machine can have stands in files
+/// that a confined process does not see.
+const MOST_PROCESSORS: usize = 8192;
 
 impl Map {
     /// Makes a map. Of the name up to 15 bytes are kept.
@@ -78,7 +80,7 @@ impl Map {
     /// `EPERM` without `CAP_BPF`, `ENOMEM`, `E2BIG` for sizes that the kernel does not take.
     pub fn create(name: &str, shape: MapShape) -> io::Result<Self> {
         let descriptor = sys::create(shape.form(), name)?;
-        Ok(Self { descriptor, shape, processors: processors(shape.kind)? })
+        Ok(Self { descriptor, shape })
     }
 
     /// The map that a descriptor, which may come from elsewhere, stands for.
@@ -91,7 +93,7 @@ impl Map {
         if found[..4] != shape.form()[..4] {
             return Err(invalid("the map has another shape"));
         }
-        Ok(Self { descriptor, shape, processors: processors(shape.kind)? })
+        Ok(Self { descriptor, shape })
     }
 
     /// Its sizes.
@@ -112,7 +114,7 @@ impl Map {
     /// What the kernel says; `InvalidInput` for sizes that are not the map's.
     pub fn get(&self, key: &[u8], value: &mut [u8]) -> io::Result<bool> {
         self.check(key, 1, Some(value.len()))?;
-        if self.processors > 1 {
+        if self.shape.kind == MapKind::PerProcessor {
             return Err(invalid("each processor has its own value: ask for their sum"));
         }
         // SAFETY: the sizes were compared.
@@ -125,10 +127,11 @@ impl Map {
     /// What the kernel says.
     pub fn sum(&self, index: u32) -> io::Result<u64> {
         let size = self.shape.value as usize;
-        let mut values = vec![0; size.next_multiple_of(8) * self.processors];
+        let mut values = vec![0; size.next_multiple_of(8) * MOST_PROCESSORS];
         let key = index.to_ne_bytes();
         self.check(&key, 1, None)?;
-        // SAFETY: the sizes are the map's, with one value for each processor that there can be.
+        // What the kernel writes no value into stays zero.
+        // SAFETY: the sizes are the map's, with room for as many processors as there can be.
         if !unsafe { sys::get(self.fd(), &key, &mut values) }? {
             return Ok(0);
         }
@@ -269,15 +272,4 @@ impl Memory {
 
 fn invalid(what: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, what)
-}
-
-/// For how many processors the kernel has values of such a map.
-fn processors(kind: MapKind) -> io::Result<usize> {
-    if kind != MapKind::PerProcessor {
-        return Ok(1);
-    }
-    // Those that can be there, such as `0-3`, whether they are there now or not.
-    let text = std::fs::read_to_string("/sys/devices/system/cpu/possible")?;
-    let last = text.trim().rsplit([',', '-']).next().and_then(|last| last.parse::<usize>().ok());
-    last.map(|last| last + 1).ok_or_else(|| invalid("the processors of this machine are not told"))
 }

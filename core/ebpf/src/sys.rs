@@ -199,7 +199,7 @@ pub(crate) fn load(
         result => return result,
     };
     let mut log = vec![0_u8; LOG];
-    (attributes.log_level, attributes.log_size) = (1, LOG as u32);
+    (attributes.log_level, attributes.log_size) = (4, LOG as u32);
     attributes.log = log.as_mut_ptr() as u64;
     // SAFETY: as above; and the log has room for as many bytes as is said.
     let result = unsafe { open(BPF_PROG_LOAD, &mut attributes) };

@@ -106,6 +106,18 @@ pub enum XdpMode {
     Hardware,
 }
 
+impl XdpMode {
+    /// Its word.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Driver => "driver",
+            Self::Generic => "generic",
+            Self::Hardware => "hardware",
+        }
+    }
+}
+
 /// An XDP program of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct XdpProgram {

@@ -69,6 +69,8 @@ pub enum EngineReply {
         mode: XdpMode,
         /// What to keep of it; nothing if it was there before.
         keep: Vec<(String, Handle)>,
+        /// What need not be kept any more: it belonged to interfaces that are gone.
+        release: Vec<String>,
     },
     /// It is done. What was kept under these names need not be kept any more.
     Done {

@@ -169,6 +169,11 @@ impl Programs {
         }
     }
 
+    /// The name of a program that is attached to an interface.
+    pub(crate) fn at(&self, interface: u32) -> Option<&'static str> {
+        self.attached.keys().find(|key| key.interface == interface).map(|key| key.program)
+    }
+
     /// Somebody asks what there is at these interfaces.
     pub(crate) fn list<'i>(
         &mut self,

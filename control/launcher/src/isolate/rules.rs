@@ -269,6 +269,7 @@ const FEA_BPF: &[i32] = &[
     0,  // BPF_MAP_CREATE
     1,  // BPF_MAP_LOOKUP_ELEM
     2,  // BPF_MAP_UPDATE_ELEM
+    3,  // BPF_MAP_DELETE_ELEM
     5,  // BPF_PROG_LOAD
     15, // BPF_OBJ_GET_INFO_BY_FD
     16, // BPF_PROG_QUERY

@@ -166,12 +166,14 @@ impl Open {
         mtu: u32,
         mode: EngineMode,
     ) -> Result<EngineReply, String> {
+        let release = self.forget_lost();
         let there = self.find(interface);
         if let Some((slot, port)) = there.and_then(|index| self.ports.get(&index)) {
             port.set_mac(mac);
             let egress = Egress { interface: port.interface(), mac, mtu };
             self.tables.set_egress(*slot, Some(egress)).map_err(text)?;
-            return Ok(EngineReply::Attached { slot: *slot, mode: port.mode(), keep: Vec::new() });
+            let (slot, mode, keep) = (*slot, port.mode(), Vec::new());
+            return Ok(EngineReply::Attached { slot, mode, keep, release });
         }
         let taken = |slot: &Slot| self.ports.values().any(|(other, _)| other == slot);
         let slots = (1..MOST_PORTS).filter_map(|slot| Some(Slot(slot.try_into().ok()?)));
@@ -188,7 +190,7 @@ impl Open {
         ];
         let mode = port.mode();
         self.ports.insert(port.interface(), (slot, port));
-        Ok(EngineReply::Attached { slot, mode, keep })
+        Ok(EngineReply::Attached { slot, mode, keep, release })
     }
 
     fn detach(&mut self, interface: &str) -> Result<EngineReply, String> {
@@ -198,8 +200,13 @@ impl Open {
         };
         self.tables.set_egress(slot, None).map_err(text)?;
         port.detach().map_err(text)?;
-        let release = vec![port_name(slot, Part::Link), port_name(slot, Part::Variables)];
-        Ok(EngineReply::Done { release })
+        Ok(EngineReply::Done { release: names(slot).into() })
+    }
+
+    /// Forgets ports whose interfaces are gone; returns what was kept of them.
+    fn forget_lost(&mut self) -> Vec<String> {
+        let lost = self.ports.extract_if(.., |index, _| interface_name(*index).is_none());
+        lost.flat_map(|(_, (slot, _))| names(slot)).collect()
     }
 
     /// The port at an interface, by the interface's number.
@@ -219,14 +226,18 @@ enum Part {
 
 /// The names under which the parts of an engine are kept.
 fn table_name(index: usize) -> String {
-    format!("table{index}")
+    format!("t{index}")
 }
 
 fn port_name(slot: Slot, part: Part) -> String {
     match part {
-        Part::Link => format!("port{}-link", slot.0),
-        Part::Variables => format!("port{}-variables", slot.0),
+        Part::Link => format!("p{}-link", slot.0),
+        Part::Variables => format!("p{}-vars", slot.0),
     }
+}
+
+fn names(slot: Slot) -> [String; 2] {
+    [Part::Link, Part::Variables].map(|part| port_name(slot, part))
 }
 
 fn text(error: weft_ebpf::ProgramError) -> String {

@@ -6,7 +6,7 @@
 //! * `finder`: the connection with the Finder: registrations, resolving, births and deaths;
 //! * `targets`: the components elsewhere that are called, each with its connection and known methods;
 //! * `served`: connections of callers, what each may call, and the calls that are not answered yet;
-//! * `ports`: packet ports that the FEA opens for members;
+//! * `from_fea`: packet ports and engines that the FEA opens for members;
 //! * `interfaces`: the machine's interfaces, for members that watch them;
 //! * `monitor`: what whoever watches the node asks of each member;
 //! * `members`: the components of this process, and which events are whose.
@@ -17,11 +17,11 @@
 //! ranges its arguments must be → [`Input::Called`] → [`Output::Answer`] → a frame.
 
 mod finder;
+mod from_fea;
 mod interfaces;
 mod local;
 mod members;
 mod monitor;
-mod ports;
 mod served;
 mod targets;
 
@@ -37,11 +37,11 @@ use crate::log::Log;
 use crate::signature::Signatures;
 use crate::{ErrorCode, FINDER, XrlError};
 use finder::Finder;
+use from_fea::{FromFea, Wanted};
 use interfaces::Interfaces;
 use local::Local;
 use members::Members;
 use monitor::{CallCount, Monitor};
-use ports::Ports;
 use served::Served;
 use targets::Targets;
 
@@ -73,7 +73,7 @@ pub struct Settings {
     pub listen: Option<ChannelAddress>,
     /// What shows the Finder who this is.
     pub credential: Identity,
-    /// Whether the FEA opens the members' packet ports. Otherwise the process does it itself.
+    /// Whether the FEA opens the members' packet ports and engines. Otherwise the process does it itself.
     pub ports_from_fea: bool,
 }
 
@@ -122,7 +122,7 @@ pub struct Host {
     targets: Targets,
     served: Served,
     local: Local,
-    ports: Ports,
+    from_fea: FromFea,
     interfaces: Interfaces,
     monitor: Monitor,
     log: Log<CallId>,
@@ -145,7 +145,7 @@ impl Host {
             targets: Targets::through(gateway(&settings)),
             served: Served::default(),
             local: Local::default(),
-            ports: Ports::default(),
+            from_fea: FromFea::default(),
             interfaces: Interfaces::default(),
             monitor: Monitor::default(),
             log: Log::new(Level::Info),
@@ -343,8 +343,8 @@ impl Host {
     }
 
     fn replied(&mut self, caller: Caller, result: Result<Reply, XrlError>, now: &mut Now<'_>) {
-        if ports::is_own(caller) {
-            return self.port_answered(caller.token, result, now);
+        if from_fea::is_own(caller) {
+            return self.fea_answered(caller.token, result, now);
         }
         self.monitor.calls.add(CallCount::Failed, result.is_err().into());
         self.inputs.push_back((caller.member, Input::Replied { token: caller.token, result }));
@@ -377,7 +377,10 @@ impl Host {
     fn carry_out(&mut self, member: usize, output: Output, now: &mut Now<'_>) {
         match output {
             Output::World(Action::OpenPort { token, spec }) if self.settings.ports_from_fea => {
-                self.open_port(member, token, spec, now);
+                self.have_done(member, token, Wanted::Port(spec), now);
+            }
+            Output::World(Action::Engine { token, request }) if self.settings.ports_from_fea => {
+                self.have_done(member, token, Wanted::Engine(request), now);
             }
             Output::World(mut action) => {
                 self.monitor.port_asked(member, &action);
@@ -465,7 +468,7 @@ impl Host {
             None => arguments,
         };
         let id = self.local.begin(caller, signature, time + timeout)?;
-        let name = match ports::is_own(caller) {
+        let name = match from_fea::is_own(caller) {
             true => "host".into(),
             false => self.members.instance(caller.member),
         };
@@ -522,7 +525,7 @@ impl Component for Host {
             self.finder.deadline(),
             self.targets.deadline(),
             self.local.deadline(),
-            self.ports.deadline(),
+            self.from_fea.deadline(),
         ];
         own.into_iter().flatten().chain(self.members.deadline()).min()
     }

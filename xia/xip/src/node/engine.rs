@@ -260,7 +260,7 @@ impl Node {
         match result {
             Ok(EngineReply::Attached { slot, mode, .. }) => {
                 let text =
-                    format!("interface {interface}: the kernel forwards, in {} mode", name(mode));
+                    format!("interface {interface}: the kernel forwards, in {} mode", mode.name());
                 report(out, Level::Info, text);
                 port.attachment = Attachment::At(slot, mode);
                 self.forwarder.offload_hops();
@@ -347,7 +347,7 @@ impl Node {
         };
         let ports = self.kernel.ports.values().map(|port| {
             let (engine, trouble) = match &port.attachment {
-                Attachment::At(_, mode) => (name(*mode), None),
+                Attachment::At(_, mode) => (mode.name(), None),
                 Attachment::Failed(error) => (PORTABLE, Some(error)),
                 Attachment::None | Attachment::Asked(_) => (PORTABLE, None),
             };
@@ -368,13 +368,5 @@ impl Node {
             "interfaces": ports.collect::<Vec<_>>(),
             "counters": counters,
         })
-    }
-}
-
-fn name(mode: XdpMode) -> &'static str {
-    match mode {
-        XdpMode::Driver => "driver",
-        XdpMode::Generic => "generic",
-        XdpMode::Hardware => "hardware",
     }
 }

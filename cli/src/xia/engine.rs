@@ -1,0 +1,67 @@
+//! `weft xia engine`: which engines forward on a node, and what the kernel's has counted.
+
+use std::path::Path;
+
+use clap::ValueEnum;
+use serde_json::Value;
+use weft_xia_tools::Ask;
+
+use super::ask::AskArgs;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct EngineArgs {
+    /// Let these engines forward from now on; without it, show which do
+    engine: Option<EngineWord>,
+    #[command(flatten)]
+    pub(super) ask: AskArgs,
+}
+
+/// Which engines forward.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum EngineWord {
+    /// The portable one alone
+    Portable,
+    /// The kernel's, too, in the best mode that each interface has
+    Auto,
+    /// The kernel's, too, in the drivers of the interfaces
+    Driver,
+    /// The kernel's, too, in its network stack
+    Generic,
+}
+
+impl EngineArgs {
+    pub(super) fn process(&self, socket: &Path) -> Ask {
+        match self.engine.and_then(|engine| engine.to_possible_value()) {
+            None => self.ask.ask(socket, "show forwarding", forwarding),
+            Some(word) => {
+                self.ask.ask(socket, &format!("engine {}", word.get_name()), |_| Vec::new())
+            }
+        }
+    }
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// Why something is not as it was wanted.
+fn trouble(value: &Value) -> String {
+    value["trouble"].as_str().map(|trouble| format!(": {trouble}")).unwrap_or_default()
+}
+
+fn forwarding(shown: &Value) -> Vec<String> {
+    let mut lines = vec![format!(
+        "engine {}; the kernel's is {}{}, with {} decisions",
+        text(&shown["wanted"]),
+        text(&shown["kernel"]),
+        trouble(shown),
+        shown["decisions"],
+    )];
+    let interfaces = shown["interfaces"].as_array().into_iter().flatten();
+    lines.extend(interfaces.map(|one| {
+        format!("{} {}{}", text(&one["interface"]), text(&one["engine"]), trouble(one))
+    }));
+    let counters = shown["counters"].as_object().into_iter().flatten();
+    lines.extend(counters.map(|(name, count)| format!("{count:>12} {name}")));
+    lines
+}

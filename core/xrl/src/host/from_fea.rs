@@ -1,0 +1,207 @@
+//! What takes privileges and the FEA does for members: packet ports, and packet engines of the kernel.
+//!
+//! Reference: Handley et al. (XORP), §7: processes without privileges use the network through the
+//! FEA. A member asks the world for a port or an engine as ever; where the process may open none, the FEA is
+//! called, and what it hands over comes to the member as if the world had. The member sees no difference.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::num::NonZeroU16;
+use std::time::Duration;
+
+use weft_base::{Handle, Instant, Token};
+use weft_port::{PortInfo, PortSpec};
+use weft_runtime::{Action, EngineReply, EngineRequest, Event, Slot, XdpMode};
+
+use super::{Caller, Host, Now, members};
+use crate::component::{Call, Reply};
+use crate::{ErrorCode, Mac, XrlError, fea};
+
+/// The member number of the host itself in calls that it makes.
+pub(super) const OWN: usize = usize::MAX;
+
+/// The FEA's class.
+const FEA: &str = "fea";
+/// When an FEA that is not there is asked again: it is being started.
+const AGAIN: Duration = Duration::from_millis(20);
+/// How long an FEA is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What the FEA was asked for.
+#[derive(Default)]
+pub(super) struct FromFea {
+    asked: BTreeMap<u64, Asked>,
+    last: u64,
+    /// That for which there was no FEA.
+    again: VecDeque<(Instant, Asked)>,
+}
+
+struct Asked {
+    member: usize,
+    token: Token,
+    wanted: Wanted,
+    /// When it is given up.
+    deadline: Instant,
+}
+
+pub(super) enum Wanted {
+    Port(PortSpec),
+    Engine(EngineRequest),
+}
+
+impl FromFea {
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.again.front().map(|(at, _)| *at)
+    }
+}
+
+impl Host {
+    /// Has something done for a member.
+    pub(super) fn have_done(
+        &mut self,
+        member: usize,
+        token: Token,
+        wanted: Wanted,
+        now: &mut Now<'_>,
+    ) {
+        let deadline = now.time + PATIENCE;
+        self.ask_fea(Asked { member, token, wanted, deadline }, now);
+    }
+
+    fn ask_fea(&mut self, asked: Asked, now: &mut Now<'_>) {
+        self.from_fea.last += 1;
+        let number = self.from_fea.last;
+        match asked.wanted.call(number) {
+            Some(call) => {
+                self.from_fea.asked.insert(number, asked);
+                self.call(OWN, call, now);
+            }
+            None => {
+                let error = "only who has opened an engine can take it over".to_owned();
+                self.tell_failure(asked, error);
+            }
+        }
+    }
+
+    /// Asks again for that for which there was no FEA.
+    pub(super) fn ask_again(&mut self, now: &mut Now<'_>) {
+        while let Some((_, asked)) = self.from_fea.again.pop_front_if(|(at, _)| *at <= now.time) {
+            self.ask_fea(asked, now);
+        }
+    }
+
+    /// The FEA has answered.
+    pub(super) fn fea_answered(
+        &mut self,
+        number: u64,
+        result: Result<Reply, XrlError>,
+        now: &mut Now<'_>,
+    ) {
+        let Some(asked) = self.from_fea.asked.remove(&number) else { return };
+        let is_away = result.as_ref().is_err_and(|error| {
+            matches!(
+                error.code,
+                ErrorCode::ResolveFailed | ErrorCode::SendFailed | ErrorCode::SendFailedTransient
+            )
+        });
+        if is_away && now.time < asked.deadline {
+            self.from_fea.again.push_back((now.time + AGAIN, asked));
+            return;
+        }
+        let result = match &asked.wanted {
+            Wanted::Port(_) => {
+                result.and_then(|reply| reply.read::<fea::OpenPort>()).and_then(port)
+            }
+            Wanted::Engine(request) => {
+                let (member, token) = (asked.member, asked.token);
+                let result = result.and_then(|reply| engine(request, reply));
+                let result = result.map_err(|error| error.note);
+                let event = Event::EngineAnswered { token, result };
+                self.inputs.push_back((member, crate::Input::World(event)));
+                return;
+            }
+        };
+        match (asked, result) {
+            (Asked { member, token, wanted: Wanted::Port(spec), .. }, Ok((handle, info))) => {
+                let mut action = Action::AdoptPort { token, spec, handle, info };
+                self.monitor.port_asked(member, &action);
+                members::tag_token(member, &mut action);
+                now.out.push(action);
+            }
+            (_, Ok(_)) => {}
+            (asked, Err(error)) => self.tell_failure(asked, error.note),
+        }
+    }
+
+    fn tell_failure(&mut self, asked: Asked, error: String) {
+        let Asked { member, token, wanted, .. } = asked;
+        let event = match wanted {
+            Wanted::Port(_) => Event::PortFailed { token, error },
+            Wanted::Engine(_) => Event::EngineAnswered { token, result: Err(error) },
+        };
+        self.inputs.push_back((member, crate::Input::World(event)));
+    }
+}
+
+impl Wanted {
+    /// How the FEA is asked for it; `None` if it does nothing like that for others.
+    fn call(&self, number: u64) -> Option<Call> {
+        Some(match self {
+            Self::Port(spec) => Call::new(number, FEA, fea::OpenPort { spec: spec.to_string() }),
+            Self::Engine(EngineRequest::Open { engine }) => {
+                Call::new(number, FEA, fea::OpenEngine { engine: engine.clone() })
+            }
+            Self::Engine(EngineRequest::Attach { engine, interface, mac, mtu, mode }) => {
+                let (engine, interface) = (engine.clone(), interface.clone());
+                let (mac, mode) = (Mac(*mac), mode.name().to_owned());
+                let request = fea::AttachEngine { engine, interface, mac, mtu: *mtu, mode };
+                Call::new(number, FEA, request)
+            }
+            Self::Engine(EngineRequest::Detach { engine, interface }) => {
+                let (engine, interface) = (engine.clone(), interface.clone());
+                Call::new(number, FEA, fea::DetachEngine { engine, interface })
+            }
+            Self::Engine(EngineRequest::Adopt { .. }) => return None,
+        })
+    }
+}
+
+fn port(reply: fea::OpenPortReply) -> Result<(Handle, PortInfo), XrlError> {
+    let local = |text: String| {
+        let wrong = || XrlError::bad_args(format!("`{text}` is no address of a port"));
+        text.parse::<SocketAddr>().map_err(|_| wrong())
+    };
+    let info = PortInfo {
+        mac: reply.mac.0,
+        mtu: reply.mtu as usize,
+        local: reply.local.map(local).transpose()?,
+    };
+    Ok((reply.port, info))
+}
+
+fn engine(request: &EngineRequest, reply: Reply) -> Result<EngineReply, XrlError> {
+    let wrong = |what: &str| XrlError::bad_args(format!("the FEA has answered with {what}"));
+    match request {
+        EngineRequest::Open { .. } => {
+            let tables = reply.read::<fea::OpenEngine>()?.tables;
+            Ok(EngineReply::Opened { tables, keep: Vec::new() })
+        }
+        EngineRequest::Attach { .. } => {
+            let reply = reply.read::<fea::AttachEngine>()?;
+            let slot = u16::try_from(reply.slot).ok().and_then(NonZeroU16::new);
+            let slot = Slot(slot.ok_or_else(|| wrong("a port that no engine has"))?);
+            let mut modes = [XdpMode::Driver, XdpMode::Generic, XdpMode::Hardware].into_iter();
+            let mode = modes.find(|mode| mode.name() == reply.mode);
+            let mode = mode.ok_or_else(|| wrong("a mode that there is not"))?;
+            Ok(EngineReply::Attached { slot, mode, keep: Vec::new(), release: Vec::new() })
+        }
+        EngineRequest::Detach { .. } | EngineRequest::Adopt { .. } => {
+            Ok(EngineReply::Done { release: Vec::new() })
+        }
+    }
+}
+
+/// What a call's `Caller` is to the host.
+pub(super) fn is_own(caller: Caller) -> bool {
+    caller.member == OWN
+}
