@@ -40,6 +40,13 @@ fn a_simulated_network_leaves_ip() {
 }
 
 #[test]
+fn the_kernel_forwards() {
+    if is_root() {
+        run("kernel-engine", &[]);
+    }
+}
+
+#[test]
 fn packets_arrive_though_half_of_the_routers_lack_a_principal() {
     if is_root() {
         run("half-the-routers", &[]);

@@ -6,6 +6,7 @@
 mod builds;
 mod demo;
 mod disk;
+mod engine;
 mod examples;
 mod interfaces;
 mod killed;

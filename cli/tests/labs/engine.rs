@@ -1,0 +1,112 @@
+//! The kernel's engine under a node's processes: what it does while they are dead, and while it comes and goes.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::{assert_gone, is_root, succeeded, text, weft};
+
+const EXAMPLE: &str = include_str!("../../../examples/kernel-engine.lab");
+
+/// Runs other steps on the example's network; returns what commands have written, by their names.
+fn run(name: &str, steps: &str, files: &[(&str, &str)]) -> impl Fn(&str) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let (network, _) = EXAMPLE.split_once("    scenario default {").unwrap();
+    let network = network.replace("lab kernel-engine", &format!("lab {name}"));
+    let neighbours = r#"
+        exec r1 "weft xia ping @a --count 10 --interval 0.1 --quiet";
+        exec r1 "weft xia ping @r2 --count 10 --interval 0.1 --quiet";
+        exec r2 "weft xia ping @b --count 10 --interval 0.1 --quiet";
+        exec a "weft xia ping @site-b-1:@b-0 --count 20 --interval 0.02 --quiet";
+    "#;
+    let lab = format!("{network}scenario default {{ {neighbours} {steps} }}\n}}\n");
+    fs::write(directory.path().join("lab"), lab).unwrap();
+    for (name, content) in files {
+        fs::write(directory.path().join(name), content).unwrap();
+    }
+    let output = weft(directory.path(), &["lab", "run", "lab", "--output", "out"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    succeeded(&output);
+    assert_gone(name, directory.path());
+    move |name| {
+        let path = directory.path().join("out/logs").join(name);
+        fs::read_to_string(path).unwrap_or_default()
+    }
+}
+
+/// What is known of a process of the node, and how it is killed so that nobody starts it again.
+const STACK: &str = r#"
+set -eu
+of() {
+    weft call finder://manager/manager/1.0/processes | tr '()' '\n\n' |
+        sed -n "s/^instance=$1;.*;pid=\([0-9]*\);.*/\1/p"
+}
+case "$1" in
+kill)
+    manager=$(of manager)
+    xia=$(of xia)
+    kill -STOP "$manager"
+    kill -KILL "$xia"
+    while test -d /proc/"$xia"; do sleep 0.02; done
+    echo "$manager" > manager.pid
+    ;;
+revive)
+    kill -CONT "$(cat manager.pid)"
+    until weft xia show > /dev/null 2>&1; do sleep 0.05; done
+    ;;
+esac
+"#;
+
+#[test]
+fn known_flows_survive_the_stack_and_a_link_that_goes_down_ends_them() {
+    if !is_root() {
+        return;
+    }
+    let steps = r#"
+        exec r1 "weft xia engine --json" as before;
+        exec r1 "sh ../stack.sh kill";
+        exec a "weft xia ping @site-b-1:@b-0 --count 100 --interval 0.01" as orphaned;
+        expect-output orphaned "100 received";
+        exec r1 "ip link set r2 down";
+        exec a "weft xia ping @site-b-1:@b-0 --count 5 --interval 0.01 --timeout 0.5" as down status 1;
+        exec r1 "ip link set r2 up";
+        exec r1 "sh ../stack.sh revive" timeout 60s;
+        exec r1 "weft xia ping @r2 --count 10 --interval 0.1 --quiet";
+        exec r1 "weft xia ping @a --count 10 --interval 0.1 --quiet";
+        exec a "weft xia ping @site-b-1:@b-0 --count 20 --interval 0.02" as revived;
+        expect-output revived "20 received";
+        exec r1 "weft xia engine --json" as after;
+        exec r1 "weft xia dst check" as check;
+        expect-output check "0 wrong";
+    "#;
+    let log = run("engine-orphaned", steps, &[("stack.sh", STACK)]);
+    let engine =
+        |name: &str| -> Value { serde_json::from_str(&log(&format!("{name}.stdout"))).unwrap() };
+    let (before, after) = (engine("before"), engine("after"));
+    for shown in [&before, &after] {
+        assert_eq!(shown["kernel"], "on", "{shown}");
+        for interface in shown["interfaces"].as_array().unwrap() {
+            assert_eq!(interface["engine"], "generic", "{shown}");
+        }
+    }
+    let forwarded = |shown: &Value| shown["counters"]["forwarded"].as_u64().unwrap();
+    // There and back; the counters are those of one engine all the time.
+    assert!(forwarded(&after) >= forwarded(&before) + 200, "{before} {after}");
+    assert!(log("down.stdout").contains("0 received"), "{}", log("down.stdout"));
+}
+
+#[test]
+fn the_engine_comes_and_goes_without_losing_a_packet() {
+    if !is_root() {
+        return;
+    }
+    let change = |mode| format!("exec r1 \"weft xia engine {mode}\"; after 100ms;\n");
+    let steps = String::from(
+        "run a \"weft xia ping @site-b-1:@b-0 --count 2000 --interval 0.002\" as pings;\n",
+    ) + &[change("portable"), change("auto")].concat().repeat(10)
+        + "wait-exit pings;
+           expect-output pings \"2000 received\";
+           exec r1 \"weft xia engine\" as which;
+           expect-output which \"the kernel's is on\";";
+    drop(run("engine-changes", &steps, &[]));
+}
