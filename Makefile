@@ -18,7 +18,7 @@ export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 
 target := $(or $(CARGO_TARGET_DIR),target)
 weft := $(target)/release/weft
-library := $(target)/release/libweftflow.so
+libraries := $(target)/release/libweftflow.so $(target)/release/libweftxia.so
 benches := config flow restart routing xip-engine xip-forward xia-push xrl
 
 .DEFAULT_GOAL := help
@@ -32,8 +32,8 @@ help: ## Show this list.
 bootstrap-%:
 	@scripts/bootstrap.sh $(subst -, ,$*)
 
-build: bootstrap-build ## Build the weft binary and the C library (release).
-	cargo build --release --locked -p weft -p weft-flow-c
+build: bootstrap-build ## Build the weft binary and the C libraries (release).
+	cargo build --release --locked -p weft -p weft-flow-c -p weft-xia-c
 
 demo: bootstrap-build-demo ## Push a file to four receivers across XIA and IP networks (FILE=path).
 	cargo build --release --locked -p weft
@@ -62,14 +62,15 @@ docs: bootstrap-build ## Build the API documentation and, with mdbook, the book.
 	@scripts/test.sh docs
 	@command -v mdbook >/dev/null || echo "the book needs mdbook: cargo install mdbook --locked, then make docs"
 
-$(weft) $(library) &:
+$(weft) $(libraries) &:
 	@$(MAKE) --no-print-directory build
 
-install: $(weft) $(library) ## Install binary, C library, manual pages, units, examples (PREFIX=, DESTDIR=).
+install: $(weft) $(libraries) ## Install binary, C libraries, manual pages, units, examples (PREFIX=, DESTDIR=).
 	install -D -m 755 $(weft) '$(DESTDIR)$(PREFIX)/bin/weft'
-	install -D -m 755 '$(target)/release/libweftflow.so' '$(DESTDIR)$(PREFIX)/lib/libweftflow.so'
-	install -D -m 644 '$(target)/release/libweftflow.a' '$(DESTDIR)$(PREFIX)/lib/libweftflow.a'
-	install -D -m 644 bindings/c/weft_flow.h '$(DESTDIR)$(PREFIX)/include/weft_flow.h'
+	install -d '$(DESTDIR)$(PREFIX)/lib' '$(DESTDIR)$(PREFIX)/include'
+	install -m 755 $(libraries) '$(DESTDIR)$(PREFIX)/lib/'
+	install -m 644 $(libraries:.so=.a) '$(DESTDIR)$(PREFIX)/lib/'
+	install -m 644 bindings/c/weft_flow.h xia/c/weft_xia.h '$(DESTDIR)$(PREFIX)/include/'
 	install -d '$(DESTDIR)$(PREFIX)/share/man/man1'
 	$(weft) man '$(DESTDIR)$(PREFIX)/share/man/man1'
 	install -d '$(DESTDIR)$(PREFIX)/share/bash-completion/completions' \

@@ -32,6 +32,7 @@ const INSIDE: &[(&str, &[&str])] = &[
     ("xia/principals/*", &["xia/xip"]),
     ("xia/linkstate", &["xia/xip"]),
     ("xia/sockets", &["xia/xip"]),
+    ("xia/c", &["xia/xip", "xia/sockets"]),
     ("xia/push", &["xia/xip"]),
     ("xia/tools", &["xia/xip", "xia/sockets", "xia/push"]),
 ];

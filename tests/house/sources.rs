@@ -12,6 +12,7 @@ const UNSAFE_CRATES: &[&str] = &[
     "core/port",
     "core/prefetch",
     "lab",
+    "xia/c",
 ];
 
 /// Lines from which on a file is asked whether it has one subject.

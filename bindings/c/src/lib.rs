@@ -7,71 +7,29 @@
 
 #![allow(unsafe_code, reason = "pointers of C callers; each block says what it relies on")]
 
-use std::cell::RefCell;
-use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
+use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
-use std::time::Duration;
 
+use weft_c_border::{FOR_EVER, Failure, argument, fail, guarded, length, status, timeout};
 use weft_flow::{Client, Error, Kind, Options, Sizes};
 
-/// `WEFT_FLOW_ARGUMENT`.
-const ARGUMENT: c_int = -11;
-/// `WEFT_FLOW_BUG`.
-const BUG: c_int = -12;
-/// Longer than any program runs, and the sum with the time of day still is a time.
-const FOR_EVER: Duration = Duration::from_secs(1 << 32);
-
-thread_local! {
-    /// Why the last call failed.
-    static ERROR: RefCell<CString> = RefCell::default();
-}
-
-/// What a call failed with: its number, and the words are noted.
-struct Failure(c_int);
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        let number = match &error {
-            Error::Closed => -1,
-            Error::Hostile { .. } => -2,
-            Error::TimedOut => -3,
-            Error::Empty => -4,
-            Error::TooLong { .. } => -5,
-            Error::BufferTooSmall { .. } => -6,
-            Error::NoStack { .. } => -7,
-            Error::Refused { .. } => -8,
-            Error::NotAFlow { .. } => -9,
-            Error::System { .. } => -10,
-        };
-        fail(number, &error.to_string())
-    }
-}
-
-fn fail(number: c_int, words: &str) -> Failure {
-    let words: Vec<u8> = words.bytes().filter(|byte| *byte != 0).collect();
-    // A thread that is ending has nowhere to note it.
-    let _ = ERROR.try_with(|error| *error.borrow_mut() = CString::new(words).unwrap_or_default());
-    Failure(number)
-}
-
-fn argument(words: &str) -> Failure {
-    fail(ARGUMENT, words)
-}
-
-/// Does the work of a call; a panic, which would be an error in here, becomes a number.
-fn guarded<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, c_int> {
-    match catch_unwind(AssertUnwindSafe(work)) {
-        Ok(Ok(done)) => Ok(done),
-        Ok(Err(Failure(number))) => Err(number),
-        Err(_) => Err(fail(BUG, "the library failed inside: please report it").0),
-    }
-}
-
-fn timeout(milliseconds: c_int) -> Option<Duration> {
-    u64::try_from(milliseconds).ok().map(Duration::from_millis)
+/// The number of the header for what went wrong; the words are noted.
+fn failure(error: Error) -> Failure {
+    let number = match &error {
+        Error::Closed => -1,
+        Error::Hostile { .. } => -2,
+        Error::TimedOut => -3,
+        Error::Empty => -4,
+        Error::TooLong { .. } => -5,
+        Error::BufferTooSmall { .. } => -6,
+        Error::NoStack { .. } => -7,
+        Error::Refused { .. } => -8,
+        Error::NotAFlow { .. } => -9,
+        Error::System { .. } => -10,
+    };
+    fail(number, &error.to_string())
 }
 
 /// The flow that a caller means.
@@ -110,7 +68,7 @@ pub unsafe extern "C" fn weft_flow_connect(
         let usual = Options::new(kind);
         let patience = timeout(timeout_ms).unwrap_or(usual.patience);
         let options = Options { sizes: Sizes { up, down }, patience, ..usual };
-        Ok(Box::new(Client::connect(path, &options)?))
+        Client::connect(path, &options).map(Box::new).map_err(failure)
     });
     match connected {
         Ok(client) => Box::into_raw(client),
@@ -135,7 +93,7 @@ pub unsafe extern "C" fn weft_flow_send(
     len: usize,
     timeout_ms: c_int,
 ) -> i64 {
-    number(guarded(|| {
+    length(guarded(|| {
         // SAFETY: as the caller promises.
         let client = unsafe { client(flow) }?;
         if bytes.is_null() && len > 0 {
@@ -146,7 +104,7 @@ pub unsafe extern "C" fn weft_flow_send(
             // SAFETY: not null, and as many bytes as the caller promises, which are only read.
             _ => unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), len) },
         };
-        Ok(client.send(bytes, timeout(timeout_ms))?)
+        client.send(bytes, timeout(timeout_ms)).map_err(failure)
     }))
 }
 
@@ -161,7 +119,7 @@ pub unsafe extern "C" fn weft_flow_recv(
     len: usize,
     timeout_ms: c_int,
 ) -> i64 {
-    number(guarded(|| {
+    length(guarded(|| {
         // SAFETY: as the caller promises.
         let client = unsafe { client(flow) }?;
         if buffer.is_null() || len == 0 {
@@ -170,7 +128,7 @@ pub unsafe extern "C" fn weft_flow_recv(
         // SAFETY: not null, and as many bytes as the caller promises; they are only written, so that
         // it does not matter whether they were before.
         let buffer = unsafe { std::slice::from_raw_parts_mut(buffer.cast::<u8>(), len) };
-        Ok(client.receive(buffer, timeout(timeout_ms))?)
+        client.receive(buffer, timeout(timeout_ms)).map_err(failure)
     }))
 }
 
@@ -211,12 +169,11 @@ unsafe fn descriptor(flow: *const Client, which: fn(&Client) -> BorrowedFd<'_>) 
 /// `flow` as `client` says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weft_flow_reattach(flow: *mut Client, timeout_ms: c_int) -> c_int {
-    let attached = guarded(|| {
+    status(guarded(|| {
         // SAFETY: as the caller promises.
         let client = unsafe { client(flow) }?;
-        Ok(client.reattach(timeout(timeout_ms).unwrap_or(FOR_EVER))?)
-    });
-    attached.map_or_else(|number| number, |()| 0)
+        client.reattach(timeout(timeout_ms).unwrap_or(FOR_EVER)).map_err(failure)
+    }))
 }
 
 /// See `weft_flow.h`.
@@ -239,11 +196,5 @@ pub unsafe extern "C" fn weft_flow_close(flow: *mut Client) {
 /// See `weft_flow.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn weft_flow_error() -> *const c_char {
-    // The string stays where it is until the next failure of this thread.
-    ERROR.try_with(|error| error.borrow().as_ptr()).unwrap_or(c"".as_ptr())
-}
-
-fn number(result: Result<usize, c_int>) -> i64 {
-    // A slice has no more bytes than fit.
-    result.map_or_else(i64::from, |len| len as i64)
+    weft_c_border::error()
 }

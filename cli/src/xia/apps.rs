@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use weft_xia_tools::{Cat, CatOptions, Ping, PingOptions, parse_address};
+use weft_xia_tools::{Cat, CatOptions, Ping, PingOptions, parse_address, parse_bind};
 use weft_xip::channel::BindRequest;
-use weft_xip::{Address, Xid, XidType};
+use weft_xip::{Address, XidType};
 
 use crate::args::NodeArgs;
 
@@ -92,12 +92,4 @@ pub(super) fn parse_seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 =
         text.parse().map_err(|_| format!("`{text}` is not a number of seconds, such as 0.5"))?;
     Duration::try_from_secs_f64(seconds).map_err(|_| format!("`{text}` seconds is out of range"))
-}
-
-/// Reads what to bind: a whole address, or the sink alone.
-pub(super) fn parse_bind(text: &str) -> Result<BindRequest, String> {
-    match text.parse::<Xid>() {
-        Ok(sink) => Ok(BindRequest::Sink(sink)),
-        Err(_) => parse_address(text).map(BindRequest::Address),
-    }
 }

@@ -7,11 +7,11 @@ use weft_base::Random;
 use weft_config::{ByteSize, FromWord, Rate};
 use weft_xia_push::receiver::{Destination, FullDisk, ReceiverConfig};
 use weft_xia_push::sender::{Limit, SenderConfig};
-use weft_xia_tools::{Push, PushOptions, Receive, ReceiveOptions, parse_address};
+use weft_xia_tools::{Push, PushOptions, Receive, ReceiveOptions, parse_address, parse_bind};
 use weft_xip::Address;
 use weft_xip::channel::BindRequest;
 
-use super::apps::{parse_bind, parse_seconds};
+use super::apps::parse_seconds;
 use crate::args::NodeArgs;
 
 #[derive(Debug, clap::Args)]

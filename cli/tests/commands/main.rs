@@ -1,6 +1,7 @@
 //! The commands as users give them: the built program, its exit status and what it says.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
+mod c;
 mod configure;
 mod doctor;
 mod flood;

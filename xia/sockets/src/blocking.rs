@@ -70,13 +70,25 @@ pub struct XdpSocket {
 }
 
 impl XdpSocket {
-    /// Attaches to the node whose socket is at `node` and binds as `request` says.
+    /// Attaches to the node whose socket is at `node` and binds as `request` says. A node that does not
+    /// answer is waited for five seconds.
     ///
     /// # Errors
     /// There is no node, or it refuses the bind.
     pub fn bind(node: &Path, request: BindRequest) -> Result<Self, SocketError> {
-        let options = Options::new(Kind::Datagram);
-        let patience = options.patience;
+        Self::bind_within(node, request, Options::new(Kind::Datagram).patience)
+    }
+
+    /// The same, with the time to wait for each of attaching and binding.
+    ///
+    /// # Errors
+    /// There is no node, or it refuses the bind.
+    pub fn bind_within(
+        node: &Path,
+        request: BindRequest,
+        patience: Duration,
+    ) -> Result<Self, SocketError> {
+        let options = Options { patience, ..Options::new(Kind::Datagram) };
         let mut client = Client::connect(node, &options)?;
         let mut buffer = vec![0; LONGEST];
         let address = bind(&mut client, &mut buffer, request, patience)?;
@@ -92,6 +104,13 @@ impl XdpSocket {
     /// Sets how far datagrams may go, in hops.
     pub fn set_hop_limit(&mut self, hop_limit: u8) {
         self.hop_limit = hop_limit;
+    }
+
+    /// The descriptor to wait for (readable) after [`XdpSocket::send_to`] with a timeout of zero has said
+    /// [`SocketError::TimedOut`]: when it is ready, send again.
+    #[must_use]
+    pub fn room_fd(&self) -> BorrowedFd<'_> {
+        self.client.room_fd()
     }
 
     /// Sets how long [`XdpSocket::recv_from`] waits for a datagram, and [`XdpSocket::send_to`] for room;

@@ -12,6 +12,10 @@
 
 mod blocking;
 mod client;
+mod text;
+mod tree;
 
 pub use blocking::{SocketError, XdpSocket};
 pub use client::{Client, ClientEvent};
+pub use text::{parse_address, parse_bind};
+pub use tree::{TreeError, tree};

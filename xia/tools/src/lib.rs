@@ -19,4 +19,5 @@ pub use cat::{Cat, CatOptions};
 pub use ping::{Ping, PingOptions};
 pub use push::{Push, PushOptions};
 pub use receive::{Receive, ReceiveOptions};
-pub use text::{destination, parse_address};
+pub use text::destination;
+pub use weft_xia_sockets::{parse_address, parse_bind};

@@ -1,26 +1,7 @@
-//! Addresses as users type them.
+//! Where applications send to, made of what users type.
 
 use weft_xip::node::ECHO_SINK;
 use weft_xip::{Address, Xid, XidType};
-
-/// Reads an address: the full text form of a DAG, or one XID alone (`hid-…`), which stands for the
-/// address of one node.
-///
-/// # Errors
-/// A sentence that says what is wrong and what would be right.
-pub fn parse_address(text: &str) -> Result<Address, String> {
-    if let Ok(xid) = text.parse::<Xid>() {
-        return Address::simple(xid).map_err(|error| error.to_string());
-    }
-    let address: Address = text.parse().map_err(|error| {
-        format!("`{text}` is no address: {error}; write for example hid-<40 hex digits>-1:xdp-<40 hex digits>-0")
-    })?;
-    match address.check() {
-        Ok(count) if count == address.len() => Ok(address),
-        Ok(_) => Err(format!("`{text}` has a row of type nat, which is no node")),
-        Err(error) => Err(format!("`{text}` is no sound address: {error}")),
-    }
-}
 
 /// The address to send to in order to reach a datagram sink: `address` itself if it ends in one
 /// already (XDP or zFilter), else with `sink` behind its last node.
@@ -75,15 +56,12 @@ pub(crate) fn echo_destination(address: &Address) -> Result<Address, String> {
 
 #[cfg(test)]
 mod tests {
+    use weft_xia_sockets::parse_address;
+
     use super::*;
 
     fn hid() -> String {
         format!("hid-{}", "ab".repeat(20))
-    }
-
-    #[test]
-    fn one_xid_is_an_address() {
-        assert_eq!(parse_address(&hid()).unwrap().to_string(), format!("{}-0", hid()));
     }
 
     #[test]
@@ -100,10 +78,5 @@ mod tests {
         let path: Vec<_> = (0..9).map(|i| Xid::new(xid.kind, [i; 20])).collect();
         let address = Address::scoping(&path).unwrap();
         assert!(echo_destination(&address).unwrap_err().contains("no room"));
-    }
-
-    #[test]
-    fn mistakes_are_explained() {
-        assert!(parse_address("hid-ab-0").unwrap_err().contains("write for example"));
     }
 }
