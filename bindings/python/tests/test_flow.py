@@ -72,7 +72,7 @@ class FlowTest(unittest.TestCase):
             one.send(b"x")
 
     def test_timeouts_are_rounded_up(self):
-        self.assertEqual([flow._milliseconds(t) for t in (None, 0, 0.0001, 1.5, 1e12)],
+        self.assertEqual([flow.milliseconds(t) for t in (None, 0, 0.0001, 1.5, 1e12)],
                          [-1, 0, 1, 1500, 2**31 - 1])
 
 

@@ -16,6 +16,8 @@ where the environment's WEFT_FLOW_LIBRARY says, and otherwise where the system k
 import ctypes
 import os
 
+from weft._library import load, milliseconds
+
 DATAGRAM = 1
 STREAM = 2
 
@@ -50,36 +52,24 @@ class TooSmall(FlowError):
 _ERRORS = {-1: Closed, -2: Hostile, -3: TimedOut, -6: TooSmall, -7: NoStack, -8: NoStack, -9: NoStack}
 
 
-def _load():
-    name = os.environ.get("WEFT_FLOW_LIBRARY", "libweftflow.so")
-    try:
-        library = ctypes.CDLL(name)
-    except OSError as error:
-        raise ImportError(
-            f"the C library of weft cannot be loaded ({error}): "
-            "install libweftflow.so, or name it in WEFT_FLOW_LIBRARY"
-        ) from error
-    pointer, c_int = ctypes.c_void_p, ctypes.c_int
-    signatures = {
+_pointer, _int = ctypes.c_void_p, ctypes.c_int
+_library = load(
+    "libweftflow.so",
+    "WEFT_FLOW_LIBRARY",
+    {
         "weft_flow_connect": (
-            pointer,
-            [ctypes.c_char_p, c_int, ctypes.c_uint32, ctypes.c_uint32, c_int, ctypes.POINTER(c_int)],
+            _pointer,
+            [ctypes.c_char_p, _int, ctypes.c_uint32, ctypes.c_uint32, _int, ctypes.POINTER(_int)],
         ),
-        "weft_flow_send": (ctypes.c_int64, [pointer, ctypes.c_char_p, ctypes.c_size_t, c_int]),
-        "weft_flow_recv": (ctypes.c_int64, [pointer, ctypes.c_char_p, ctypes.c_size_t, c_int]),
-        "weft_flow_fd": (c_int, [pointer]),
-        "weft_flow_room_fd": (c_int, [pointer]),
-        "weft_flow_reattach": (c_int, [pointer, c_int]),
-        "weft_flow_close": (None, [pointer]),
+        "weft_flow_send": (ctypes.c_int64, [_pointer, ctypes.c_char_p, ctypes.c_size_t, _int]),
+        "weft_flow_recv": (ctypes.c_int64, [_pointer, ctypes.c_char_p, ctypes.c_size_t, _int]),
+        "weft_flow_fd": (_int, [_pointer]),
+        "weft_flow_room_fd": (_int, [_pointer]),
+        "weft_flow_reattach": (_int, [_pointer, _int]),
+        "weft_flow_close": (None, [_pointer]),
         "weft_flow_error": (ctypes.c_char_p, []),
-    }
-    for function, (result, arguments) in signatures.items():
-        getattr(library, function).restype = result
-        getattr(library, function).argtypes = arguments
-    return library
-
-
-_library = _load()
+    },
+)
 
 
 def _failure(number):
@@ -93,13 +83,6 @@ def _check(number):
     return number
 
 
-def _milliseconds(timeout):
-    """C's form of a timeout: None waits for ever, and a part of a millisecond counts as a whole one."""
-    if timeout is None:
-        return -1
-    return min(max(0, -int(-timeout * 1000 // 1)), 2**31 - 1)
-
-
 class Flow:
     """A flow to the stack whose control socket is at ``path``.
 
@@ -110,7 +93,7 @@ class Flow:
     def __init__(self, path, kind=DATAGRAM, *, up=0, down=0, timeout=5.0):
         self._flow = None
         error = ctypes.c_int()
-        patience = _milliseconds(timeout)
+        patience = milliseconds(timeout)
         self._flow = _library.weft_flow_connect(
             os.fsencode(path), kind, up, down, patience, ctypes.byref(error)
         )
@@ -123,13 +106,13 @@ class Flow:
         than all if the time (seconds; None: for ever; 0: not at all) was over before."""
         data = bytes(data)
         return _check(
-            _library.weft_flow_send(self._open(), data, len(data), _milliseconds(timeout))
+            _library.weft_flow_send(self._open(), data, len(data), milliseconds(timeout))
         )
 
     def recv(self, timeout=None):
         """Receives one message, or what there is of a stream, at most LONGEST bytes at a time."""
         length = _library.weft_flow_recv(
-            self._open(), self._buffer, LONGEST, _milliseconds(timeout)
+            self._open(), self._buffer, LONGEST, milliseconds(timeout)
         )
         return ctypes.string_at(self._buffer, _check(length))
 
@@ -144,7 +127,7 @@ class Flow:
 
     def reattach(self, timeout=None):
         """After Closed: waits for the stack to return and attaches again."""
-        _check(_library.weft_flow_reattach(self._open(), _milliseconds(timeout)))
+        _check(_library.weft_flow_reattach(self._open(), milliseconds(timeout)))
 
     def close(self):
         """Closes the flow. What was sent still arrives."""

@@ -7,112 +7,165 @@
         socket.send(b"hello", "hid-0123…-1:xdp-9876…-0")
         data, source = socket.recv(timeout=1.0)
 
-Addresses are texts, as everywhere in weft ("Addresses" in its handbook). A socket is used by one thread at
-a time and has a ``fileno()`` for ``select`` and ``asyncio``; it stands on weft.flow. The messages are those of
-the handbook's chapter "Applications".
+Addresses are texts, as everywhere in weft ("Addresses" in its handbook); ``parse`` and ``emit`` give and take
+their rows as they are in packets. A socket is used by one thread at a time and has a ``fileno()`` for ``select``
+and ``asyncio``.
+
+There are no multicast groups to join. To send to many, send to ``path(tree(link, …), sink)``: through a
+zFilter, the union of the identifiers of a tree's links, to a sink. To receive, bind to that sink on every
+machine; each machine's node must let packets in by a link of its own, which its operator says.
+
+This stands on the C library, libweftxia; ``weft_xia.h`` says what its functions do. It is looked for where the
+environment's WEFT_XIA_LIBRARY says, and otherwise where the system keeps libraries.
 """
 
-import re
-import time
+import ctypes
+import functools
+import os
 
-from weft.flow import Closed, Flow, FlowError, TimedOut
+from weft._library import load, milliseconds
 
-__all__ = ["Closed", "FlowError", "Refused", "Socket", "TimedOut", "emit", "parse"]
+__all__ = [
+    "BadAddress",
+    "Closed",
+    "Hostile",
+    "NoNode",
+    "Refused",
+    "Socket",
+    "TimedOut",
+    "XiaError",
+    "emit",
+    "parse",
+    "path",
+    "tree",
+]
 
 #: How far a datagram goes if nothing else is said, in hops.
 HOP_LIMIT = 128
+#: No datagram is longer, in bytes. What links carry is less.
+LONGEST = 65536
 
-_TYPES = {
-    "ad": 0x10,
-    "hid": 0x11,
-    "cid": 0x12,
-    "sid": 0x13,
-    "uni4id": 0x14,
-    "united4id": 0x14,
-    "i4id": 0x15,
-    "u4id": 0x16,
-    "xdp": 0x17,
-    "serval": 0x18,
-    "flowid": 0x19,
-    "ether": 0x1A,
-    "u6id": 0x1B,
-    "zf": 0x20,
-    "lpm": 0x21,
-}
-_NAMES = {number: name for name, number in _TYPES.items() if name != "united4id"}
-_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-_NO_EDGE, _CHOSEN = 0x7F, 0x80
-_ROW, _MOST_ROWS = 28, 9
-_TEXT_OF_ROW = re.compile(
-    r"(?P<type>0x[0-9a-f]{1,8}|[a-z][a-z0-9]*)-(?P<id>[0-9a-f]{40})(?:-(?P<edges>(?:>?[0-9a-z*]){1,4}))?"
-)
+_ROW, _MOST_ROWS, _TEXT = 28, 9, 640
 
 
-class Refused(OSError):
+class XiaError(OSError):
+    """Something could not be done; the text says what and how to mend it."""
+
+
+class Closed(XiaError):
+    """The node went away; ``reattach`` waits for it to return."""
+
+
+class Hostile(XiaError):
+    """The node broke the rules of the channel; this socket is of no more use."""
+
+
+class TimedOut(XiaError, TimeoutError):
+    """It could not be done in the time given."""
+
+
+class NoNode(XiaError):
+    """There is no node there, or this user may not talk to it."""
+
+
+class Refused(XiaError):
     """The node refused something; the text says what and why."""
 
 
-def _number(name):
-    if name.startswith("0x"):
-        return int(name, 16)
-    if name not in _TYPES:
-        raise ValueError(f"{name!r} is no type of XID: write its number, such as 0x17")
-    return _TYPES[name]
+class BadAddress(ValueError):
+    """This is no address, or no XID."""
+
+
+_ERRORS = {-1: Closed, -2: Hostile, -3: TimedOut, -7: NoNode, -8: Refused, -13: BadAddress}
+
+
+class _Address(ctypes.Structure):
+    _fields_ = [("count", ctypes.c_uint8), ("rows", ctypes.c_uint8 * (_MOST_ROWS * _ROW))]
+
+
+_socket, _int, _text, _size = ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t
+_address, _texts = ctypes.POINTER(_Address), ctypes.POINTER(ctypes.c_char_p)
+_library = load(
+    "libweftxia.so",
+    "WEFT_XIA_LIBRARY",
+    {
+        "weft_xia_parse": (_int, [_text, _address]),
+        "weft_xia_text": (ctypes.c_int64, [_address, _text, _size]),
+        "weft_xia_path": (_int, [_texts, _size, _address]),
+        "weft_xia_tree": (ctypes.c_int64, [_texts, _size, _text, _size]),
+        "weft_xia_open": (_socket, [_text, _text, _int, ctypes.POINTER(_int)]),
+        "weft_xia_local": (_int, [_socket, _address]),
+        "weft_xia_set_hop_limit": (_int, [_socket, _int]),
+        "weft_xia_send": (ctypes.c_int64, [_socket, _text, _size, _address, _int]),
+        "weft_xia_recv": (ctypes.c_int64, [_socket, _text, _size, _address, _int]),
+        "weft_xia_fd": (_int, [_socket]),
+        "weft_xia_room_fd": (_int, [_socket]),
+        "weft_xia_reattach": (_int, [_socket, _int]),
+        "weft_xia_close": (None, [_socket]),
+        "weft_xia_error": (_text, []),
+    },
+)
+
+
+def _failure(number):
+    text = _library.weft_xia_error().decode(errors="replace")
+    return _ERRORS.get(number, XiaError)(text)
+
+
+def _check(number):
+    if number < 0:
+        raise _failure(number)
+    return number
+
+
+def _given(texts):
+    """Texts in C's form."""
+    return (_text * len(texts))(*(os.fsencode(text) for text in texts)), len(texts)
+
+
+@functools.lru_cache(maxsize=256)
+def _parsed(text):
+    """The address with this text. Nobody may change it."""
+    address = _Address()
+    _check(_library.weft_xia_parse(os.fsencode(text), address))
+    return address
+
+
+def _printed(address):
+    text = ctypes.create_string_buffer(_TEXT)
+    _check(_library.weft_xia_text(address, text, _TEXT))
+    return text.value.decode()
 
 
 def parse(text):
-    """The rows of an address, as they are in messages; ``text`` may be one XID alone."""
-    rows = []
-    parts = text.strip().lower().removeprefix("!").split(":")
-    for part in parts:
-        row = _TEXT_OF_ROW.fullmatch(part.strip())
-        if row is None:
-            raise ValueError(f"{part.strip()!r} in {text!r} is no row of an address: TYPE-ID-EDGES")
-        edges = row["edges"] or ("0" if len(parts) == 1 else "")
-        marked = re.findall(r"(>?)(.)", edges)
-        codes = [
-            (_NO_EDGE if edge == "*" else _DIGITS.index(edge)) | (_CHOSEN if mark else 0)
-            for mark, edge in marked
-        ]
-        codes += [_NO_EDGE] * (4 - len(codes))
-        rows.append(_number(row["type"]).to_bytes(4) + bytes.fromhex(row["id"]) + bytes(codes))
-    if len(rows) > _MOST_ROWS:
-        raise ValueError(f"an address has at most {_MOST_ROWS} rows and not {len(rows)}")
-    return b"".join(rows)
+    """The rows of an address, as they are in packets: 28 bytes each. ``text`` may be one XID alone.
+    BadAddress tells what is wrong with it."""
+    address = _parsed(text)
+    return bytes(address.rows[: address.count * _ROW])
 
 
 def emit(rows):
-    """The text of an address that came in a message."""
-    if not rows or len(rows) % _ROW or len(rows) > _ROW * _MOST_ROWS:
-        raise ValueError(f"{len(rows)} bytes are no rows of an address")
-    parts = []
-    for begin in range(0, len(rows), _ROW):
-        row = rows[begin : begin + _ROW]
-        number = int.from_bytes(row[:4])
-        text = f"{_NAMES.get(number, hex(number))}-{row[4:24].hex()}"
-        edges = list(row[24:])
-        while edges and edges[-1] == _NO_EDGE:
-            edges.pop()
-        if edges:
-            text += "-" + "".join(map(_edge, edges))
-        parts.append(text)
-    return ":".join(parts)
+    """The text of an address with these rows; it begins with "!" if the address is not sound."""
+    count, rest = divmod(len(rows), _ROW)
+    if rest or not 0 < count <= _MOST_ROWS:
+        raise BadAddress(f"{len(rows)} bytes are no rows of an address")
+    address = _Address(count)
+    address.rows[: len(rows)] = rows
+    return _printed(address)
 
 
-def _edge(code):
-    number = code & ~_CHOSEN
-    if number != _NO_EDGE and number >= len(_DIGITS):
-        raise ValueError(f"an edge leads to row {number}, which no address has")
-    return (">" if code & _CHOSEN else "") + ("*" if number == _NO_EDGE else _DIGITS[number])
+def path(*xids):
+    """The address entry → first → second → … → last of these XIDs."""
+    address = _Address()
+    _check(_library.weft_xia_path(*_given(xids), address))
+    return _printed(address)
 
 
-def _bind_message(bind):
-    text = bind.strip().lower()
-    if re.fullmatch(r"0x[0-9a-f]{1,8}|[a-z][a-z0-9]*", text):
-        return b"\x01\x02" + _number(text).to_bytes(4)
-    if ":" not in text and re.fullmatch(r"[^-]+-[0-9a-f]{40}", text):
-        return b"\x01\x01" + parse(text)[:24]
-    return b"\x01\x00" + parse(text)
+def tree(*links):
+    """The zFilter of the tree that has these links, each of which may be a tree itself."""
+    text = ctypes.create_string_buffer(_TEXT)
+    _check(_library.weft_xia_tree(*_given(links), text, _TEXT))
+    return text.value.decode()
 
 
 class Socket:
@@ -124,64 +177,79 @@ class Socket:
     """
 
     def __init__(self, path, bind="xdp", *, timeout=5.0):
-        request = _bind_message(bind)
-        self.hop_limit = HOP_LIMIT
-        self._flow = Flow(path, timeout=timeout)
-        try:
-            self._bind(request, timeout)
-        except BaseException:
-            self.close()
-            raise
+        self._socket = None
+        self._hop_limit = HOP_LIMIT
+        error = _int()
+        self._socket = _library.weft_xia_open(
+            os.fsencode(path), os.fsencode(bind), milliseconds(timeout), ctypes.byref(error)
+        )
+        if not self._socket:
+            raise _failure(error.value)
+        self._buffer = ctypes.create_string_buffer(LONGEST)
 
-    def _bind(self, request, timeout):
-        self._flow.send(request, timeout)
-        kind, answer = self._receive(timeout)
-        if kind != 0x81:
-            raise Refused(f"the node answered a bind with a message of kind {kind:#04x}")
-        #: The address that others reach this socket by.
-        self.address = emit(answer)
+    @property
+    def address(self):
+        """The address that others reach this socket by."""
+        address = _Address()
+        _check(_library.weft_xia_local(self._open(), address))
+        return _printed(address)
+
+    @property
+    def hop_limit(self):
+        """How far datagrams go, in hops, 0 to 255."""
+        return self._hop_limit
+
+    @hop_limit.setter
+    def hop_limit(self, hops):
+        _check(_library.weft_xia_set_hop_limit(self._open(), hops))
+        self._hop_limit = hops
 
     def send(self, data, to, timeout=None):
-        """Sends a datagram to an address. That it left says nothing about its arrival."""
-        rows = parse(to)
-        front = bytes([0x02, self.hop_limit, len(rows) // _ROW])
-        self._flow.send(front + rows + bytes(data), timeout)
+        """Sends a datagram to an address; waits for room (seconds; None: for ever; 0: not at all). That it
+        was sent says nothing about its arrival."""
+        data = bytes(data)
+        timeout = milliseconds(timeout)
+        _check(_library.weft_xia_send(self._open(), data, len(data), _parsed(to), timeout))
 
     def recv(self, timeout=None):
-        """Waits for a datagram (seconds; None: for ever; 0: not at all); returns its payload and its
-        source, which is None if the sender gave none. Refused tells that an earlier datagram could not
-        leave the node; it can be called again."""
-        end = None if timeout is None else time.monotonic() + timeout
-        while True:
-            left = None if end is None else max(0.0, end - time.monotonic())
-            kind, body = self._receive(left)
-            if kind == 0x83 and body and len(body) > body[0] * _ROW:
-                rows, data = body[1 : 1 + body[0] * _ROW], body[1 + body[0] * _ROW :]
-                return data, emit(rows) if rows else None
+        """Waits for a datagram; returns its payload and its source, which is None if the sender gave none.
+        Refused tells that an earlier datagram could not leave the node; it can be called again."""
+        source = _Address()
+        length = _library.weft_xia_recv(
+            self._open(), self._buffer, LONGEST, source, milliseconds(timeout)
+        )
+        data = ctypes.string_at(self._buffer, _check(length))
+        return data, _printed(source) if source.count else None
 
     def fileno(self):
         """The descriptor to wait for before recv(timeout=0), which has to be called until it raises
         TimedOut before the descriptor is waited for again."""
-        return self._flow.fileno()
+        return _check(_library.weft_xia_fd(self._open()))
+
+    def room_fileno(self):
+        """The descriptor to wait for (readable) after send(timeout=0) raised TimedOut."""
+        return _check(_library.weft_xia_room_fd(self._open()))
 
     def reattach(self, timeout=None):
         """After Closed: waits for the node to return, and binds to the same address."""
-        self._flow.reattach(timeout)
-        self._bind(_bind_message(self.address), timeout)
+        _check(_library.weft_xia_reattach(self._open(), milliseconds(timeout)))
 
     def close(self):
         """Closes the socket. What was sent still leaves the node."""
-        self._flow.close()
+        if self._socket:
+            _library.weft_xia_close(self._socket)
+            self._socket = None
 
-    def _receive(self, timeout):
-        message = self._flow.recv(timeout)
-        kind, body = message[0], message[1:]
-        if kind in (0x82, 0x85):
-            raise Refused(body.decode(errors="replace"))
-        return kind, body
+    def _open(self):
+        if not self._socket:
+            raise Closed("this side closed the socket")
+        return self._socket
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
+        self.close()
+
+    def __del__(self):
         self.close()

@@ -34,6 +34,13 @@ fn python(arguments: &[&str]) -> Option<Command> {
     Some(command)
 }
 
+/// The library that `weft.xia` loads: beside the test.
+fn library() -> PathBuf {
+    let library = std::env::current_exe().unwrap().with_file_name("libweftxia.so");
+    assert!(library.exists(), "{} was not built", library.display());
+    library
+}
+
 fn expect_ok(mut command: Command) {
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
@@ -53,14 +60,12 @@ fn xrls_from_python() {
 fn datagrams_of_xia_from_python() {
     let tests = ["-m", "unittest", "discover", "--start-directory", "tests/xia"];
     let Some(mut command) = python(&tests) else { return };
-    let library = std::env::current_exe().unwrap().with_file_name("libweftflow.so");
-    assert!(library.exists(), "{} was not built", library.display());
     let node = Node::start();
     let kill = "call 'finder://manager/manager/1.0/signal?instance:txt=xia&number:u32=9'";
     let run = node.run_directory();
     let restart = format!("$WEFT {kill} --run-dir {}", run.display());
     command
-        .env("WEFT_FLOW_LIBRARY", library)
+        .env("WEFT_XIA_LIBRARY", library())
         .env("WEFT_XIA_SOCKET", run.join("xia.sock"))
         .env("WEFT_XIA_RESTART", restart);
     expect_ok(command);
@@ -69,7 +74,7 @@ fn datagrams_of_xia_from_python() {
 /// Sends itself a datagram of XIA, from inside of its sandbox.
 const APPLICATION: &str = r#"#!/usr/bin/env python3
 import os, sys, time
-os.environ["WEFT_FLOW_LIBRARY"] = "@HERE@/libweftflow.so"
+os.environ["WEFT_XIA_LIBRARY"] = "@HERE@/libweftxia.so"
 sys.dont_write_bytecode = True
 sys.path.insert(0, "@HERE@")
 from weft.xia import Socket
@@ -85,11 +90,9 @@ fn a_program_of_a_node_uses_xia_if_it_may_attach_by_flows() {
     if !privileged() || python(&[]).is_none() {
         return;
     }
-    let library = std::env::current_exe().unwrap().with_file_name("libweftflow.so");
-    assert!(library.exists(), "{} was not built", library.display());
     let outside = crate::support::directory();
     let at = outside.path();
-    std::fs::copy(library, at.join("libweftflow.so")).unwrap();
+    std::fs::copy(library(), at.join("libweftxia.so")).unwrap();
     copy(&here("bindings/python/weft"), &at.join("weft"));
     let start = |flows: &str, name: &str| {
         let script = at.join(name);
@@ -110,7 +113,7 @@ fn a_program_of_a_node_uses_xia_if_it_may_attach_by_flows() {
     drop(node);
     // Without the statement it may not attach, as before.
     let node = start("", "without.py");
-    node.wait_for("NoStack: this user may not connect");
+    node.wait_for("NoNode: this user may not connect");
 }
 
 fn set_executable(file: &Path) {

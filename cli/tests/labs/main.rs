@@ -6,6 +6,7 @@
 mod builds;
 mod demo;
 mod disk;
+mod echo;
 mod engine;
 mod examples;
 mod interfaces;

@@ -1,14 +1,16 @@
 """weft.xia against a running node. Which: WEFT_XIA_SOCKET; the program: WEFT."""
 
 import os
+import select
 import subprocess
 import sys
 import unittest
 
-from weft.xia import Closed, Refused, Socket, TimedOut, emit, parse
+from weft.xia import BadAddress, Closed, NoNode, Refused, Socket, TimedOut, emit, parse, path, tree
 
 NODE = os.environ["WEFT_XIA_SOCKET"]
 WEFT = os.environ["WEFT"]
+ECHO = os.path.join(os.path.dirname(__file__), "../../../../examples/echo")
 #: However busy the machine is, in seconds.
 PATIENCE = 60.0
 ID = "ab" * 20
@@ -19,7 +21,7 @@ class Addresses(unittest.TestCase):
         for text in [
             f"xdp-{ID}-0",
             f"hid-{ID}-1:xdp-{ID}-10",
-            f"ad-{ID}->21:hid-{ID}-*2:0x99-{ID}-210",
+            f"ad-{ID}-21:hid-{ID}-2:0x99-{ID}-210",
             f"zf-{ID}:xdp-{ID}-01",
         ]:
             self.assertEqual(emit(parse(text)), text)
@@ -30,11 +32,20 @@ class Addresses(unittest.TestCase):
 
     def test_what_is_no_address_is_said(self):
         for text in ["", "xdp", "xdp-12", f"nothing-{ID}", f"xdp-{ID}-01234", ":".join([f"hid-{ID}-1"] * 10)]:
-            with self.assertRaises(ValueError):
+            with self.assertRaises(BadAddress):
                 parse(text)
         for rows in [b"", b"x" * 27, b"x" * 28 * 10]:
-            with self.assertRaises(ValueError):
+            with self.assertRaises(BadAddress):
                 emit(rows)
+        self.assertTrue(emit(b"x" * 28).startswith("!"))
+
+    def test_addresses_are_built(self):
+        east, west = "zf-" + "80" * 20, "zf-" + "01" * 20
+        self.assertEqual(tree(east, west), "zf-" + "81" * 20)
+        self.assertEqual(path(tree(east, west), f"xdp-{ID}"), f"zf-{'81' * 20}-1:xdp-{ID}-0")
+        for build in [lambda: tree(), lambda: tree(f"hid-{ID}"), lambda: path(), lambda: path("nothing")]:
+            with self.assertRaises(BadAddress):
+                build()
 
 
 class Sockets(unittest.TestCase):
@@ -55,6 +66,48 @@ class Sockets(unittest.TestCase):
                 socket.recv(0)
             socket.send(b"self", socket.address)
             self.assertEqual(socket.recv(PATIENCE), (b"self", socket.address))
+
+    def test_a_node_that_is_not_there_is_said(self):
+        with self.assertRaisesRegex(NoNode, "weft run"):
+            Socket(NODE + ".missing", timeout=PATIENCE)
+
+    def test_a_hop_limit_is_a_number_of_hops(self):
+        with Socket(NODE, timeout=PATIENCE) as socket:
+            socket.hop_limit = 7
+            with self.assertRaises(OSError):
+                socket.hop_limit = 256
+            self.assertEqual(socket.hop_limit, 7)
+
+    def test_a_loop_of_ones_own_waits_for_the_descriptor(self):
+        with Socket(NODE, timeout=PATIENCE) as here, Socket(NODE, timeout=PATIENCE) as there:
+            self.assertNotEqual(here.fileno(), here.room_fileno())
+            here.send(b"ready", there.address)
+            while True:
+                try:
+                    data, _ = there.recv(0)
+                    break
+                except TimedOut:
+                    select.select([there], [], [], PATIENCE)
+            self.assertEqual(data, b"ready")
+
+    def test_the_echo_pair_of_the_examples(self):
+        server = subprocess.Popen(
+            [sys.executable, os.path.join(ECHO, "echo_server.py"), NODE], stdout=subprocess.PIPE, text=True
+        )
+        try:
+            address = server.stdout.readline().split()[-1]
+            client = subprocess.run(
+                [sys.executable, os.path.join(ECHO, "echo_client.py"), NODE, address],
+                input="one\ntwo\n",
+                capture_output=True,
+                text=True,
+            )
+            self.assertEqual(client.stdout, f"one (from {address})\ntwo (from {address})\n", client.stderr)
+            self.assertEqual(client.returncode, 0, client.stderr)
+        finally:
+            server.kill()
+            server.wait()
+            server.stdout.close()
 
     def test_an_address_belongs_to_one(self):
         with Socket(NODE, timeout=PATIENCE) as first:
