@@ -194,23 +194,19 @@ impl Engines {
         }
     }
 
-    /// The manager has answered; false if it was not asked here.
-    pub(crate) fn replied(
-        &mut self,
-        token: u64,
-        result: &Result<Reply, XrlError>,
-        out: &mut Vec<Output>,
-    ) -> bool {
-        if token & OWN_CALLS == 0 {
-            return false;
-        }
+    /// Whether a call was made here.
+    pub(crate) fn has_called(&self, token: u64) -> bool {
+        token & OWN_CALLS != 0 && token & !OWN_CALLS <= self.last_call
+    }
+
+    /// The manager has answered.
+    pub(crate) fn replied(&mut self, result: &Result<Reply, XrlError>, out: &mut Vec<Output>) {
         if let Err(error) = result {
             let line = format!(
                 "a part of a packet engine cannot be kept, and ends with this process: {error}"
             );
             report(Level::Warning, line, out);
         }
-        true
     }
 }
 

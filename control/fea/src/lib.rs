@@ -346,11 +346,10 @@ impl Component for Fea {
                 self.engines.adopt(out);
                 self.programs.registered(out);
             }
-            Input::Replied { token, result } => {
-                if !self.engines.replied(token, &result, out) {
-                    self.programs.replied(token, result, out);
-                }
+            Input::Replied { token, result } if self.engines.has_called(token) => {
+                self.engines.replied(&result, out);
             }
+            Input::Replied { token, result } => self.programs.replied(token, result, out),
             Input::World(Event::Kept { name, handle }) => {
                 if let Some((name, handle)) = self.engines.kept(name, handle) {
                     self.programs.kept(name, handle);

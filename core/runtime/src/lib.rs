@@ -8,6 +8,7 @@
 
 mod address;
 mod component;
+mod disk;
 mod engine;
 pub mod frames;
 mod link;
@@ -18,12 +19,10 @@ pub mod sim;
 
 pub use address::{ChannelAddress, Keys, Peer};
 pub use component::Component;
+pub use disk::{DiskError, DiskErrorKind, DiskReply, DiskRequest, OpenMode};
 pub use engine::{EngineReply, EngineRequest};
 pub use link::{BILLION, ETHERNET_OVERHEAD, LinkConfig, LinkCount, LinkModel};
-pub use process::{
-    Action, DiskError, DiskErrorKind, DiskReply, DiskRequest, DriverCounts, Event, Level, OpenMode,
-    Process,
-};
+pub use process::{Action, DriverCounts, Event, Level, Process};
 pub use program::{Attached, ProgramReply, ProgramRequest};
 pub use weft_base::{Handle, Message};
 pub use weft_ebpf::{

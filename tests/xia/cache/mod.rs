@@ -5,11 +5,13 @@
 //!
 //! * each decision in the cache is the one that the tables give now;
 //! * what was in the cache before the step, and rests on answers that are still the same, is there still with
-//!   its count of packets; and nothing else is.
+//!   its count of packets; and nothing else is, but what another engine had, which is decided anew;
+//! * an engine elsewhere that did what it was told has no decision but those that the tables give now.
 //!
 //! The model works decisions out from [`Principal::lookup`] alone, with no more than the rules of the paper.
 //! `WEFT_CACHE_STEPS` asks for more steps than `make test` has time for.
 
+mod copy;
 mod model;
 mod world;
 
@@ -38,8 +40,9 @@ fn every_decision_is_right_after_every_step_and_nothing_else_is_forgotten() {
     println!("{} steps: {sum:?}", steps * SEQUENCES);
     // The sequences must have met what they are for.
     let all = steps * SEQUENCES;
-    assert!(sum.hits > all / 5 && sum.stale > all / 50 && sum.survived > 3 * all, "{sum:?}");
+    assert!(sum.hits > all / 6 && sum.stale > all / 50 && sum.survived > 3 * all, "{sum:?}");
     assert!(sum.misses > all / 5 && sum.evicted > all / 100, "{sum:?}");
+    assert!(sum.offloaded > all / 20 && sum.rewritten > all / 200, "{sum:?}");
 }
 
 /// Long runs shall not repeat each other; the seed is in the message of a failure.

@@ -6,12 +6,13 @@ use std::ops::AddAssign;
 use weft_base::{Instant, Packet, PortId, Random, Token};
 use weft_port::PortInfo;
 use weft_xip::forward::{
-    CacheActivity, CachedDecision, Egress, Forwarder, Framing, Limits, Verdict,
+    CacheActivity, CachedDecision, Decision, Egress, Forwarder, Framing, Limits, Verdict,
 };
 use weft_xip::node::Registry;
 use weft_xip::principal::{Input, Output, SocketId};
 use weft_xip::{Xid, XidType};
 
+use super::copy::Copy;
 use super::model::{Derivation, derive};
 
 const REDIRECTS: usize = 3;
@@ -31,6 +32,9 @@ pub(super) struct Seen {
     pub(super) evicted: u64,
     /// Entries that outlived a change, counted at each.
     pub(super) survived: u64,
+    /// Decisions that were given to another engine, and those of them that were changed there.
+    pub(super) offloaded: u64,
+    pub(super) rewritten: u64,
 }
 
 impl AddAssign for Seen {
@@ -40,6 +44,8 @@ impl AddAssign for Seen {
         self.stale += other.stale;
         self.evicted += other.evicted;
         self.survived += other.survived;
+        self.offloaded += other.offloaded;
+        self.rewritten += other.rewritten;
     }
 }
 
@@ -56,6 +62,7 @@ pub(super) struct World {
     /// Packets that may come again.
     recent: Vec<Vec<u8>>,
     survived: u64,
+    copy: Copy,
 }
 
 type Kept = HashMap<(Vec<Xid>, bool), (Derivation, CachedDecision)>;
@@ -76,7 +83,9 @@ impl World {
             last_port: 10,
             recent: vec![Vec::new(); RECENT],
             survived: 0,
+            copy: Copy::default(),
         };
+        world.forwarder.set_offloading(Some(Copy::room()));
         for (_, port) in INTERFACES {
             let egress = Egress { framing: Framing::Ethernet { mac: [2; 6] }, mtu: MTU };
             world.forwarder.add_port(port, egress);
@@ -88,6 +97,7 @@ impl World {
 
     pub(super) fn run(mut self, steps: u64) -> Seen {
         let mut kept = Kept::new();
+        let mut evicted = 0;
         for step in 0..steps {
             let what = if self.random.chance(2, 3) {
                 self.packets(1);
@@ -95,7 +105,10 @@ impl World {
             } else {
                 Some(self.change())
             };
-            kept = self.check(step, what.as_deref(), kept);
+            let all = self.forwarder.cache_activity().get(CacheActivity::Evicted);
+            let has_evicted = std::mem::replace(&mut evicted, all) < all;
+            kept = self.check(step, what.as_deref(), kept, has_evicted);
+            self.check_copy(step);
         }
         let activity = self.forwarder.cache_activity();
         Seen {
@@ -104,11 +117,13 @@ impl World {
             stale: activity.get(CacheActivity::Stale),
             evicted: activity.get(CacheActivity::Evicted),
             survived: self.survived,
+            offloaded: self.copy.told,
+            rewritten: activity.get(CacheActivity::Rewritten),
         }
     }
 
     /// Checks what the module's text says; `change` is what was changed, none if a packet came.
-    fn check(&mut self, step: u64, change: Option<&str>, before: Kept) -> Kept {
+    fn check(&mut self, step: u64, change: Option<&str>, before: Kept, has_evicted: bool) -> Kept {
         let place = || format!("seed {}, step {step}, after {change:?}", self.seed);
         let mut now = Kept::with_capacity(before.len() + 1);
         for entry in self.forwarder.cached() {
@@ -125,12 +140,38 @@ impl World {
             for (key, (derivation, entry)) in &before {
                 let same = derive(&self.forwarder, &key.0, REDIRECTS) == *derivation;
                 let found = now.get(key).map(|(_, entry)| entry);
-                assert_eq!(found, same.then_some(entry), "{}: {entry:?}", place());
+                match found {
+                    // What the other engine had is decided anew.
+                    Some(found) if !same => {
+                        assert!(found.hits == 0 && self.copy.has(&key.0), "{}: {entry:?}", place());
+                    }
+                    // What is decided anew may take more room than before.
+                    None if same && has_evicted => {}
+                    found => assert_eq!(found, same.then_some(entry), "{}: {entry:?}", place()),
+                }
                 self.survived += u64::from(same);
             }
             assert!(now.keys().all(|key| before.contains_key(key)), "{}", place());
         }
         now
+    }
+
+    /// Lets the other engine follow; what it does then is what the tables say.
+    fn check_copy(&mut self, step: u64) {
+        let place = format!("seed {}, step {step}", self.seed);
+        let mut changes = Vec::new();
+        self.forwarder.drain_offloads(&mut changes);
+        changes.into_iter().for_each(|change| self.copy.apply(change));
+        for (edges, decision, slot) in self.copy.decisions() {
+            let (now, now_slot) = derive(&self.forwarder, edges, REDIRECTS).decision.unwrap();
+            match (decision, now) {
+                (Decision::Drop(_), Decision::Drop(_)) => {}
+                (decision, now) => {
+                    assert_eq!((decision, slot), (now, now_slot), "{place}: {edges:?}")
+                }
+            }
+        }
+        assert_eq!(self.copy.len(), self.forwarder.cache_size().offloaded, "{place}");
     }
 
     /// Routes some packets and returns what became of them.

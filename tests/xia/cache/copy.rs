@@ -1,0 +1,75 @@
+//! An engine elsewhere, as it would be if it did what it is told and nothing else.
+
+use std::collections::BTreeMap;
+
+use weft_xip::Xid;
+use weft_xip::forward::Decision;
+use weft_xip::offload::{Offload, OffloadRoom, Offloaded};
+use weft_xip::principal::NextHop;
+
+/// Small enough to be full now and then.
+const ROOM: OffloadRoom = OffloadRoom { decisions: [5, 6, 6, 5], hops: 3 };
+
+#[derive(Debug, Default)]
+pub(super) struct Copy {
+    hops: BTreeMap<u32, NextHop>,
+    decisions: BTreeMap<Vec<Xid>, (u8, Offloaded)>,
+    /// Decisions that were told, over all.
+    pub(super) told: u64,
+}
+
+impl Copy {
+    pub(super) fn room() -> OffloadRoom {
+        ROOM
+    }
+
+    /// Does what it is told.
+    pub(super) fn apply(&mut self, change: Offload) {
+        match change {
+            Offload::Clear => {
+                self.hops.clear();
+                self.decisions.clear();
+            }
+            Offload::Hop { id, hop } => {
+                assert!((id as usize) < ROOM.hops);
+                match hop {
+                    Some(hop) => self.hops.insert(id, hop),
+                    None => self.hops.remove(&id),
+                };
+            }
+            Offload::Set { edges, edge, decision } => {
+                self.told += 1;
+                self.decisions.insert(edges.to_vec(), (edge, decision));
+            }
+            Offload::Remove { edges } => drop(self.decisions.remove(&edges[..])),
+        }
+        for edges in 1..=ROOM.decisions.len() {
+            let count = self.decisions.keys().filter(|xids| xids.len() == edges).count();
+            assert!(count <= ROOM.decisions[edges - 1], "{count} decisions about {edges} edges");
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.decisions.len()
+    }
+
+    pub(super) fn has(&self, edges: &[Xid]) -> bool {
+        self.decisions.contains_key(edges)
+    }
+
+    /// What it would do: the edges, the decision and the edge that it is about.
+    pub(super) fn decisions(&self) -> impl Iterator<Item = (&[Xid], Decision, u8)> {
+        self.decisions.iter().map(|(edges, (edge, decision))| {
+            let decision = match decision {
+                Offloaded::Through => Decision::Through,
+                Offloaded::Forward(hop) => {
+                    let known = self.hops.get(hop);
+                    Decision::Forward(*known.unwrap_or_else(|| panic!("there is no hop {hop}")))
+                }
+                // For which reason is no matter there.
+                Offloaded::Drop => Decision::Drop(weft_xip::forward::DropReason::Unreachable),
+            };
+            (&edges[..], decision, *edge)
+        })
+    }
+}
