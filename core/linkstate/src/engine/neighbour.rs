@@ -47,6 +47,8 @@ pub(super) struct Link {
     full: bool,
     /// The neighbour was told that we have.
     pub(super) told_complete: bool,
+    /// The neighbour was silent and got more time; see [`Link::is_silent`].
+    spared: bool,
     /// Since when there is no session, or this one.
     pub(super) since: Instant,
 }
@@ -72,6 +74,7 @@ impl Link {
             summaries: BTreeSet::new(),
             full: false,
             told_complete: false,
+            spared: false,
             since: now,
         }
     }
@@ -84,6 +87,22 @@ impl Link {
     /// The neighbour over whom packets may go.
     pub(super) fn usable(&self) -> Option<NodeId> {
         self.neighbour().filter(|_| self.full)
+    }
+
+    /// Whether nothing was heard of the neighbour for as long as it wants to be believed in.
+    ///
+    /// A node that notices late was held up, and what the neighbour has said meanwhile may still wait to be
+    /// read: it gets a quarter of that time more, once.
+    fn is_silent(&mut self, now: Instant) -> bool {
+        if self.neighbour().is_none() || now < self.sessions.until {
+            return false;
+        }
+        let is_late = now.since(self.sessions.until) >= self.hold / 8;
+        let spare = is_late && !std::mem::replace(&mut self.spared, true);
+        if spare {
+            self.sessions.until = now + self.hold / 4;
+        }
+        !spare
     }
 
     pub(super) fn deadline(&self, window: usize) -> Option<Instant> {
@@ -190,6 +209,7 @@ impl<A: Authority> LinkState<A> {
             link.hold = Duration::from_millis(u64::from(hold));
         }
         link.sessions.until = now + link.hold;
+        link.spared = false;
         match message.body {
             Body::Greeting { .. } | Body::Hello { .. } => {}
             Body::Summary { index, count, headers } => {
@@ -208,9 +228,9 @@ impl<A: Authority> LinkState<A> {
 
     /// Loses the neighbours that have been silent for too long.
     pub(super) fn lose_silent(&mut self, now: Instant, out: &mut Vec<Output>) {
-        let is_silent = |link: &Link| link.neighbour().is_some() && link.sessions.until <= now;
+        let links = self.links.values_mut();
         let silent: Vec<_> =
-            self.links.values().filter(|link| is_silent(link)).map(|link| link.id).collect();
+            links.filter_map(|link| link.is_silent(now).then_some(link.id)).collect();
         for id in silent {
             if let Some(mut link) = self.links.remove(&id) {
                 // It may hear us though we do not hear it.

@@ -191,6 +191,27 @@ fn a_neighbour_that_is_silent_is_lost_after_its_hold_time() {
 }
 
 #[test]
+fn a_node_that_was_held_up_hears_its_neighbour_out() {
+    let lost =
+        |out: &[Output]| out.iter().any(|output| matches!(output, Output::NeighbourDown { .. }));
+    // Half a second late: a hello that has waited comes next, or none does.
+    for waits in [true, false] {
+        let mut pair = Pair::new();
+        pair.run(0, 2000);
+        let [one, two] = &mut pair.nodes;
+        let hello = messages(&tell(two, 3000, Input::Tick));
+        let until = |one: &LinkState<Keys>| one.links[&LINK].sessions.until;
+        let late = until(one).since(at(0)).as_millis() as u64 + 500;
+        assert!(!lost(&tell(one, late, Input::Tick)));
+        assert_eq!(until(one), at(late + 1000), "a quarter of the hold time");
+        for message in hello.into_iter().filter(|_| waits) {
+            tell(one, late + 1, Input::Received { link: LINK, message });
+        }
+        assert_eq!(lost(&tell(one, late + 1000, Input::Tick)), !waits);
+    }
+}
+
+#[test]
 fn a_link_that_is_down_is_not_used_after_the_initial_delay() {
     let mut pair = Pair::new();
     pair.run(0, 20_000);
