@@ -14,6 +14,7 @@ mod killed;
 mod network;
 mod ports;
 mod restart;
+mod routing;
 mod soak;
 mod support;
 mod whole;
