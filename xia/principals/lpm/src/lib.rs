@@ -14,6 +14,9 @@
 //! | `route PREFIX via XID` | look the gateway up instead |
 //! | none | unknown, the next edge is tried |
 //!
+//! A routing protocol finds ways to whole identifiers, which are longer than any prefix but one of all 160 bits:
+//! what is stated of that goes first.
+//!
 //! The principal sends nothing and has no timer; a packet goes its way by [`Principal::lookup`] alone,
 //! which is one look-up in a [`weft_routing::PrefixTable`]. A full table of the Internet fits: a prefix takes
 //! a few tens of bytes, and gateways are kept once.

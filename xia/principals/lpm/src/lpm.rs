@@ -8,6 +8,7 @@ use weft_routing::{Prefix, PrefixTable};
 use weft_xip::changes::{Change, ChangeLog};
 use weft_xip::principal::{Answer, Branch, Output, Principal};
 use weft_xip::table::gateways::{GatewayNumber, Gateways};
+use weft_xip::table::{Entry, XidTable, show_routes};
 use weft_xip::words::WordError;
 use weft_xip::xid::ID_LEN;
 use weft_xip::{Xid, XidType};
@@ -22,6 +23,8 @@ pub struct Lpm {
     table: PrefixTable<Option<GatewayNumber>>,
     gateways: Gateways,
     changes: ChangeLog,
+    /// Routes of routing protocols, which know whole identifiers only. Nothing is stated in it.
+    learned: XidTable,
 }
 
 impl Lpm {
@@ -32,6 +35,7 @@ impl Lpm {
             table: PrefixTable::new(),
             gateways: Gateways::default(),
             changes: ChangeLog::default(),
+            learned: XidTable::new(XidType::LPM),
         }
     }
 
@@ -128,7 +132,14 @@ impl Principal for Lpm {
     }
 
     fn lookup(&self, xid: &Xid, _: &mut Vec<Branch>) -> Answer {
-        match self.table.longest(&xid.id.into()) {
+        let stated = self.table.longest(&xid.id.into());
+        // No prefix is longer than what was learned, but one may be as long.
+        if stated.is_none_or(|(length, _)| length < ID_BITS)
+            && let Some(Entry::Via(gateway)) = self.learned.get(xid)
+        {
+            return Answer::Redirect(gateway);
+        }
+        match stated {
             None => Answer::Unknown,
             Some((_, None)) => Answer::Through,
             Some((_, Some(number))) => Answer::Redirect(self.gateways.get(*number)),
@@ -140,9 +151,14 @@ impl Principal for Lpm {
         black_box(self.table.longest(&xid.id.into()).is_some());
     }
 
-    /// For each change to the table everything that begins with its prefix.
+    /// For each change to the table everything that begins with its prefix, and what was learned.
     fn drain_changes(&mut self, out: &mut Vec<Change>) {
         self.changes.drain(out);
+        self.learned.drain_changes(out);
+    }
+
+    fn learn(&mut self, xid: Xid, via: Option<Xid>) {
+        self.learned.learn_route(xid, via);
     }
 
     fn set(&mut self, _: Instant, words: &[&str], _: &mut Vec<Output>) -> Result<(), WordError> {
@@ -177,7 +193,8 @@ impl Principal for Lpm {
                 }
             }
         }
-        json!({ "locals": locals, "routes": routes })
+        let learned = show_routes(self.learned.learned());
+        json!({ "locals": locals, "routes": routes, "learned": learned })
     }
 
     /// Only prefixes of all 160 bits are XIDs.

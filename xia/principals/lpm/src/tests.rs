@@ -53,6 +53,27 @@ fn route(prefix: &str, via: Xid) -> String {
 }
 
 #[test]
+fn a_protocol_redirects_whole_identifiers() {
+    let (whole, other) = (lpm("10.1.2.3"), lpm("10.9.0.0"));
+    let mut table = with(&["local 10.1.0.0/16".into(), route(&other.to_string(), host(1))]);
+    changes(&mut table);
+    table.learn(whole, Some(host(2)));
+    table.learn(other, Some(host(2)));
+    assert_eq!(changes(&mut table), [Change::Xid(whole), Change::Xid(other)]);
+    assert_eq!(ask(&table, "10.1.2.3"), Answer::Redirect(host(2)));
+    assert_eq!(ask(&table, "10.1.2.4"), Answer::Through);
+    assert_eq!(ask(&table, "10.9.0.0"), Answer::Redirect(host(1)), "it was stated");
+    let line = |xid: Xid| json!({ "xid": xid.to_string(), "via": host(2).to_string() });
+    assert_eq!(table.show()["learned"], json!([line(whole), line(other)]));
+    delete(&mut table, &format!("route {other}")).unwrap();
+    assert_eq!(ask(&table, "10.9.0.0"), Answer::Redirect(host(2)));
+    table.learn(whole, None);
+    table.learn(other, None);
+    assert_eq!(ask(&table, "10.1.2.3"), Answer::Through);
+    assert_eq!(ask(&table, "10.9.0.0"), Answer::Unknown);
+}
+
+#[test]
 fn the_longest_prefix_of_either_kind_decides() {
     let lpm = with(&[
         route("10.0.0.0/8", host(1)),
@@ -88,7 +109,7 @@ fn a_route_is_replaced_and_a_local_prefix_is_not() {
     assert!(delete(&mut lpm, "route 10.0.0.0/8").is_err());
     delete(&mut lpm, "local 10.0.0.0/8").unwrap();
     assert!(delete(&mut lpm, "local 10.0.0.0/8").is_err());
-    assert_eq!(lpm.show(), json!({ "locals": [], "routes": [] }));
+    assert_eq!(lpm.show(), json!({ "locals": [], "routes": [], "learned": [] }));
 }
 
 #[test]
@@ -118,6 +139,7 @@ fn shows_prefixes_in_order_and_has_no_sockets() {
             { "prefix": "0x0a/8", "ipv4": "10.0.0.0/8", "via": host(1).to_string() },
             { "prefix": "0x20010db80000/48", "via": host(2).to_string() },
         ],
+        "learned": [],
     });
     assert_eq!(lpm.show(), expected);
     assert_eq!(lpm.locals(), [all.parse().unwrap()]);
