@@ -197,7 +197,11 @@ impl LinkState {
 
     /// Loses all neighbours on an interface.
     fn forget_links(&mut self, name: &str, out: &mut Vec<Output>) {
-        let links: Vec<_> = self.links.on(name).collect();
+        let links = self.links.on(name).collect();
+        self.forget(links, out);
+    }
+
+    fn forget(&mut self, links: Vec<LinkId>, out: &mut Vec<Output>) {
         for link in links {
             self.tell(engine::Input::LinkDown { link }, out);
             self.links.remove(link);
@@ -212,8 +216,7 @@ impl LinkState {
             let fits = interface.has_addresses() && interface.mtu >= needed;
             let wanted = fits && self.engine.is_some() && !self.options.off.contains(name);
             if wanted && interface.port.state() == PortState::Closed {
-                self.last_token += 1;
-                interface.port.open(Token(self.last_token), out);
+                interface.port.open(next(&mut self.last_token), out);
             } else if !wanted && interface.port.state() != PortState::Closed {
                 silenced.push(name.clone());
             }
@@ -308,8 +311,7 @@ impl LinkState {
         let now = self.now;
         for interface in self.interfaces.values_mut() {
             if interface.port.retry_at().is_some_and(|at| at <= now) {
-                self.last_token += 1;
-                interface.port.open(Token(self.last_token), out);
+                interface.port.open(next(&mut self.last_token), out);
             }
         }
         if self.beacon.is_some_and(|at| at <= now) {
@@ -334,11 +336,8 @@ impl LinkState {
         let is_silent = |link: &LinkId| {
             self.links.place(*link).is_none_or(|place| self.now.since(place.heard) >= FORGET)
         };
-        let silent: Vec<_> = greeted.map(|one| one.link).filter(is_silent).collect();
-        for link in silent {
-            self.tell(engine::Input::LinkDown { link }, out);
-            self.links.remove(link);
-        }
+        let silent = greeted.map(|one| one.link).filter(is_silent).collect();
+        self.forget(silent, out);
     }
 
     /// Advertises what is to be advertised of what is this node.
@@ -355,12 +354,19 @@ impl LinkState {
     }
 
     /// Makes changed options hold.
-    fn apply(&mut self, options: Options, out: &mut Vec<Output>) -> Result<(), SettingsError> {
+    fn apply(
+        &mut self,
+        now: Instant,
+        options: Options,
+        out: &mut Vec<Output>,
+    ) -> Result<(), WordError> {
+        self.now = now;
+        let refused = |error: SettingsError| WordError::new(error.to_string());
         let settings = options.settings();
-        settings.check()?;
+        settings.check().map_err(refused)?;
         self.options = options;
         if let Some(engine) = &mut self.engine {
-            engine.set_settings(settings)?;
+            engine.set_settings(settings).map_err(refused)?;
         }
         self.apply_switches(out);
         self.advertise(out);
@@ -384,6 +390,12 @@ impl LinkState {
     pub fn distance(&self, to: Xid) -> Option<u64> {
         self.engine.as_ref()?.distance(node(to))
     }
+}
+
+/// A token that no port was asked for with yet.
+fn next(last: &mut u32) -> Token {
+    *last += 1;
+    Token(*last)
 }
 
 impl Protocol for LinkState {
@@ -432,10 +444,9 @@ impl Protocol for LinkState {
         words: &[&str],
         out: &mut Vec<Output>,
     ) -> Result<(), WordError> {
-        self.now = now;
         let mut options = self.options.clone();
         options.set(Statement::read(words)?);
-        self.apply(options, out).map_err(|error| WordError::new(error.to_string()))
+        self.apply(now, options, out)
     }
 
     fn delete(
@@ -444,12 +455,11 @@ impl Protocol for LinkState {
         words: &[&str],
         out: &mut Vec<Output>,
     ) -> Result<(), WordError> {
-        self.now = now;
         let mut options = self.options.clone();
         if !options.delete(&Statement::read(words)?) {
             return Err(WordError::new("there is no such statement to delete"));
         }
-        self.apply(options, out).map_err(|error| WordError::new(error.to_string()))
+        self.apply(now, options, out)
     }
 
     fn show(&self) -> Value {
