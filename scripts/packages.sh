@@ -11,8 +11,10 @@
 #   test   what `make test` needs beside building: second decoders, tools the tests look through
 # shellcheck disable=SC2034
 packages='
+bench  frr             vtysh
 bench  iperf           iperf
 bench  iproute2        ip
+bench  iputils-ping    ping
 bench  smcroute
 build  ca-certificates
 build  clang           clang
@@ -39,5 +41,6 @@ test   zsh             zsh
 # Services that packages of the list would start at once and at every boot, a line per package: only
 # the programs are needed, so bootstrap.sh leaves them off.
 services='
+frr  frr.service
 smcroute  smcroute.service smcroute-helper.service
 '

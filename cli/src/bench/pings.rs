@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// What has not been answered by then will not be.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// `weft xia ping`, which ends with this.
+/// `weft xia ping` or another program that pings, which ends with this.
 pub(super) struct Pings {
     process: Child,
     answers: Arc<Answers>,
@@ -22,10 +22,16 @@ impl Pings {
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
         let mut command = Command::new(&program);
         command.args(["xia", "ping", to, "--interval", interval, "--run-dir", run_directory]);
+        Self::of(&mut command)
+    }
+
+    /// Begins to ping by this command, which prints a line with `time=` for each answer, and waits for the
+    /// first.
+    pub(super) fn of(command: &mut Command) -> Result<Self, String> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let process = command
-            .spawn()
-            .map_err(|error| format!("this program cannot be started from itself: {error}"))?;
+        let process = command.spawn().map_err(|error| {
+            format!("{} cannot be started: {error}", command.get_program().display())
+        })?;
         let mut pings = Self { process, answers: Arc::default() };
         let lines = pings.process.stdout.take().ok_or("a ping has no output")?;
         let noted = Arc::clone(&pings.answers);
@@ -83,7 +89,7 @@ impl Answers {
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err("pings through the router were not answered for a minute".to_owned());
+                return Err("pings were not answered for a minute".to_owned());
             }
             let waited = self.came.wait_timeout(times, left);
             times = waited.unwrap_or_else(PoisonError::into_inner).0;

@@ -1,24 +1,28 @@
 //! `weft bench link-state`: how long packets have no way after a link was cut.
 //!
-//! Twenty nodes in a grid, those of `examples/link-state.lab`, in network namespaces. One corner pings the
+//! Twenty routers in a grid, those of `examples/link-state.lab`, in network namespaces. One corner pings the
 //! opposite one a hundred times a second. Of the two links of that corner one after the other is cut and
 //! mended again: the interfaces stay up, so that only silence tells. For the cut that hits the pings it is
 //! measured
 //!
 //! * *detection*: from the cut until a node at either end reports that its neighbour has fallen silent;
-//! * *reroute*: from then until the first ping is answered, over nodes that all have new routes, there and
-//!   back;
-//! * *outage*: and the longest time between two answers meanwhile, which is what applications noticed.
+//! * *reroute*: from then until the first ping is answered: there and back, over nodes that all have new
+//!   routes;
+//! * *outage*: the longest time between two answers meanwhile, which is what applications noticed.
 //!
-//! The peer is the limit: the longest time between answers while nothing is cut.
+//! The peer is OSPF (FRR's) on as many routers in the same grid, beside the other one all the time, with the
+//! same timers: a hello every 200 ms, a neighbour is lost after one second, routes are computed after 10 ms.
+//! Whatever else FRR waits for before it tells others is switched off.
 
 mod grid;
+mod ospf;
+mod xia;
 
-use std::time::{Duration, Instant};
+use std::thread;
+use std::time::Duration;
 
-use super::measure::{Bench, Experiment, Figure, Plan, Session};
+use super::measure::{Bench, Experiment, Figure, Plan, Program, Session};
 use super::report::{Bound, Goal, Row};
-use crate::lab::become_root;
 use grid::Grid;
 
 /// What is measured.
@@ -37,22 +41,43 @@ impl Bench for LinkState {
     }
 
     fn summary(&self) -> &'static str {
-        "how long packets have no way among twenty nodes after a link was cut"
+        "how long packets have no way among twenty nodes after a link was cut, beside OSPF"
+    }
+
+    fn needs(&self) -> &'static [Program] {
+        const { &[ospf::FRR, ospf::PING] }
     }
 
     fn duration(&self, plan: &Plan) -> Duration {
-        Duration::from_secs(15) + 2 * grid::CYCLE * plan.runs as u32
+        Duration::from_secs(15) + 4 * grid::CYCLE * plan.runs as u32
     }
 
     fn prepare(&self, plan: &Plan) -> Result<Box<dyn Session>, String> {
-        become_root(weft_lab::EngineKind::Netns)?;
-        Ok(Box::new(Cuts { grid: Grid::start(plan.runs)? }))
+        if !weft_lab::is_root() {
+            return Err(
+                "only root can measure this: FRR's daemons become a user of their own".into()
+            );
+        }
+        let xia = Grid::start(Box::new(xia::Xia), 2 * plan.runs)?;
+        let ospf = Grid::start(Box::new(ospf::Ospf), 2 * plan.runs)?;
+        // All nodes know the whole network when nothing has changed for a while.
+        thread::sleep(grid::MENDED);
+        Ok(Box::new(Cuts { xia, ospf }))
     }
 }
 
-/// The network.
+/// The two networks.
 struct Cuts {
-    grid: Grid,
+    xia: Grid,
+    ospf: Grid,
+}
+
+/// Cuts both links of the corner; what came of the cut that hit the pings.
+fn worst_of_two(grid: &mut Grid) -> Result<Vec<f64>, String> {
+    // One of the two is on the way, or both are: there and back.
+    let cuts = [grid.cut()?, grid.cut()?];
+    let worst = cuts.iter().max_by_key(|cut| cut.outage).unwrap_or(&cuts[0]);
+    Ok([worst.detection, worst.reroute, worst.outage].map(milliseconds).into())
 }
 
 impl Session for Cuts {
@@ -68,29 +93,18 @@ impl Session for Cuts {
             panel,
         };
         vec![Experiment {
-            peer_name: "nothing cut: longest time between answers".to_owned(),
+            peer_name: "FRR's OSPF with the same timers".to_owned(),
             figures: figures.map(figure).into(),
             most_runs: None,
         }]
     }
 
     fn weft(&mut self, _: usize, _: usize) -> Result<Vec<f64>, String> {
-        let mut worst = None;
-        // One of the two is on the way, or both are: there and back.
-        for _ in 0..2 {
-            let cut = self.grid.cut()?;
-            if worst.is_none_or(|(_, _, outage)| cut.2 > outage) {
-                worst = Some(cut);
-            }
-        }
-        let (detection, reroute, outage) = worst.ok_or("no link was cut")?;
-        Ok([detection, reroute, outage].map(milliseconds).into())
+        worst_of_two(&mut self.xia)
     }
 
     fn peer(&mut self, _: usize, _: usize) -> Result<Vec<f64>, String> {
-        let begin = Instant::now();
-        let pause = milliseconds(self.grid.longest_pause(begin, begin + Duration::from_secs(1))?);
-        Ok(vec![pause; 3])
+        worst_of_two(&mut self.ospf)
     }
 
     fn goals(&self, rows: &[Row]) -> Vec<Goal> {
