@@ -8,6 +8,7 @@ mod kernel;
 mod live;
 mod loops;
 mod network;
+mod perf;
 mod ping;
 #[path = "../vectors/read.rs"]
 mod read;

@@ -5,6 +5,7 @@ mod ask;
 mod dst;
 mod engine;
 mod id;
+mod perf;
 mod push;
 
 use std::path::Path;
@@ -35,6 +36,9 @@ pub(crate) enum NodeCommand {
     #[command(after_help = "Examples:\n  weft xia ping hid-<40 hex digits>\n  \
         weft xia ping --count 3 --interval 0.2 ad-<40 hex digits>-1:hid-<40 hex digits>-0")]
     Ping(apps::PingArgs),
+    /// Measure throughput, loss, duplicates, reordering and round trips between two nodes
+    #[command(subcommand)]
+    Perf(perf::PerfCommand),
     /// Send standard input as datagrams, write received ones to standard output
     #[command(after_help = "Examples:\n  weft xia cat --bind xdp-<40 hex digits>\n  \
         echo hello | weft xia cat hid-<40 hex digits>-1:xdp-<40 hex digits>-0")]
@@ -115,6 +119,7 @@ impl NodeCommand {
     fn process(&self, socket: &Path, random: Random) -> Result<Box<dyn Process>, String> {
         Ok(match self {
             Self::Ping(args) => Box::new(args.process(socket)),
+            Self::Perf(command) => command.process(socket, random),
             Self::Cat(args) => Box::new(args.process(socket)),
             Self::Push(args) => Box::new(args.process(socket, random)?),
             Self::Receive(args) => Box::new(args.process(socket)),
@@ -135,6 +140,7 @@ impl NodeCommand {
     fn node(&self) -> &NodeArgs {
         match self {
             Self::Ping(args) => &args.node,
+            Self::Perf(command) => command.node(),
             Self::Cat(args) => &args.node,
             Self::Push(args) => &args.node,
             Self::Receive(args) => &args.node,

@@ -92,6 +92,7 @@ fn every_command_has_a_page_that_groff_takes() {
         }
     }
     expected.extend(["new", "show", "verify"].map(|verb| format!("weft-xia-id-{verb}.1")));
+    expected.extend(["client", "server"].map(|verb| format!("weft-xia-perf-{verb}.1")));
     expected.extend(["check", "flush", "limit"].map(|verb| format!("weft-xia-dst-{verb}.1")));
     assert_eq!(found, expected);
     if !has("groff") {

@@ -12,6 +12,7 @@ mod examples;
 mod interfaces;
 mod killed;
 mod network;
+mod perf;
 mod ports;
 mod restart;
 mod routing;

@@ -1,4 +1,4 @@
-//! Applications of XIA: ping, cat, addr, trace, push, receive.
+//! Applications of XIA: ping, cat, perf, addr, trace, push, receive.
 //!
 //! Each application is a process in the sense of [`weft_runtime`]: events in, actions out. The real
 //! driver runs them as commands (`weft xia ping …`), the simulator inside its world; the code is the
@@ -6,6 +6,7 @@
 
 pub mod ask;
 mod cat;
+pub mod perf;
 mod ping;
 mod push;
 mod receive;

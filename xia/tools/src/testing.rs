@@ -22,6 +22,9 @@ pub(crate) struct Harness<P> {
 }
 
 impl<P: Process> Harness<P> {
+    /// The application's channel to the node.
+    pub(crate) const CHANNEL: ChannelId = CHANNEL;
+
     /// Starts the application and attaches it to the node.
     pub(crate) fn attached(process: P) -> Self {
         let mut harness = Self {
@@ -85,6 +88,15 @@ impl<P: Process> Harness<P> {
     pub(crate) fn deliver(&mut self, payload: &[u8]) {
         let mut message = Packet::from_slice(payload);
         message.push_front(2).copy_from_slice(&[0x83, 0]);
+        self.answer(message);
+    }
+
+    /// Delivers a datagram from this source.
+    pub(crate) fn deliver_from(&mut self, source: Address, payload: &[u8]) {
+        let mut message = Packet::from_slice(payload);
+        let front = message.push_front(2 + source.wire_len());
+        front[..2].copy_from_slice(&[0x83, source.len() as u8]);
+        source.emit(&mut front[2..]).unwrap();
         self.answer(message);
     }
 
