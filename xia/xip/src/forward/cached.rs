@@ -10,7 +10,7 @@ use weft_base::Counters;
 
 use super::dst::{CacheActivity, CacheSize, CachedDecision, Decision, Key, Probe};
 use super::resolve::{Chain, Outcome};
-use super::{CheckedPacket, Forwarder, Trip};
+use super::{CheckedPacket, DropReason, Forwarder, Trip};
 use crate::changes::Change;
 use crate::offload::{Offload, OffloadRoom};
 use crate::principal::{Answer, Principal};
@@ -42,15 +42,21 @@ impl Forwarder {
             return (decision.into(), slot);
         }
         self.cache_activity.add(CacheActivity::Miss, 1);
+        let port = packet.inner().meta.port;
+        if trip.received && !self.slow_path.admits(trip.time, port) {
+            return (Outcome::Drop(DropReason::SlowPathFull), 0);
+        }
         let (outcome, slot) = self.decide(xids(packet, targets), chain);
         match outcome.decision() {
             Some(decision) => {
-                let port = packet.inner().meta.port;
                 let gone =
                     self.dst.insert(&place.key, place.probe, port, (decision, slot), &self.asked);
                 self.cache_activity.add(CacheActivity::Evicted, gone as u64);
             }
-            None => self.cache_activity.add(CacheActivity::Uncached, 1),
+            None => {
+                self.slow_path.give_back(port);
+                self.cache_activity.add(CacheActivity::Uncached, 1);
+            }
         }
         (outcome, slot)
     }

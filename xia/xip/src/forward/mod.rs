@@ -30,6 +30,7 @@ mod loops;
 mod principals;
 mod reasons;
 mod resolve;
+mod slow_path;
 #[cfg(test)]
 mod tests;
 mod trace;
@@ -41,6 +42,7 @@ pub use dst::{CacheActivity, CacheSize, CachedDecision, Decision};
 pub use egress::{Egress, Framing};
 pub use reasons::DropReason;
 pub use resolve::MAX_REDIRECTS;
+pub use slow_path::SlowPathLimit;
 pub use trace::{PacketId, Step, Tracer, Visit};
 
 use crate::changes::Change;
@@ -54,6 +56,7 @@ use egress::EgressTable;
 use loops::LoopMemory;
 use principals::Principals;
 use resolve::{Chain, Outcome};
+use slow_path::SlowPath;
 
 /// Bounds on the work that one packet can cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,11 +68,14 @@ pub struct Limits {
     pub copies: usize,
     /// Bytes that the routing cache may use; 0 switches it off.
     pub cache: usize,
+    /// How many packets of each input port may cause a decision; `None` is no limit. Without a routing cache
+    /// there is none.
+    pub slow_path: Option<SlowPathLimit>,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { redirects: 8, copies: 64, cache: 64 << 20 }
+        Self { redirects: 8, copies: 64, cache: 64 << 20, slow_path: None }
     }
 }
 
@@ -109,6 +115,7 @@ pub struct Forwarder {
     principals: Principals,
     dst: DstCache,
     cache_activity: Counters<CacheActivity>,
+    slow_path: SlowPath,
     egress: EgressTable,
     limits: Limits,
     tracer: Tracer,
@@ -163,6 +170,7 @@ impl Forwarder {
             principals: Principals::default(),
             dst: DstCache::new(limits.cache, &mut random),
             cache_activity: Counters::new(),
+            slow_path: SlowPath::new(limits.slow_path),
             egress: EgressTable::default(),
             limits,
             tracer: Tracer::default(),
@@ -197,6 +205,7 @@ impl Forwarder {
     /// Forgets a port; packets to it are dropped and counted.
     pub fn remove_port(&mut self, port: PortId) {
         self.egress.remove(port);
+        self.slow_path.remove_port(port);
     }
 
     /// What was done with packets so far.

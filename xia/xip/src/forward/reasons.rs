@@ -18,6 +18,7 @@ weft_base::reasons! {
         FilterTooFull = "filter-too-full", "more than half of the zFilter's bits are set";
         CopyLimit = "copy-limit", "the packet asked for more copies than one packet may cause";
         CameBack = "came-back", "a packet that branched here came back with fewer hops left: its filter holds a cycle";
+        SlowPathFull = "slow-path-full", "the routing cache has nothing for it, and its port has sent too many such packets lately";
         BranchUnreachable = "branch-unreachable", "one of several ways at once leads nowhere from here";
     }
 }

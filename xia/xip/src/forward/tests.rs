@@ -488,6 +488,33 @@ fn some_address() -> impl Strategy<Value = Address> {
     })
 }
 
+/// Packets with new addresses use up the budget of their own port only; known addresses need none.
+#[test]
+fn a_flood_of_new_addresses_is_bounded_and_hinders_nobody_else() {
+    let other = PortId(77);
+    let limit = SlowPathLimit { per_second: 1000, burst: 5 };
+    let limits = Limits { slow_path: Some(limit), ..Limits::default() };
+    let mut forwarder = Forwarder::new(limits, Random::from_seed(1));
+    forwarder.add_port(OUT, Egress { framing: Framing::Ethernet { mac: MAC }, mtu: 1500 });
+    let forward = Answer::Forward(NextHop { port: OUT, link: NEIGHBOUR });
+    let answers = [(ad(0), (forward, Vec::new()))].into_iter().collect();
+    forwarder.add_principal(Box::new(Table { kind: XidType::AD, answers }));
+    let mut send = |to, port| {
+        let mut packet = packet_to(&Address::scoping(&[to]).unwrap());
+        packet.meta.port = port;
+        fates(&mut forwarder, packet).remove(0)
+    };
+    let unreachable = Fate::Dropped(DropReason::Unreachable);
+    let full = Fate::Dropped(DropReason::SlowPathFull);
+    assert_eq!(send(ad(0), IN), sent_at(LastNode::Entry).remove(0));
+    (1..5).for_each(|id| assert_eq!(send(ad(id), IN), unreachable));
+    (5..9).for_each(|id| assert_eq!(send(ad(id), IN), full));
+    assert_eq!(send(ad(0), IN), sent_at(LastNode::Entry).remove(0), "it is known");
+    assert_eq!(send(ad(4), IN), unreachable, "that it is nowhere is known, too");
+    assert_eq!(send(ad(9), other), unreachable);
+    assert_eq!(send(ad(9), IN), unreachable, "known from the other port");
+}
+
 proptest! {
     #[test]
     fn the_walk_agrees_with_the_naive_one(

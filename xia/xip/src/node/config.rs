@@ -7,6 +7,7 @@
 //!     echo on;
 //!     redirects 8;                  # longest chain of redirects
 //!     copies 64;                    # most packets that one packet may become
+//!     slow-path 100000;             # decisions that each port may cause in a second
 //!     engine auto;                  # let the kernel forward what the routing cache knows
 //!     principal hid { local hid-…; }
 //!     principal zf { route zf-… via hid-…; }
@@ -20,7 +21,10 @@ use weft_runtime::EngineMode;
 
 use super::{Node, Registry, Scope, Settings, engine};
 use crate::Xid;
-use crate::forward::{Limits, MAX_REDIRECTS};
+use crate::forward::{Limits, MAX_REDIRECTS, SlowPathLimit};
+
+/// A port's budget for decisions may be used up at once by this part of it.
+const BURSTS_PER_SECOND: u32 = 5;
 
 const XID_FORM: Form = Form { what: "an XID", example: "hid-<40 hex digits>" };
 const ENGINE_FORM: Form = Form { what: "an engine", example: "auto" };
@@ -56,10 +60,18 @@ fn read_limits(block: &mut Block<'_>, default: Limits) -> Result<Limits, Errors>
     let redirects = block.leaf_in("redirects", 1..=MAX_REDIRECTS as u64)?;
     let copies = block.leaf_in("copies", 1..=65_536_u64)?;
     let cache = block.leaf::<ByteSize>("cache")?;
+    let slow_path = block.leaf_in("slow-path", 0..=u64::from(u32::MAX))?.map(|n| n as u32);
     Ok(Limits {
         redirects: redirects.map_or(default.redirects, |n| n as usize),
         copies: copies.map_or(default.copies, |n| n as usize),
         cache: cache.map_or(default.cache, |size| size.bytes() as usize),
+        slow_path: match slow_path {
+            None => Some(SlowPathLimit::default()),
+            Some(0) => None,
+            Some(per_second) => {
+                Some(SlowPathLimit { per_second, burst: per_second.div_ceil(BURSTS_PER_SECOND) })
+            }
+        },
     })
 }
 
