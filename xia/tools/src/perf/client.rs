@@ -238,9 +238,12 @@ impl PerfClient {
             let due = self.schedule.map_or(now, |schedule| began + schedule.due(self.sent));
             self.send_one(now, due, out);
         }
-        self.progress(now, out);
         let all = self.sent >= self.total();
-        if all || self.over_at(began).is_some_and(|over| now >= over) {
+        let over = all || self.over_at(began).is_some_and(|over| now >= over);
+        if over || now.since(self.progress_at) >= PROGRESS_EVERY {
+            self.progress(now, out);
+        }
+        if over {
             self.phase = Phase::Closing { until: now + self.options.timeout };
             self.ask_at = now;
             self.ask(now, out);
@@ -297,10 +300,7 @@ impl PerfClient {
     }
 
     fn progress(&mut self, now: Instant, out: &mut Vec<Action>) {
-        let span = now.since(self.progress_at);
-        if span < PROGRESS_EVERY {
-            return;
-        }
+        let span = now.since(self.progress_at).max(Duration::from_micros(1));
         let rate = (self.sent - self.progress_sent) as f64 / span.as_secs_f64();
         (self.progress_at, self.progress_sent) = (now, self.sent);
         let back = match self.options.echo {
