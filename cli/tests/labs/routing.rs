@@ -88,10 +88,12 @@ fn a_service_is_reached_where_it_is_near_and_elsewhere_when_that_node_dies() {
 /// The small network, with statements of `thief`. `keyless` has no key, all others have one.
 fn small(name: &str, thief: &str, scenario: &str) -> String {
     let node = |name: &str, interfaces: &str, statements: &str| {
+        let here = if name == "b" { "local @place;" } else { "" };
         format!(
             "node {name} {{ kind weft; config {{ xia {{
                 interface {interfaces};
                 principal ad {{ route @domain via @x; }}
+                principal lpm {{ {here} }}
                 principal xdp;
                 {statements}
             }} }} }}\n"
@@ -110,7 +112,11 @@ fn small(name: &str, thief: &str, scenario: &str) -> String {
             "x b",
             "principal hid { route @a via @x; } link-state { hello 100ms; hold 400ms; }",
         ),
-        node("b", "y keyless", PLAIN),
+        node(
+            "b",
+            "y keyless",
+            "principal hid; link-state { hello 100ms; hold 400ms; advertise @place; }",
+        ),
     ];
     format!(
         "version 1;
@@ -118,6 +124,7 @@ fn small(name: &str, thief: &str, scenario: &str) -> String {
              seed 1;
              alias service xdp service;
              alias domain ad domain;
+             alias place lpm 10.0.0.7;
              {}
              node keyless {{
                  kind command;
@@ -226,6 +233,8 @@ fn a_commit_that_removes_the_protocol_leaves_the_stated_routes() {
         format!("exec a \"weft configure -c '{change} xia link-state' -c commit\";\n")
     };
     let steps = wait_until("a", &ping("b"))
+        // LPM learns routes, too.
+        + &wait_until("a", &ping("place-1:@b-0"))
         + &keep("a", "principals", "before")
         + &commit("delete")
         // The others are told at once, not after the hold time; the last one finds out by itself.
@@ -240,7 +249,10 @@ fn a_commit_that_removes_the_protocol_leaves_the_stated_routes() {
     let ran = run("live", &small("live", PLAIN, &steps), &[("keyless.conf", KEYLESS)], &[]);
     let [before, without, again] = ["before", "without", "again"].map(|name| shown(&ran, name));
     assert!(count(&before["hid"], "learned") >= 2, "{before:#}");
-    assert_eq!(count(&without["hid"], "learned"), 0, "{without:#}");
+    assert_eq!(count(&before["lpm"], "learned"), 1, "{before:#}");
+    for principal in ["hid", "lpm"] {
+        assert_eq!(count(&without[principal], "learned"), 0, "{without:#}");
+    }
     assert!(count(&again["hid"], "learned") >= 2, "{again:#}");
     for principal in ["hid", "ad"] {
         assert_eq!(count(&before[principal], "routes"), 1, "{before:#}");
