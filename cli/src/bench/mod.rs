@@ -22,6 +22,7 @@ mod samples;
 #[cfg(test)]
 mod tests;
 mod xia_push;
+mod xip_attack;
 mod xip_engine;
 mod xip_forward;
 mod xrl;
@@ -43,6 +44,7 @@ const BENCHES: &[&dyn Bench] = &[
     &restart::Restart,
     &routing::Routing,
     &xia_push::XiaPush,
+    &xip_attack::XipAttack,
     &xip_engine::XipEngine,
     &xip_forward::XipForward,
     &xrl::XrlBench,

@@ -23,7 +23,7 @@ mod bare;
 mod cases;
 mod change;
 mod stopwatch;
-mod traffic;
+pub(super) mod traffic;
 pub(super) mod world;
 pub(super) mod zipf;
 

@@ -127,7 +127,7 @@ fn unknown_domain(random: &mut Random) -> Xid {
 }
 
 /// A packet to `address`, with the payload that makes it [`PACKET_LEN`] long.
-fn template(address: &Address) -> Vec<u8> {
+pub(in crate::bench) fn template(address: &Address) -> Vec<u8> {
     let header_len = FIXED_HEADER_LEN + address.wire_len();
     let mut bytes = vec![0; PACKET_LEN];
     XipRepr::new(*address, None, (PACKET_LEN - header_len) as u16)
@@ -194,7 +194,7 @@ fn scoping(path: &[Xid]) -> Address {
 }
 
 /// Entry → `unknown` rows and then a known one, each a sink.
-fn fallback(unknown: &[Xid], known: Xid) -> Address {
+pub(in crate::bench) fn fallback(unknown: &[Xid], known: Xid) -> Address {
     let xids = unknown.iter().copied().chain([known]);
     let mut rows: Vec<_> = xids.map(|xid| Row { xid, edges: [Edge::EMPTY; 4] }).collect();
     for (target, edge) in (0u8..).zip(&mut rows[unknown.len()].edges).take(unknown.len() + 1) {

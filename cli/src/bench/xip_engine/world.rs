@@ -65,7 +65,7 @@ pub(super) struct World {
 }
 
 /// Any name.
-pub(super) fn name(kind: XidType, random: &mut Random) -> Xid {
+pub(in crate::bench) fn name(kind: XidType, random: &mut Random) -> Xid {
     let mut id = [0; 20];
     random.fill(&mut id);
     Xid::new(kind, id)
@@ -172,12 +172,13 @@ fn bare_table(names: &Names) -> BareTable {
 
 /// A router that knows all these names, its cache empty.
 pub(in crate::bench) fn router(names: &Names) -> Result<Forwarder, WordError> {
-    forwarder(domains(names)?, names)
+    router_with(names, limits())
 }
 
-/// A router with one neighbour behind each port.
-fn forwarder(ad: Ad, names: &Names) -> Result<Forwarder, WordError> {
-    let mut forwarder = Forwarder::new(limits(), Random::from_seed(1));
+/// The same with other limits.
+pub(in crate::bench) fn router_with(names: &Names, limits: Limits) -> Result<Forwarder, WordError> {
+    let ad = domains(names)?;
+    let mut forwarder = Forwarder::new(limits, Random::from_seed(1));
     let (mut hid, mut zf, mut xdp) = (Hid::new(Random::from_seed(1)), ZFilter::new(), Xdp::new());
     set(&mut hid, &format!("local {}", names.local_host))?;
     for (number, neighbour) in (1u8..).zip(names.neighbours) {

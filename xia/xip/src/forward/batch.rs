@@ -51,10 +51,10 @@ impl Forwarder {
         packets.iter_mut().zip(&mut *ahead).for_each(|(packet, ahead)| {
             self.look_ahead(packet, ahead);
         });
-        while self.fetch(packets, ahead) {
+        while self.fetch(now, packets, ahead) {
             for (packet, ahead) in packets.iter_mut().zip(&mut *ahead) {
                 if let Fate::Looking = ahead.fate {
-                    ahead.fate = self.carry_out(packet, &ahead.place);
+                    ahead.fate = self.carry_out(now, packet, &ahead.place);
                     if let Fate::Looking = ahead.fate {
                         self.look_ahead_again(packet, ahead);
                     }
@@ -103,13 +103,22 @@ impl Forwarder {
 
     /// Has the entries brought near, and of packets that have none what principals will need. False if no
     /// packet looks for anything.
-    fn fetch(&self, packets: &[Packet], ahead: &[Ahead]) -> bool {
+    fn fetch(&self, now: Instant, packets: &[Packet], ahead: &[Ahead]) -> bool {
         let mut any = false;
+        // The packets of a batch come from one port, as a rule.
+        let (mut port, mut room) = (PortId::NONE, u32::MAX);
         for (packet, ahead) in packets.iter().zip(ahead) {
             if let Fate::Looking = ahead.fate {
                 any = true;
                 if !self.dst.fetch_entry(ahead.place.probe) {
-                    self.prefetch(packet);
+                    if packet.meta.port != port {
+                        port = packet.meta.port;
+                        room = self.slow_path.room(now, port);
+                    }
+                    if room > 0 {
+                        room -= 1;
+                        self.prefetch(packet);
+                    }
                 }
             }
         }
@@ -118,12 +127,17 @@ impl Forwarder {
 
     /// Does with a packet what the cache says. It still looks when it has passed through a node.
     #[inline]
-    fn carry_out(&mut self, packet: &mut Packet, place: &Place) -> Fate {
+    fn carry_out(&mut self, now: Instant, packet: &mut Packet, place: &Place) -> Fate {
+        let received = packet.meta.port != PortId::NONE;
         let Some((decision, slot)) = self.dst.find(&place.key, place.probe) else {
+            // A flood shall not cost more than this.
+            if received && self.slow_path.is_used_up(now, packet.meta.port) {
+                self.cache_activity.add(CacheActivity::Miss, 1);
+                return Fate::Drop(DropReason::SlowPathFull);
+            }
             return Fate::Walk;
         };
         self.cache_activity.add(CacheActivity::Hit, 1);
-        let received = packet.meta.port != PortId::NONE;
         let mut view = XipPacket::checked_before(packet.bytes_mut());
         match decision {
             Decision::Forward(hop) => {

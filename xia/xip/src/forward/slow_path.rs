@@ -20,54 +20,77 @@ pub struct SlowPathLimit {
 }
 
 impl Default for SlowPathLimit {
-    /// A tenth of what one processor decides, some 15 % of its time.
+    /// Some tenth of what one processor decides if it does nothing else.
     fn default() -> Self {
         Self { per_second: 100_000, burst: 20_000 }
-    }
-}
-
-impl SlowPathLimit {
-    fn interval(self) -> Duration {
-        Duration::from_secs(1) / self.per_second.max(1)
-    }
-
-    /// How far ahead of its time a decision may be.
-    fn tolerance(self) -> Duration {
-        self.interval() * self.burst.saturating_sub(1)
     }
 }
 
 /// What is left of the budgets.
 #[derive(Debug)]
 pub(super) struct SlowPath {
-    limit: Option<SlowPathLimit>,
+    bucket: Option<Bucket>,
     /// For each port when its next decision should come. Few; they are compared one after the other.
     ports: Vec<(PortId, Instant)>,
 }
 
+/// A limit in times.
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    /// Between two decisions.
+    interval: Duration,
+    /// How far ahead of its time a decision may be.
+    tolerance: Duration,
+}
+
+impl Bucket {
+    fn new(limit: SlowPathLimit) -> Self {
+        let interval = Duration::from_secs(1) / limit.per_second.max(1);
+        Self { interval, tolerance: interval * limit.burst.saturating_sub(1) }
+    }
+}
+
 impl SlowPath {
     pub(super) fn new(limit: Option<SlowPathLimit>) -> Self {
-        Self { limit, ports: Vec::new() }
+        Self { bucket: limit.map(Bucket::new), ports: Vec::new() }
     }
 
     /// Whether a packet from `port` may cause a decision now. If so, it is charged.
     pub(super) fn admits(&mut self, now: Instant, port: PortId) -> bool {
-        let Some(limit) = self.limit else { return true };
+        let Some(bucket) = self.bucket else { return true };
         let place = self.place(now, port);
         let next = &mut self.ports[place].1;
         let due = (*next).max(now);
-        let admitted = due.since(now) <= limit.tolerance();
+        let admitted = due.since(now) <= bucket.tolerance;
         if admitted {
-            *next = due + limit.interval();
+            *next = due + bucket.interval;
         }
         admitted
     }
 
+    /// How many decisions packets from `port` may cause now.
+    pub(super) fn room(&self, now: Instant, port: PortId) -> u32 {
+        let Some(bucket) = self.bucket else { return u32::MAX };
+        let next = self.ports.iter().find(|(of, _)| *of == port);
+        let ahead = next.map_or(Duration::ZERO, |(_, next)| next.since(now));
+        let Some(left) = bucket.tolerance.checked_sub(ahead) else { return 0 };
+        let more = left.as_nanos() / bucket.interval.as_nanos().max(1);
+        u32::try_from(more).unwrap_or(u32::MAX).saturating_add(1)
+    }
+
+    /// Whether that is none.
+    #[inline]
+    pub(super) fn is_used_up(&self, now: Instant, port: PortId) -> bool {
+        let Some(bucket) = self.bucket else { return false };
+        let next = self.ports.iter().find(|(of, _)| *of == port);
+        next.is_some_and(|(_, next)| next.since(now) > bucket.tolerance)
+    }
+
     /// The decision was one that is never kept: such packets are not what the budget is for.
     pub(super) fn give_back(&mut self, port: PortId) {
-        let Some(limit) = self.limit else { return };
+        let Some(bucket) = self.bucket else { return };
         if let Some((_, next)) = self.ports.iter_mut().find(|(of, _)| *of == port) {
-            *next = Instant::ZERO + next.since(Instant::ZERO).saturating_sub(limit.interval());
+            *next = Instant::ZERO + next.since(Instant::ZERO).saturating_sub(bucket.interval);
         }
     }
 
@@ -98,7 +121,11 @@ mod tests {
     fn each_port_has_a_burst_and_then_its_rate() {
         let mut slow_path = SlowPath::new(Some(LIMIT));
         let mut admitted = |time, port, count| {
-            (0..count).filter(|_| slow_path.admits(at(time), PortId(port))).count()
+            let room = slow_path.room(at(time), PortId(port)) as usize;
+            let admitted = (0..count).filter(|_| slow_path.admits(at(time), PortId(port))).count();
+            assert_eq!(admitted, room.min(count));
+            assert_eq!(slow_path.is_used_up(at(time), PortId(port)), room <= count);
+            admitted
         };
         assert_eq!(admitted(0, 1, 100), 10);
         assert_eq!(admitted(0, 2, 5), 5, "another port has its own");

@@ -44,14 +44,18 @@ impl Index {
         }
     }
 
-    /// The entry in the slot that is looked at first, whatever its tag. For having its memory brought near.
+    /// The entry in the slot that is looked at first, or the next one, if it may be the one with this hash. For
+    /// having its memory brought near, which entries of others are not worth.
     #[inline]
-    pub(super) fn first(&self, hash: u64) -> Option<EntryId> {
+    pub(super) fn likely(&self, hash: u64) -> Option<EntryId> {
         if self.slots.is_empty() {
             return None;
         }
-        let slot = self.slots[tag(hash) as usize & self.mask()];
-        (slot != 0).then(|| slot as u32 - 1)
+        let (tag, mask) = (tag(hash), self.mask());
+        let first = tag as usize & mask;
+        let slots = [self.slots[first], self.slots[(first + 1) & mask]];
+        let found = slots.into_iter().find(|slot| *slot != 0 && (slot >> 32) as u32 == tag);
+        found.map(|slot| slot as u32 - 1)
     }
 
     /// The entry with this hash for which `is_it` holds.
@@ -184,6 +188,6 @@ mod tests {
         index.remove(1 << 32, 1);
         assert_eq!((index.find(1 << 32, |_| true), index.len), (Some(0), 1));
         index.clear();
-        assert_eq!((index.first(1 << 32), index.slots.len()), (None, 0));
+        assert_eq!((index.likely(1 << 32), index.slots.len()), (None, 0));
     }
 }

@@ -189,14 +189,14 @@ impl DstCache {
         self.index.prefetch(probe.hash);
     }
 
-    /// Has the entry in that slot brought near; false if there is none.
+    /// Has the entry that is probably meant brought near; false if there is none.
     #[inline]
     pub(super) fn fetch_entry(&self, probe: Probe) -> bool {
-        let first = self.index.first(probe.hash);
-        if let Some(entry) = first {
+        let likely = self.index.likely(probe.hash);
+        if let Some(entry) = likely {
             self.store.prefetch(entry);
         }
-        first.is_some()
+        likely.is_some()
     }
 
     /// The decision for `key` and the edge that it is about, if it is there; counts the use.

@@ -1,0 +1,149 @@
+//! The packets: legitimate ones, and those of floods.
+
+use weft_base::{KeyedHash, Packet, PortId, Random};
+use weft_xip::dag::ROW_LEN;
+use weft_xip::header::FIXED_HEADER_LEN;
+use weft_xip::xid::XID_LEN;
+use weft_xip::{Xid, XidType};
+
+use super::super::xip_engine::traffic::{fallback, template};
+use super::super::xip_engine::world::{IN, Names};
+use super::super::xip_engine::zipf::Zipf;
+
+/// Bits of a hash that are equal in all addresses of [`Kind::Colliding`].
+const COLLIDING_BITS: u32 = 6;
+
+/// What a flood consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// One address that leads nowhere.
+    One,
+    /// New addresses that lead nowhere.
+    Undeliverable,
+    /// New domains that nobody knows, and then a known one.
+    Deliverable,
+    /// The same with three of them.
+    Long,
+    /// New addresses that lead nowhere, chosen by somebody who takes the key of the hash for another one: there they
+    /// all fall on few places.
+    Colliding,
+}
+
+impl Kind {
+    /// Those that are new in every packet.
+    pub(super) const ALL: [Self; 4] =
+        [Self::Undeliverable, Self::Deliverable, Self::Long, Self::Colliding];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::One => "one address",
+            Self::Undeliverable => "undeliverable",
+            Self::Deliverable => "deliverable",
+            Self::Long => "deliverable, 4 edges",
+            Self::Colliding => "chosen to collide",
+        }
+    }
+
+    /// Domains that nobody knows, and whether a known one follows.
+    fn edges(self) -> (usize, bool) {
+        match self {
+            Self::One | Self::Undeliverable | Self::Colliding => (1, false),
+            Self::Deliverable => (1, true),
+            Self::Long => (3, true),
+        }
+    }
+}
+
+/// Legitimate packets.
+pub(super) struct Packets<'a> {
+    names: &'a Names,
+    zipf: &'a Zipf,
+    random: Random,
+    template: Vec<u8>,
+}
+
+impl<'a> Packets<'a> {
+    pub(super) fn new(names: &'a Names, zipf: &'a Zipf, seed: u64) -> Self {
+        let template = template(&fallback(&[], names.domains[0]));
+        Self { names, zipf, random: Random::from_seed(seed), template }
+    }
+
+    pub(super) fn packet(&mut self) -> Packet {
+        let domain = self.zipf.draw(&mut self.random);
+        self.packet_to(domain)
+    }
+
+    pub(super) fn packet_to(&mut self, domain: usize) -> Packet {
+        put(&mut self.template, 0, &self.names.domains[domain]);
+        from(&self.template, IN)
+    }
+}
+
+/// The packets of a flood.
+pub(super) struct Flood<'a> {
+    kind: Kind,
+    names: &'a Names,
+    zipf: &'a Zipf,
+    random: Random,
+    template: Vec<u8>,
+    guessed: KeyedHash,
+}
+
+impl<'a> Flood<'a> {
+    pub(super) fn new(kind: Kind, names: &'a Names, zipf: &'a Zipf, seed: u64) -> Self {
+        let mut random = Random::from_seed(seed ^ 0xf100d);
+        let (unknown, is_known) = kind.edges();
+        let address = match is_known {
+            true => fallback(&names.unknown[..unknown], names.domains[0]),
+            false => fallback(&[], names.unknown[0]),
+        };
+        let guessed = KeyedHash::new(&mut random);
+        Self { kind, names, zipf, random, template: template(&address), guessed }
+    }
+
+    pub(super) fn packet(&mut self, port: PortId) -> Packet {
+        let (unknown, is_known) = self.kind.edges();
+        if self.kind != Kind::One {
+            for row in 0..unknown {
+                let xid = self.unknown();
+                put(&mut self.template, row, &xid);
+            }
+        }
+        if is_known {
+            let domain = self.names.domains[self.zipf.draw(&mut self.random)];
+            put(&mut self.template, unknown, &domain);
+        }
+        from(&self.template, port)
+    }
+
+    fn unknown(&mut self) -> Xid {
+        loop {
+            let mut id = [0; 20];
+            self.random.fill(&mut id);
+            let xid = Xid::new(XidType::AD, id);
+            if self.kind != Kind::Colliding || self.collides(&xid) {
+                return xid;
+            }
+        }
+    }
+
+    /// Whether it falls on the first places of a table, as somebody thinks who guesses the key.
+    fn collides(&self, xid: &Xid) -> bool {
+        let bytes = xid.to_bytes();
+        let (words, _) = bytes.as_chunks::<8>();
+        let words = std::array::from_fn(|at| u64::from_ne_bytes(words[at]));
+        let hash = self.guessed.mix(self.guessed.start(), words);
+        (hash >> 32).trailing_zeros() >= COLLIDING_BITS
+    }
+}
+
+fn put(template: &mut [u8], row: usize, xid: &Xid) {
+    let at = FIXED_HEADER_LEN + row * ROW_LEN;
+    template[at..at + XID_LEN].copy_from_slice(&xid.to_bytes());
+}
+
+fn from(template: &[u8], port: PortId) -> Packet {
+    let mut packet = Packet::from_slice(template);
+    packet.meta.port = port;
+    packet
+}

@@ -1,0 +1,336 @@
+//! `weft bench xip-attack`: what a flood of addresses that never occur twice leaves of a router.
+//!
+//! Reference: Machado et al., "Linux XIA", §8, leaves open what such a flood does to the routing cache; the
+//! traffic of those who are hurt is that of §6.3.1: packets of 256 bytes whose destinations follow Zipf's law.
+//!
+//! The router is the portable engine in memory, on one core. It gets batches of both kinds of packets in turn:
+//! legitimate ones, and those of the flood, which come at half of the rate that the router can forward at most
+//! (measured when the benchmark begins). From the time that each kind takes follows how many legitimate packets a
+//! second the router has time for beside the flood, of which those count that leave. The peer is the same with a flood
+//! that costs as little as a flood can: all of its packets have one address, which is in the cache as
+//! unreachable.
+//!
+//! With a budget (`slow-path` in the node file) each port may cause so many decisions in a second; without one, all
+//! packets of the flood are decided.
+//!
+//! Also counted are the useful decisions that are gone afterwards: those that were used more than once before the
+//! flood began. All decisions for legitimate packets have room in the cache, so that without a flood none goes.
+
+mod flood;
+
+use std::collections::HashSet;
+use std::hint::black_box;
+use std::time::{Duration, Instant as Clock};
+
+use weft_base::{Instant, Packet, PortId, Random};
+use weft_xip::forward::{Activity, Forwarder, Limits, SlowPathLimit};
+use weft_xip::{Xid, XidType};
+
+use super::measure::{Bench, Experiment, Figure, Plan, Session};
+use super::report::{Bound, Goal, Row};
+use super::xip_engine::world::{self, IN, Names};
+use super::xip_engine::zipf::Zipf;
+use flood::{Flood, Kind, Packets};
+
+/// Legitimate destinations.
+const DOMAINS: usize = 100_000;
+const EXPONENT: f64 = 1.0;
+/// The memory of a node's cache, unless it is configured.
+const CACHE: usize = 64 << 20;
+/// Packets that the forwarder gets at once.
+const BATCH: usize = 64;
+/// Batches that are routed to know the router's peak.
+const PEAK_BATCHES: usize = 4000;
+/// Batches of the flood that come before anything is measured.
+const BEGINNING: usize = 1000;
+/// The part of the batches that took longest, which others have interrupted.
+const INTERRUPTED: f64 = 0.01;
+
+/// The benchmark.
+pub(super) struct XipAttack;
+
+/// What one experiment is about.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    kind: Kind,
+    /// The flood comes by the port of the legitimate packets.
+    shares_port: bool,
+    /// Decisions that each port may cause in a second.
+    budget: Option<u32>,
+}
+
+/// The budget of a node, unless it is configured.
+const USUAL: u32 = 100_000;
+/// One that leaves nearly all of the router to known addresses. It is the one that the goals are about.
+const STRICT: u32 = 10_000;
+
+fn cases(quick: bool) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for kind in Kind::ALL {
+        for budget in [Some(STRICT), Some(USUAL), None] {
+            cases.push(Case { kind, shares_port: true, budget });
+        }
+    }
+    if !quick {
+        for kind in Kind::ALL {
+            cases.push(Case { kind, shares_port: false, budget: Some(STRICT) });
+        }
+    }
+    cases
+}
+
+impl Case {
+    fn name(&self, figure: &str) -> String {
+        let port = if self.shares_port { "same port" } else { "another port" };
+        let budget =
+            self.budget.map_or("no budget".to_owned(), |most| format!("{most} decisions/s"));
+        format!("{}, {port}, {budget}: {figure}", self.kind.name())
+    }
+}
+
+const LEGITIMATE: &str = "legitimate packets";
+const OF_FLOOD: &str = "time for one of the flood";
+const OF_LEGITIMATE: &str = "time for a legitimate one";
+const DISPLACED: &str = "useful decisions displaced";
+const MEMORY: &str = "memory over the limit's";
+
+impl Bench for XipAttack {
+    fn name(&self) -> &'static str {
+        "xip-attack"
+    }
+
+    fn summary(&self) -> &'static str {
+        "legitimate packets that an XIP router in memory has time for during a flood of new addresses"
+    }
+
+    fn duration(&self, plan: &Plan) -> Duration {
+        let sides = 2 * cases(plan.quick).len() * plan.runs;
+        Duration::from_secs(3)
+            + Duration::from_micros(4 * BATCH as u64) * (sides * batches(plan)) as u32
+    }
+
+    fn prepare(&self, plan: &Plan) -> Result<Box<dyn Session>, String> {
+        let mut random = Random::from_seed(1);
+        let domains = (0..DOMAINS).map(|_| world::name(XidType::AD, &mut random)).collect();
+        let names = Names::new(domains, &mut random);
+        let zipf = Zipf::new(DOMAINS, EXPONENT);
+        let mut router = Attacked::router(&names, None)?;
+        let peak = peak(&mut router, &names, &zipf);
+        Ok(Box::new(Attacked {
+            names,
+            zipf,
+            cases: cases(plan.quick),
+            batches: batches(plan),
+            peak,
+        }))
+    }
+}
+
+/// Batches of each kind in one run.
+fn batches(plan: &Plan) -> usize {
+    if plan.quick { 6_000 } else { 20_000 }
+}
+
+/// Everything that lasts for all runs.
+struct Attacked {
+    names: Names,
+    zipf: Zipf,
+    cases: Vec<Case>,
+    batches: usize,
+    /// Packets a second that the router forwards at most.
+    peak: f64,
+}
+
+impl Attacked {
+    /// A router that knows all domains and has decided nothing yet.
+    fn router(names: &Names, budget: Option<u32>) -> Result<Forwarder, String> {
+        let burst = SlowPathLimit::default().burst;
+        let slow_path = budget.map(|per_second| SlowPathLimit { per_second, burst });
+        let limits = Limits { cache: CACHE, slow_path, ..Limits::default() };
+        world::router_with(names, limits).map_err(|error| error.to_string())
+    }
+
+    fn measure(&self, case: Case, kind: Kind, run: usize) -> Result<Vec<f64>, String> {
+        let mut router = Self::router(&self.names, case.budget)?;
+        let mut legitimate = Packets::new(&self.names, &self.zipf, run as u64);
+        warm(&mut router, &mut legitimate);
+        let useful = useful(&router);
+        let mut flood = Flood::new(kind, &self.names, &self.zipf, run as u64);
+        let port = if case.shares_port { IN } else { PortId(IN.0 + 1) };
+        // The flood's time, not the machine's: so many packets come in a second, however fast this is computed.
+        let step = Duration::from_secs_f64(BATCH as f64 / (self.peak / 2.0));
+        let mut now = Instant::ZERO + Duration::from_secs(1000);
+        let (mut of_flood, mut of_others) = (Timer::default(), Timer::default());
+        let mut batch = Vec::with_capacity(BATCH);
+        let mut sent = 0;
+        // What is measured is how it goes on, not how it begins: the burst that a budget allows is over.
+        for _ in 0..BEGINNING {
+            now += step;
+            batch.extend((0..BATCH).map(|_| flood.packet(port)));
+            route(&mut router, now, &mut batch);
+        }
+        for _ in 0..self.batches {
+            now += step;
+            batch.extend((0..BATCH).map(|_| flood.packet(port)));
+            of_flood.time(|| route(&mut router, now, &mut batch));
+            let before = router.activity().get(Activity::Forwarded);
+            batch.extend((0..BATCH).map(|_| legitimate.packet()));
+            of_others.time(|| route(&mut router, now, &mut batch));
+            sent += router.activity().get(Activity::Forwarded) - before;
+        }
+        let left = (1.0 - self.peak / 2.0 * of_flood.per_packet()).max(0.0);
+        let served = sent as f64 / (self.batches * BATCH) as f64;
+        let after = self::useful(&router);
+        let gone = useful.iter().filter(|edges| !after.contains(*edges)).count();
+        let size = router.cache_size();
+        Ok(vec![
+            left / of_others.per_packet() * served,
+            1e9 * of_flood.per_packet(),
+            1e9 * of_others.per_packet(),
+            100.0 * gone as f64 / useful.len().max(1) as f64,
+            100.0 * size.bytes.saturating_sub(size.limit) as f64 / size.limit as f64,
+        ])
+    }
+}
+
+/// Sends every legitimate destination a packet, and some as many as they get in the long run.
+fn warm(router: &mut Forwarder, legitimate: &mut Packets<'_>) {
+    let mut batch = Vec::with_capacity(BATCH);
+    let mut now = Instant::ZERO;
+    for round in 0..5 * DOMAINS / BATCH {
+        // Slowly enough for every budget.
+        now += Duration::from_millis(1);
+        batch.extend((0..BATCH).map(|place| match round * BATCH + place {
+            domain if domain < DOMAINS => legitimate.packet_to(domain),
+            _ => legitimate.packet(),
+        }));
+        route(router, now, &mut batch);
+    }
+}
+
+fn route(router: &mut Forwarder, now: Instant, batch: &mut Vec<Packet>) {
+    let mut verdicts = Vec::with_capacity(BATCH);
+    router.route_batch(now, batch, &mut verdicts);
+    black_box(&verdicts);
+}
+
+/// The edges of decisions that were used more than once.
+fn useful(router: &Forwarder) -> HashSet<Vec<Xid>> {
+    let used = router.cached().filter(|entry| entry.hits >= 2);
+    used.map(|entry| entry.edges).collect()
+}
+
+/// How many legitimate packets a second the router forwards if nothing else comes.
+fn peak(router: &mut Forwarder, names: &Names, zipf: &Zipf) -> f64 {
+    let mut legitimate = Packets::new(names, zipf, 0);
+    warm(router, &mut legitimate);
+    let (mut timer, mut batch) = (Timer::default(), Vec::with_capacity(BATCH));
+    let now = Instant::ZERO + Duration::from_secs(1000);
+    for _ in 0..PEAK_BATCHES {
+        batch.extend((0..BATCH).map(|_| legitimate.packet()));
+        timer.time(|| route(router, now, &mut batch));
+    }
+    1.0 / timer.per_packet()
+}
+
+/// How long batches take.
+#[derive(Default)]
+struct Timer {
+    seconds: Vec<f64>,
+}
+
+impl Timer {
+    fn time(&mut self, work: impl FnOnce()) {
+        let begin = Clock::now();
+        work();
+        self.seconds.push(begin.elapsed().as_secs_f64());
+    }
+
+    /// The mean time for a packet in seconds, without the batches that were interrupted. Not the median: how
+    /// many batches have slow packets is what this is about.
+    fn per_packet(&self) -> f64 {
+        let mut seconds = self.seconds.clone();
+        seconds.sort_unstable_by(f64::total_cmp);
+        seconds.truncate(((1.0 - INTERRUPTED) * seconds.len() as f64).ceil() as usize);
+        seconds.iter().sum::<f64>() / (seconds.len() * BATCH) as f64
+    }
+}
+
+impl Session for Attacked {
+    fn experiments(&self) -> Vec<Experiment> {
+        let experiment = |case: &Case| {
+            let figure = |name, unit, panel| Figure { case: case.name(name), unit, panel };
+            Experiment {
+                peer_name: "the same flood on one cached address".to_owned(),
+                figures: vec![
+                    figure(LEGITIMATE, "packets/s", "Legitimate packets during a flood"),
+                    figure(OF_FLOOD, "ns/packet", "Time for packets"),
+                    figure(OF_LEGITIMATE, "ns/packet", "Time for packets"),
+                    figure(DISPLACED, "%", "Useful decisions displaced"),
+                    figure(MEMORY, "%", "Memory over the limit"),
+                ],
+                most_runs: None,
+            }
+        };
+        self.cases.iter().map(experiment).collect()
+    }
+
+    fn weft(&mut self, experiment: usize, run: usize) -> Result<Vec<f64>, String> {
+        let case = self.cases[experiment];
+        self.measure(case, case.kind, run)
+    }
+
+    fn peer(&mut self, experiment: usize, run: usize) -> Result<Vec<f64>, String> {
+        self.measure(self.cases[experiment], Kind::One, run)
+    }
+
+    fn goals(&self, rows: &[Row]) -> Vec<Goal> {
+        let row =
+            |case: &Case, figure| rows.iter().find(|row| row.figure.case == case.name(figure));
+        let defended = self.cases.iter().filter(|case| case.budget == Some(STRICT));
+        let of_case = |case: &Case| {
+            let goal =
+                |figure, bound, measured: f64| Goal { name: case.name(figure), bound, measured };
+            let median = |figure| row(case, figure).map_or(f64::NAN, |row: &Row| row.weft.median());
+            let ratio = row(case, LEGITIMATE).map_or(f64::NAN, Row::ratio);
+            [
+                goal(LEGITIMATE, Bound::AtLeast(0.8), ratio),
+                goal(DISPLACED, Bound::AtMost(5.0), median(DISPLACED)),
+                goal(MEMORY, Bound::AtMost(0.0), median(MEMORY)),
+            ]
+        };
+        defended.flat_map(of_case).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The whole benchmark in small: the flood is what it is called, and a budget spares the router most of it.
+    #[test]
+    fn a_budget_holds_and_a_flood_without_one_fills_the_cache() {
+        let mut random = Random::from_seed(1);
+        let domains = (0..50).map(|_| world::name(XidType::AD, &mut random)).collect();
+        let names = Names::new(domains, &mut random);
+        let zipf = Zipf::new(50, EXPONENT);
+        for kind in Kind::ALL {
+            let mut decided = [0, 0];
+            for (decided, budget) in decided.iter_mut().zip([Some(1000), None]) {
+                let mut router = Attacked::router(&names, budget).unwrap();
+                let mut flood = Flood::new(kind, &names, &zipf, 1);
+                let now = Instant::ZERO + Duration::from_secs(1);
+                for _ in 0..1000 {
+                    let mut batch = (0..BATCH).map(|_| flood.packet(IN)).collect();
+                    route(&mut router, now, &mut batch);
+                }
+                *decided = router.cache_size().entries;
+                let sent = router.activity().get(Activity::Forwarded) as usize;
+                let is_deliverable = matches!(kind, Kind::Deliverable | Kind::Long);
+                assert_eq!(sent, if is_deliverable { *decided } else { 0 }, "{kind:?}");
+            }
+            let burst = SlowPathLimit::default().burst as usize;
+            assert_eq!(decided, [burst, 1000 * BATCH], "{kind:?}");
+        }
+    }
+}
