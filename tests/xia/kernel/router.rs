@@ -182,14 +182,6 @@ impl Router {
         COUNTERS.iter().map(|(name, _)| *name).zip(counters).collect()
     }
 
-    /// The packets that the kernel has treated by the decision for these edges.
-    pub(super) fn packets(&self, edges: &[Xid]) -> Option<u64> {
-        let key: Vec<u8> = edges.iter().flat_map(Xid::to_bytes).collect();
-        let mut entry = [0; 24];
-        let found = self.tables.own()[edges.len() - 1].map().get(&key, &mut entry).unwrap();
-        found.then(|| u64::from_ne_bytes(*entry.last_chunk().unwrap()))
-    }
-
     /// Lets the kernel pass on this many frames and then no more.
     pub(super) fn limit_passing(&self, burst: Option<u32>) {
         let interval = Duration::from_secs(24 * 60 * 60);

@@ -6,26 +6,23 @@ use weft_xip::offload::Offloaded;
 use weft_xip::xid::XID_LEN;
 
 /// Bytes of `struct entry`.
-pub(crate) const ENTRY_LEN: usize = 24;
+pub(crate) const ENTRY_LEN: usize = 8;
 /// Bytes of an element of `hops`.
 pub(crate) const HOP_LEN: usize = 8;
 
-const THROUGH: u32 = 1;
-const FORWARD: u32 = 2;
-const DROP: u32 = 3;
+const THROUGH: u8 = 1;
+const FORWARD: u8 = 2;
+const DROP: u8 = 3;
 
-/// `struct entry` of a decision about an edge, 0 to 3, nothing counted.
+/// `struct entry` of a decision about an edge, 0 to 3.
 pub(crate) fn entry(edge: u8, decision: Offloaded) -> [u8; ENTRY_LEN] {
     let (decision, argument) = match decision {
         Offloaded::Through => (THROUGH, 0),
         Offloaded::Forward(hop) => (FORWARD, hop),
         Offloaded::Drop => (DROP, 0),
     };
-    let mut entry = [0; ENTRY_LEN];
-    entry[..4].copy_from_slice(&decision.to_ne_bytes());
-    entry[4..8].copy_from_slice(&u32::from(edge).to_ne_bytes());
-    entry[8..12].copy_from_slice(&argument.to_ne_bytes());
-    entry
+    let [a, b, c, d] = argument.to_ne_bytes();
+    [decision, edge, 0, 0, a, b, c, d]
 }
 
 /// The key of a sequence of one to four edges: the XIDs that they lead to, as in packets.

@@ -35,8 +35,8 @@ pub(crate) const COUNTED: usize = HOPS + 1;
 /// The most elements of each table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableSizes {
-    /// Decisions, by the number of edges. The memory of all of them is taken at once: some 110, 130, 160
-    /// and 180 bytes each.
+    /// Decisions, by the number of edges. The memory of all of them is taken at once: some 90, 110, 140
+    /// and 160 bytes each.
     pub decisions: [u32; MAX_FAN_OUT],
     /// Neighbours.
     pub hops: u32,

@@ -7,7 +7,7 @@ use weft_xip::xid::XID_LEN;
 use weft_xip::{Xid, XidType};
 
 use super::super::xip_engine::traffic::{fallback, template};
-use super::super::xip_engine::world::{IN, Names};
+use super::super::xip_engine::world::{IN, Names, name};
 use super::super::xip_engine::zipf::Zipf;
 
 /// Bits of a hash that are equal in all addresses of [`Kind::Colliding`].
@@ -86,11 +86,20 @@ pub(super) struct Flood<'a> {
     zipf: &'a Zipf,
     random: Random,
     template: Vec<u8>,
-    guessed: KeyedHash,
+    /// Domains that nobody knows, drawn beforehand: what it takes to choose them shall not be in the way of what is
+    /// measured.
+    unknown: std::vec::IntoIter<Xid>,
 }
 
 impl<'a> Flood<'a> {
-    pub(super) fn new(kind: Kind, names: &'a Names, zipf: &'a Zipf, seed: u64) -> Self {
+    /// A flood of at most this many packets.
+    pub(super) fn new(
+        kind: Kind,
+        names: &'a Names,
+        zipf: &'a Zipf,
+        seed: u64,
+        packets: usize,
+    ) -> Self {
         let mut random = Random::from_seed(seed ^ 0xf100d);
         let (unknown, is_known) = kind.edges();
         let address = match is_known {
@@ -98,14 +107,18 @@ impl<'a> Flood<'a> {
             false => fallback(&[], names.unknown[0]),
         };
         let guessed = KeyedHash::new(&mut random);
-        Self { kind, names, zipf, random, template: template(&address), guessed }
+        let chosen = |xid: &Xid| kind != Kind::Colliding || collides(&guessed, xid);
+        let mut names_of = random.fork("unknown");
+        let drawn = std::iter::repeat_with(|| name(XidType::AD, &mut names_of)).filter(chosen);
+        let unknown: Vec<_> = drawn.take(packets * unknown).collect();
+        let (template, unknown) = (template(&address), unknown.into_iter());
+        Self { kind, names, zipf, random, template, unknown }
     }
 
     pub(super) fn packet(&mut self, port: PortId) -> Packet {
         let (unknown, is_known) = self.kind.edges();
         if self.kind != Kind::One {
-            for row in 0..unknown {
-                let xid = self.unknown();
+            for (row, xid) in (0..unknown).zip(&mut self.unknown) {
                 put(&mut self.template, row, &xid);
             }
         }
@@ -115,26 +128,14 @@ impl<'a> Flood<'a> {
         }
         from(&self.template, port)
     }
+}
 
-    fn unknown(&mut self) -> Xid {
-        loop {
-            let mut id = [0; 20];
-            self.random.fill(&mut id);
-            let xid = Xid::new(XidType::AD, id);
-            if self.kind != Kind::Colliding || self.collides(&xid) {
-                return xid;
-            }
-        }
-    }
-
-    /// Whether it falls on the first places of a table, as somebody thinks who guesses the key.
-    fn collides(&self, xid: &Xid) -> bool {
-        let bytes = xid.to_bytes();
-        let (words, _) = bytes.as_chunks::<8>();
-        let words = std::array::from_fn(|at| u64::from_ne_bytes(words[at]));
-        let hash = self.guessed.mix(self.guessed.start(), words);
-        (hash >> 32).trailing_zeros() >= COLLIDING_BITS
-    }
+/// Whether an address falls on the first places of a table, as somebody thinks who guesses the key.
+fn collides(guessed: &KeyedHash, xid: &Xid) -> bool {
+    let bytes = xid.to_bytes();
+    let (words, _) = bytes.as_chunks::<8>();
+    let words = std::array::from_fn(|at| u64::from_ne_bytes(words[at]));
+    (guessed.mix(guessed.start(), words) >> 32).trailing_zeros() >= COLLIDING_BITS
 }
 
 fn put(template: &mut [u8], row: usize, xid: &Xid) {

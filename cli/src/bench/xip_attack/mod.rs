@@ -155,7 +155,8 @@ impl Attacked {
         let mut legitimate = Packets::new(&self.names, &self.zipf, run as u64);
         warm(&mut router, &mut legitimate);
         let useful = useful(&router);
-        let mut flood = Flood::new(kind, &self.names, &self.zipf, run as u64);
+        let packets = (BEGINNING + self.batches) * BATCH;
+        let mut flood = Flood::new(kind, &self.names, &self.zipf, run as u64, packets);
         let port = if case.shares_port { IN } else { PortId(IN.0 + 1) };
         // The flood's time, not the machine's: so many packets come in a second, however fast this is computed.
         let step = Duration::from_secs_f64(BATCH as f64 / (self.peak / 2.0));
@@ -199,7 +200,7 @@ fn warm(router: &mut Forwarder, legitimate: &mut Packets<'_>) {
     let mut now = Instant::ZERO;
     for round in 0..5 * DOMAINS / BATCH {
         // Slowly enough for every budget.
-        now += Duration::from_millis(1);
+        now += Duration::from_millis(10);
         batch.extend((0..BATCH).map(|place| match round * BATCH + place {
             domain if domain < DOMAINS => legitimate.packet_to(domain),
             _ => legitimate.packet(),
@@ -318,7 +319,7 @@ mod tests {
             let mut decided = [0, 0];
             for (decided, budget) in decided.iter_mut().zip([Some(1000), None]) {
                 let mut router = Attacked::router(&names, budget).unwrap();
-                let mut flood = Flood::new(kind, &names, &zipf, 1);
+                let mut flood = Flood::new(kind, &names, &zipf, 1, 1000 * BATCH);
                 let now = Instant::ZERO + Duration::from_secs(1);
                 for _ in 0..1000 {
                     let mut batch = (0..BATCH).map(|_| flood.packet(IN)).collect();

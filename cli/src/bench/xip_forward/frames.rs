@@ -14,7 +14,7 @@ use weft_xip::{Address, Edge, Row, Xid, XidType, XipRepr};
 const IDENTIFIER: usize = 4;
 
 /// A form of packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Ord, Eq)]
 pub(super) enum Form {
     /// XIP: entry → this many domains that nobody knows, in order, and the destination at last.
     Fallback(usize),

@@ -20,7 +20,7 @@ use super::network::{Network, PORTS, Side};
 /// The longest XIP packet that the cables take.
 const MTU: u32 = 1500;
 /// Bytes for the portable engine's cache: more than all destinations need.
-const CACHE: usize = 1 << 30;
+const CACHE: usize = 3 << 30;
 
 /// The kernel engine of a router.
 pub(super) struct Kernel {
@@ -54,27 +54,30 @@ impl Kernel {
         Ok(Self { program, tables, mirror: Mirror::new(sizes) })
     }
 
-    /// Lets packets of this form to every destination be routed by the portable engine, and takes over what
+    /// Lets packets of these forms to every destination be routed by the portable engine, and takes over what
     /// its cache holds then.
     pub(super) fn learn(
         &mut self,
         router: &mut Forwarder,
         names: &Names,
-        form: Form,
+        forms: &[Form],
     ) -> Result<(), String> {
         router.set_cache_limit(CACHE);
         router.set_offloading(Some(self.mirror.room()));
-        for domain in &names.domains {
-            // What is used again is told.
-            for _ in 0..2 {
-                route(router, &address(form, names.local_domain, *domain))?;
-            }
-        }
         let mut changes = Vec::new();
-        router.drain_offloads(&mut changes);
+        for form in forms {
+            for domain in &names.domains {
+                // What is used again is told.
+                for _ in 0..2 {
+                    route(router, &address(*form, names.local_domain, *domain))?;
+                }
+            }
+            router.drain_offloads(&mut changes);
+            changes.drain(..).try_for_each(|change| self.write(&change))?;
+        }
         router.set_offloading(None);
         router.set_cache_limit(0);
-        changes.iter().try_for_each(|change| self.write(change))
+        Ok(())
     }
 
     /// Lets the engine know for each edge alone what is to be done: the unknown domains of all forms, and the
@@ -84,7 +87,7 @@ impl Kernel {
         router: &mut Forwarder,
         names: &Names,
     ) -> Result<(), String> {
-        self.learn(router, names, Form::Fallback(0))?;
+        self.learn(router, names, &[Form::Fallback(0)])?;
         (1..=3).try_for_each(|index| {
             let edges: Edges = [unknown(index)].into_iter().collect();
             self.write(&Offload::Set { edges, edge: 0, decision: Offloaded::Drop })

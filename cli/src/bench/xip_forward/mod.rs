@@ -162,13 +162,10 @@ impl Bench for XipForward {
         let mut router = world::router(&names).map_err(|error| error.to_string())?;
         let cases = cases(plan.quick);
         let mut kernel = Kernel::new(PREFIXES)?;
-        let mut learnt = Vec::new();
-        for case in &cases {
-            if !learnt.contains(&case.form) {
-                kernel.learn(&mut router, &names, case.form)?;
-                learnt.push(case.form);
-            }
-        }
+        let mut forms: Vec<_> = cases.iter().map(|case| case.form).collect();
+        forms.sort_unstable();
+        forms.dedup();
+        kernel.learn(&mut router, &names, &forms)?;
         let each_edge = if cases.iter().any(|case| case.engine == Engine::EachEdge) {
             let mut engine = Kernel::of_each_edge(PREFIXES)?;
             engine.learn_each_edge(&mut router, &names)?;
