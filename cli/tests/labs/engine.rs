@@ -17,7 +17,7 @@ fn run(name: &str, steps: &str, files: &[(&str, &str)]) -> impl Fn(&str) -> Stri
         exec r1 "weft xia ping @a --count 10 --interval 0.1 --quiet";
         exec r1 "weft xia ping @r2 --count 10 --interval 0.1 --quiet";
         exec r2 "weft xia ping @b --count 10 --interval 0.1 --quiet";
-        exec a "weft xia ping @site-b-1:@b-0 --count 20 --interval 0.02 --quiet";
+        exec a "weft xia ping @site-b-1:@b-0 --count 20 --interval 0.02 --timeout 20 --quiet";
     "#;
     let lab = format!("{network}scenario default {{ {neighbours} {steps} }}\n}}\n");
     fs::write(directory.path().join("lab"), lab).unwrap();
@@ -50,6 +50,13 @@ kill)
     while test -d /proc/"$xia"; do sleep 0.02; done
     echo "$manager" > manager.pid
     ;;
+fea)
+    fea=$(of fea)
+    kill -KILL "$fea"
+    until new=$(of fea) && test -n "$new" && test "$new" != "$fea"; do sleep 0.02; done
+    # It is there when it answers.
+    until weft show programs > /dev/null 2>&1; do sleep 0.02; done
+    ;;
 revive)
     kill -CONT "$(cat manager.pid)"
     until weft xia show > /dev/null 2>&1; do sleep 0.05; done
@@ -65,7 +72,7 @@ fn known_flows_survive_the_stack_and_a_link_that_goes_down_ends_them() {
     let steps = r#"
         exec r1 "weft xia engine --json" as before;
         exec r1 "sh ../stack.sh kill";
-        exec a "weft xia ping @site-b-1:@b-0 --count 100 --interval 0.01" as orphaned;
+        exec a "weft xia ping @site-b-1:@b-0 --count 100 --interval 0.01 --timeout 20" as orphaned;
         expect-output orphaned "100 received";
         exec r1 "ip link set r2 down";
         exec a "weft xia ping @site-b-1:@b-0 --count 5 --interval 0.01 --timeout 0.5" as down status 1;
@@ -73,7 +80,7 @@ fn known_flows_survive_the_stack_and_a_link_that_goes_down_ends_them() {
         exec r1 "sh ../stack.sh revive" timeout 60s;
         exec r1 "weft xia ping @r2 --count 10 --interval 0.1 --quiet";
         exec r1 "weft xia ping @a --count 10 --interval 0.1 --quiet";
-        exec a "weft xia ping @site-b-1:@b-0 --count 20 --interval 0.02" as revived;
+        exec a "weft xia ping @site-b-1:@b-0 --count 20 --interval 0.02 --timeout 20" as revived;
         expect-output revived "20 received";
         exec r1 "weft xia engine --json" as after;
         exec r1 "weft xia dst check" as check;
@@ -96,13 +103,42 @@ fn known_flows_survive_the_stack_and_a_link_that_goes_down_ends_them() {
 }
 
 #[test]
+fn an_engine_survives_the_process_that_holds_it_and_the_next_one_can_take_it_away() {
+    if !is_root() {
+        return;
+    }
+    let steps = r#"
+        exec r1 "sh ../stack.sh fea" timeout 60s;
+        exec a "weft xia ping @site-b-1:@b-0 --count 20 --interval 0.01 --timeout 20" as held;
+        expect-output held "20 received";
+        exec r1 "ip link show a" as attached;
+        expect-output attached "xdp";
+        exec r1 "weft xia engine portable";
+        exec a "weft xia ping @site-b-1:@b-0 --count 20 --interval 0.01 --timeout 20" as portable;
+        expect-output portable "20 received";
+        exec r1 "sh -c 'while ip link show a | grep xdp; do sleep 0.05; done'" timeout 60s;
+        exec r1 "weft xia engine auto";
+        exec r1 "sh -c 'until weft xia engine | grep r2.generic; do sleep 0.05; done'" timeout 60s;
+        exec a "weft xia ping @site-b-1:@b-0 --count 20 --interval 0.01 --timeout 20" as again;
+        expect-output again "20 received";
+        exec r1 "weft xia engine --json" as shown;
+    "#;
+    let log = run("engine-held", steps, &[("stack.sh", STACK)]);
+    let shown: Value = serde_json::from_str(&log("shown.stdout")).unwrap();
+    for interface in shown["interfaces"].as_array().unwrap() {
+        assert_eq!(interface["engine"], "generic", "{shown}");
+    }
+    assert!(log("r1.stderr").contains("is taken over; it is at: a, r2"), "{}", log("r1.stderr"));
+}
+
+#[test]
 fn the_engine_comes_and_goes_without_losing_a_packet() {
     if !is_root() {
         return;
     }
     let change = |mode| format!("exec r1 \"weft xia engine {mode}\"; after 100ms;\n");
     let steps = String::from(
-        "run a \"weft xia ping @site-b-1:@b-0 --count 2000 --interval 0.002\" as pings;\n",
+        "run a \"weft xia ping @site-b-1:@b-0 --count 2000 --interval 0.002 --timeout 20\" as pings;\n",
     ) + &[change("portable"), change("auto")].concat().repeat(10)
         + "wait-exit pings;
            expect-output pings \"2000 received\";
