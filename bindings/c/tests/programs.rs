@@ -3,11 +3,12 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::thread;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use tempfile::TempDir;
+use weft_c_border::testing::{archive, compile, expect_success, library, shared};
 use weft_flow::{Attached, Client, LONGEST, Limits, Listener};
 
 /// Echoes whatever applications send, each on a thread of its own, and closes the flow of one that
@@ -46,63 +47,25 @@ fn echo(mut client: Client) {
     }
 }
 
-/// Where this build put the library: beside the test.
-fn library(name: &str) -> PathBuf {
-    let path = std::env::current_exe().unwrap().with_file_name(name);
-    assert!(path.exists(), "{} was not built", path.display());
-    path
-}
-
-#[track_caller]
-fn expect_success(command: &mut Command) -> Output {
-    let output = command.output().unwrap();
-    let said = [&output.stdout[..], &output.stderr].concat();
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&said));
-    output
-}
-
 fn here(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// Compiles a program with these arguments to the linker; returns where it is.
-fn compile(directory: &Path, source: &Path, link: &[OsString]) -> PathBuf {
-    let program = directory.join("program");
-    expect_success(
-        Command::new("cc")
-            .args(["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-I"])
-            .arg(here(""))
-            .arg(source)
-            .args(link)
-            .arg("-o")
-            .arg(&program),
-    );
-    program
-}
-
-fn shared() -> Vec<OsString> {
-    let library = library("libweftflow.so");
-    let mut path = OsString::from("-Wl,-rpath,");
-    path.push(library.parent().unwrap());
-    vec![library.into(), path]
-}
-
 fn echo_in_c(link: &[OsString]) {
     let (directory, socket) = stack();
-    let program = compile(directory.path(), &here("tests/echo.c"), link);
+    let program = compile(directory.path(), &here(""), &here("tests/echo.c"), link);
     let missing = directory.path().join("missing.sock");
     expect_success(Command::new(&program).arg(&socket).arg(&missing));
 }
 
 #[test]
 fn a_program_in_c_with_the_shared_library() {
-    echo_in_c(&shared());
+    echo_in_c(&shared("libweftflow.so"));
 }
 
 #[test]
 fn a_program_in_c_with_the_static_library() {
-    let others = ["-lpthread", "-ldl", "-lm"].map(OsString::from);
-    echo_in_c(&[&[library("libweftflow.a").into()][..], &others].concat());
+    echo_in_c(&archive("libweftflow.a"));
 }
 
 #[test]
@@ -112,7 +75,7 @@ fn the_example_of_the_handbook() {
     let (directory, socket) = stack();
     let source = directory.path().join("example.c");
     std::fs::write(&source, example).unwrap();
-    let program = compile(directory.path(), &source, &shared());
+    let program = compile(directory.path(), &here(""), &source, &shared("libweftflow.so"));
     let output = expect_success(Command::new(&program).arg(&socket));
     assert_eq!(output.stdout, b"ping\n", "the stack echoes");
 }

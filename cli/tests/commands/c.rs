@@ -2,7 +2,9 @@
 //! example of the handbook.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
+
+use weft_c_border::testing::{self, expect_success};
 
 use crate::processes::Node;
 
@@ -11,30 +13,9 @@ fn here(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
 }
 
-#[track_caller]
-fn expect_success(command: &mut Command) -> Output {
-    let output = command.output().unwrap();
-    let said = [&output.stdout[..], &output.stderr].concat();
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&said));
-    output
-}
-
 /// Compiles a program into `directory`; returns where it is.
 fn compile(directory: &Path, source: &Path) -> PathBuf {
-    let library = std::env::current_exe().unwrap().with_file_name("libweftxia.so");
-    assert!(library.exists(), "{} was not built", library.display());
-    let program = directory.join("program");
-    expect_success(
-        Command::new("cc")
-            .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-I"])
-            .arg(here("xia/c"))
-            .arg(source)
-            .arg(&library)
-            .arg(format!("-Wl,-rpath,{}", library.parent().unwrap().display()))
-            .arg("-o")
-            .arg(&program),
-    );
-    program
+    testing::compile(directory, &here("xia/c"), source, &testing::shared("libweftxia.so"))
 }
 
 #[test]

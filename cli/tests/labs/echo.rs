@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
+use weft_c_border::testing;
 use weft_port::testing::lacks;
 
 use crate::support::{assert_gone, is_root, succeeded, text, weft};
@@ -12,13 +13,6 @@ use crate::support::{assert_gone, is_root, succeeded, text, weft};
 /// A path of the repository.
 fn here(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path).canonicalize().unwrap()
-}
-
-/// The library that both stand on: beside the test.
-fn library() -> PathBuf {
-    let library = std::env::current_exe().unwrap().with_file_name("libweftxia.so");
-    assert!(library.exists(), "{} was not built", library.display());
-    library
 }
 
 /// Of what a lab leaves only its name is known.
@@ -39,19 +33,9 @@ fn run(directory: &Path, server: &str, client: &str) {
 
 /// Compiles one of the pair.
 fn compile(directory: &Path, name: &str) -> String {
-    let library = library();
-    let program = directory.join(name);
-    let output = Command::new("cc")
-        .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-I"])
-        .arg(here("xia/c"))
-        .arg(here(&format!("examples/echo/{name}.c")))
-        .arg(&library)
-        .arg(format!("-Wl,-rpath,{}", library.parent().unwrap().display()))
-        .arg("-o")
-        .arg(&program)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    let source = here(&format!("examples/echo/{name}.c"));
+    let program =
+        testing::compile(directory, &here("xia/c"), &source, &testing::shared("libweftxia.so"));
     program.to_str().unwrap().to_owned()
 }
 
@@ -79,7 +63,7 @@ fn programs_in_python_exchange_datagrams_across_a_network() {
         format!(
             "env PYTHONDONTWRITEBYTECODE=1 PYTHONPATH={} WEFT_XIA_LIBRARY={} python3 {}",
             here("bindings/python").display(),
-            library().display(),
+            testing::library("libweftxia.so").display(),
             here(&format!("examples/echo/{name}.py")).display()
         )
     };

@@ -1,5 +1,7 @@
 //! Packet engines of the kernel, opened and attached for those who write their tables.
 //!
+//! Reference: Handley et al. (XORP), §3 (the FEA hides how packets are forwarded); bpf(2).
+//!
 //! What holds an engine is kept by the launcher, which the manager is asked for, under names such as
 //! `eng-xip-p1-link`. So an engine forwards on when this process dies, and the next one takes it over before it
 //! does anything else with it. Nobody waits for something to be kept: if it cannot be, the engine ends with this

@@ -116,12 +116,7 @@ impl Fea {
             }
             Ok(Next::Receive(request)) => self.relays.receive(now, called, &request, out),
             Ok(Next::Attach(request)) => {
-                if let Some(engine) = self.engines.at(&request.interface) {
-                    let note = format!(
-                        "the packet engine {engine} is at the interface {}, and what it forwards would \
-                         not meet the program: let the portable engine forward there",
-                        request.interface
-                    );
+                if let Some(note) = self.engine_in_the_way(&request.interface) {
                     return out.push(called.fail(XrlError::failed(note)));
                 }
                 let interface = self.interfaces.named(&request.interface);
@@ -216,10 +211,11 @@ impl Fea {
 
     fn list_programs(&mut self, called: Called, interface: Option<&str>, out: &mut Vec<Output>) {
         let all = self.interfaces.all().into_iter().flatten();
+        let engine_at = |name: &str| self.engines.at(name).map(str::to_owned);
         match interface {
-            None => self.programs.list(called, all, out),
+            None => self.programs.list(called, all, engine_at, out),
             Some(name) => match self.interfaces.named(name) {
-                Some(one) => self.programs.list(called, std::iter::once(one), out),
+                Some(one) => self.programs.list(called, std::iter::once(one), engine_at, out),
                 None => {
                     let name = name.escape_debug();
                     let note = format!(
@@ -231,11 +227,25 @@ impl Fea {
         }
     }
 
+    /// Why no program is attached to an interface where it would not see what a packet engine forwards.
+    fn engine_in_the_way(&self, interface: &str) -> Option<String> {
+        let engine = self.engines.at(interface)?;
+        Some(format!(
+            "the packet engine {engine} is at the interface {interface}, and what it forwards would not \
+             meet the program: let the portable engine forward there"
+        ))
+    }
+
     /// Carries between interfaces and programs what they want of each other.
     fn settle(&mut self, out: &mut Vec<Output>) {
         loop {
             if let Some(wanted) = self.interfaces.take_programs() {
-                self.programs.configure(wanted, out);
+                let in_the_way = wanted.values().find_map(|(name, _)| self.engine_in_the_way(name));
+                match in_the_way {
+                    Some(error) => self.interfaces.programs_attached(Err(error), out),
+                    None => self.programs.configure(wanted, out),
+                }
+                continue;
             }
             match self.programs.take_outcome() {
                 Some(result) => self.interfaces.programs_attached(result, out),

@@ -21,6 +21,9 @@
 //! assert_eq!(unsafe { CStr::from_ptr(error()) }, c"the number is odd");
 //! ```
 
+#[cfg(feature = "testing")]
+pub mod testing;
+
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -9,7 +9,7 @@
 //! | map | index | value |
 //! |---|---|---|
 //! | `egress` | port | the interface |
-//! | `ports` | port | MAC address in a word; the longest packet in the lower half of a word, [`flags`](Egress) above |
+//! | `ports` | port | MAC address in a word; the longest packet in the lower half of a word, flags above |
 //! | `.bss` | 0 | of the port that the program is attached to: MAC address, interval, burst, next, flags |
 //!
 //! Reference: bpf(2); Linux kernel, Documentation/bpf/map_devmap.rst; ITU-T I.371 (the token bucket).
@@ -28,7 +28,7 @@ use crate::{
 
 const MAKE: &str = "make a map of a packet engine";
 const WRITE: &str = "write into a map of a packet engine";
-/// The most ports of an engine.
+/// The numbers of an engine's ports are below this; 0 is none.
 pub const MOST_PORTS: u16 = 256;
 /// Bytes of an element of `ports`: two words.
 const PORT_LEN: usize = 16;

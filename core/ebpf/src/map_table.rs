@@ -1,5 +1,7 @@
 //! Maps as tables that somebody fills by what he is told to write: for processes that have descriptors of maps
 //! and make no system calls of their own.
+//!
+//! Reference: bpf(2); Linux kernel, Documentation/bpf/maps.rst.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};

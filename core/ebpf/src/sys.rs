@@ -41,7 +41,7 @@ const NAME: usize = 16;
 const MOST_MAPS: usize = 16;
 
 /// Room for what the verifier says, and how many of its last lines are told.
-const LOG: usize = 1 << 22;
+const LOG: usize = 1 << 16;
 const SAID: usize = 6;
 
 /// The most programs that one hook can have (`BPF_MPROG_MAX`).
@@ -336,37 +336,6 @@ fn text(words: &[u32]) -> String {
 /// The first four bytes as a number; zero if there are fewer.
 fn array(bytes: &[u8]) -> u32 {
     bytes.first_chunk().map_or(0, |bytes| u32::from_ne_bytes(*bytes))
-}
-
-/// Passes a packet of zeros through a program for traffic control this often; returns the last verdict.
-#[cfg(test)]
-pub(crate) fn test_run(program: BorrowedFd<'_>, repeat: u32) -> io::Result<u32> {
-    const BPF_PROG_TEST_RUN: u32 = 10;
-    #[repr(C)]
-    struct Attributes {
-        program: i32,
-        verdict: u32,
-        packet_len: u32,
-        room: u32,
-        packet: u64,
-        result: u64,
-        repeat: u32,
-        duration: u32,
-    }
-    let packet = [0_u8; 64];
-    let mut attributes = Attributes {
-        program: program.as_raw_fd(),
-        verdict: 0,
-        packet_len: 64,
-        room: 0,
-        packet: packet.as_ptr() as u64,
-        result: 0,
-        repeat,
-        duration: 0,
-    };
-    // SAFETY: the pointer is to as many bytes as is said; nothing is asked to be written.
-    unsafe { bpf(BPF_PROG_TEST_RUN, &mut attributes)? };
-    Ok(attributes.verdict)
 }
 
 /// Fills `info` with what the kernel tells of an object. Where it holds no zeros before, it says where there

@@ -129,16 +129,7 @@ impl LoadedProgram {
     /// What the kernel says: it takes frames of 14 bytes up to about a page, and `CAP_BPF`.
     pub fn run(&self, frame: &[u8]) -> io::Result<(XdpVerdict, Vec<u8>)> {
         let mut room = vec![0; frame.len() + 256];
-        let (verdict, _, after) = sys::test_run(self.descriptor(), frame, 1, &mut room)?;
+        let (verdict, after) = sys::test_run(self.descriptor(), frame, 1, &mut room)?;
         Ok((XdpVerdict::of_number(verdict), after.to_vec()))
-    }
-
-    /// The nanoseconds that one run takes, over `repeat` runs on the same memory: what a run changes, the
-    /// next one finds.
-    ///
-    /// # Errors
-    /// As [`LoadedProgram::run`].
-    pub fn time(&self, frame: &[u8], repeat: u32) -> io::Result<u32> {
-        sys::test_run(self.descriptor(), frame, repeat, &mut []).map(|(_, time, _)| time)
     }
 }

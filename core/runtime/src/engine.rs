@@ -3,6 +3,8 @@
 //! A process that makes decisions has an engine opened, and gets the descriptors of the tables that it may write;
 //! then it has the engine's program attached to its interfaces. Where it may not do so itself, the FEA does. What
 //! holds an engine comes back as descriptors, too, so that somebody can keep them beyond the life of a process.
+//!
+//! Reference: Handley et al. (XORP), §3 and §7 (one process has the privileges and the forwarding engine).
 
 use weft_base::Handle;
 use weft_ebpf::{EngineMode, Slot, XdpMode};

@@ -6,27 +6,13 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
+use weft_c_border::testing::{archive, compile, expect_success, library, shared};
 use weft_xip::numbers::{DEFAULT_HOP_LIMIT, MAX_NODES};
 
 fn here(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
-}
-
-/// Where this build put the library: beside the test.
-fn library(name: &str) -> PathBuf {
-    let path = std::env::current_exe().unwrap().with_file_name(name);
-    assert!(path.exists(), "{} was not built", path.display());
-    path
-}
-
-#[track_caller]
-fn expect_success(command: &mut Command) -> Output {
-    let output = command.output().unwrap();
-    let said = [&output.stdout[..], &output.stderr].concat();
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&said));
-    output
 }
 
 /// The header without its comments.
@@ -100,30 +86,16 @@ fn the_header_stands_alone() {
 /// Compiles the program and runs it.
 fn addresses(link: &[OsString]) {
     let directory = tempfile::tempdir().unwrap();
-    let program = directory.path().join("program");
-    let compile = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-I"];
-    expect_success(
-        Command::new("cc")
-            .args(compile)
-            .arg(here(""))
-            .arg(here("tests/addresses.c"))
-            .args(link)
-            .arg("-o")
-            .arg(&program),
-    );
+    let program = compile(directory.path(), &here(""), &here("tests/addresses.c"), link);
     expect_success(Command::new(&program).arg(directory.path().join("missing.sock")));
 }
 
 #[test]
 fn addresses_with_the_shared_library() {
-    let library = library("libweftxia.so");
-    let mut path = OsString::from("-Wl,-rpath,");
-    path.push(library.parent().unwrap());
-    addresses(&[library.into(), path]);
+    addresses(&shared("libweftxia.so"));
 }
 
 #[test]
 fn addresses_with_the_static_library() {
-    let others = ["-lpthread", "-ldl", "-lm"].map(OsString::from);
-    addresses(&[&[library("libweftxia.a").into()][..], &others].concat());
+    addresses(&archive("libweftxia.a"));
 }

@@ -20,7 +20,7 @@ mod flood;
 
 use std::collections::HashSet;
 use std::hint::black_box;
-use std::time::{Duration, Instant as Clock};
+use std::time::Duration;
 
 use weft_base::{Instant, Packet, PortId, Random};
 use weft_xip::forward::{Activity, Forwarder, Limits, SlowPathLimit};
@@ -28,6 +28,7 @@ use weft_xip::{Xid, XidType};
 
 use super::measure::{Bench, Experiment, Figure, Plan, Session};
 use super::report::{Bound, Goal, Row};
+use super::xip_engine::stopwatch::Stopwatch;
 use super::xip_engine::world::{self, IN, Names};
 use super::xip_engine::zipf::Zipf;
 use flood::{Flood, Kind, Packets};
@@ -106,7 +107,7 @@ impl Bench for XipAttack {
     fn duration(&self, plan: &Plan) -> Duration {
         let sides = 2 * cases(plan.quick).len() * plan.runs;
         Duration::from_secs(3)
-            + Duration::from_micros(4 * BATCH as u64) * (sides * batches(plan)) as u32
+            + Duration::from_nanos(1_500 * BATCH as u64) * (sides * batches(plan)) as u32
     }
 
     fn prepare(&self, plan: &Plan) -> Result<Box<dyn Session>, String> {
@@ -161,7 +162,7 @@ impl Attacked {
         // The flood's time, not the machine's: so many packets come in a second, however fast this is computed.
         let step = Duration::from_secs_f64(BATCH as f64 / (self.peak / 2.0));
         let mut now = Instant::ZERO + Duration::from_secs(1000);
-        let (mut of_flood, mut of_others) = (Timer::default(), Timer::default());
+        let (mut of_flood, mut of_others) = (Stopwatch::new(BATCH), Stopwatch::new(BATCH));
         let mut batch = Vec::with_capacity(BATCH);
         let mut sent = 0;
         // What is measured is how it goes on, not how it begins: the burst that a budget allows is over.
@@ -179,15 +180,18 @@ impl Attacked {
             of_others.time(|| route(&mut router, now, &mut batch));
             sent += router.activity().get(Activity::Forwarded) - before;
         }
-        let left = (1.0 - self.peak / 2.0 * of_flood.per_packet()).max(0.0);
+        // The mean, not the median: how many batches have slow packets is what this is about.
+        let (of_flood, of_others) =
+            (of_flood.mean_without(INTERRUPTED), of_others.mean_without(INTERRUPTED));
+        let left = (1.0 - self.peak / 2e9 * of_flood).max(0.0);
         let served = sent as f64 / (self.batches * BATCH) as f64;
         let after = self::useful(&router);
         let gone = useful.iter().filter(|edges| !after.contains(*edges)).count();
         let size = router.cache_size();
         Ok(vec![
-            left / of_others.per_packet() * served,
-            1e9 * of_flood.per_packet(),
-            1e9 * of_others.per_packet(),
+            left * 1e9 / of_others * served,
+            of_flood,
+            of_others,
             100.0 * gone as f64 / useful.len().max(1) as f64,
             100.0 * size.bytes.saturating_sub(size.limit) as f64 / size.limit as f64,
         ])
@@ -225,36 +229,13 @@ fn useful(router: &Forwarder) -> HashSet<Vec<Xid>> {
 fn peak(router: &mut Forwarder, names: &Names, zipf: &Zipf) -> f64 {
     let mut legitimate = Packets::new(names, zipf, 0);
     warm(router, &mut legitimate);
-    let (mut timer, mut batch) = (Timer::default(), Vec::with_capacity(BATCH));
+    let (mut stopwatch, mut batch) = (Stopwatch::new(BATCH), Vec::with_capacity(BATCH));
     let now = Instant::ZERO + Duration::from_secs(1000);
     for _ in 0..PEAK_BATCHES {
         batch.extend((0..BATCH).map(|_| legitimate.packet()));
-        timer.time(|| route(router, now, &mut batch));
+        stopwatch.time(|| route(router, now, &mut batch));
     }
-    1.0 / timer.per_packet()
-}
-
-/// How long batches take.
-#[derive(Default)]
-struct Timer {
-    seconds: Vec<f64>,
-}
-
-impl Timer {
-    fn time(&mut self, work: impl FnOnce()) {
-        let begin = Clock::now();
-        work();
-        self.seconds.push(begin.elapsed().as_secs_f64());
-    }
-
-    /// The mean time for a packet in seconds, without the batches that were interrupted. Not the median: how
-    /// many batches have slow packets is what this is about.
-    fn per_packet(&self) -> f64 {
-        let mut seconds = self.seconds.clone();
-        seconds.sort_unstable_by(f64::total_cmp);
-        seconds.truncate(((1.0 - INTERRUPTED) * seconds.len() as f64).ceil() as usize);
-        seconds.iter().sum::<f64>() / (seconds.len() * BATCH) as f64
-    }
+    1e9 / stopwatch.mean_without(INTERRUPTED)
 }
 
 impl Session for Attacked {

@@ -22,7 +22,7 @@
 mod bare;
 mod cases;
 mod change;
-mod stopwatch;
+pub(super) mod stopwatch;
 pub(super) mod traffic;
 pub(super) mod world;
 pub(super) mod zipf;

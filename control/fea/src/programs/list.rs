@@ -2,29 +2,37 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use weft_runtime::FoundProgram;
+use weft_runtime::{FoundProgram, HookKind};
 use weft_xrl::{Called, Output, fea};
 
 use super::steps::Step;
 use super::{Key, Own};
 
+/// An interface that is asked for.
+pub(super) struct Place {
+    pub(super) index: u32,
+    pub(super) name: String,
+    /// The packet engine whose program is at its XDP.
+    pub(super) engine: Option<String>,
+}
+
 /// A list in the making.
 pub(super) struct Listing {
     called: Called,
-    /// The interfaces that are still to be asked for, and their names.
-    left: VecDeque<(u32, String)>,
+    /// The interfaces that are still to be asked for.
+    left: VecDeque<Place>,
     reply: fea::ListProgramsReply,
 }
 
 impl Listing {
-    pub(super) fn new(called: Called, interfaces: VecDeque<(u32, String)>) -> Self {
+    pub(super) fn new(called: Called, interfaces: VecDeque<Place>) -> Self {
         let reply = fea::ListProgramsReply { programs: Vec::new(), counters: Vec::new() };
         Self { called, left: interfaces, reply }
     }
 
     /// One for each interface.
     pub(super) fn steps(&self) -> Vec<Step> {
-        self.left.iter().map(|(interface, _)| Step::List(*interface)).collect()
+        self.left.iter().map(|place| Step::List(place.index)).collect()
     }
 
     /// What the next interface has; nothing if it has gone meanwhile.
@@ -34,17 +42,23 @@ impl Listing {
         found: Vec<FoundProgram>,
         counters: Vec<(u32, Vec<(&'static str, u64)>)>,
     ) {
-        let Some((index, interface)) = self.left.pop_front() else { return };
+        let Some(Place { index, name: interface, engine }) = self.left.pop_front() else { return };
         let its = || attached.iter().filter(|(key, _)| key.interface == index);
         for one in found {
             let own = its().find(|(_, own)| own.id == one.id);
+            let engine = engine.as_deref().filter(|_| matches!(one.hook, HookKind::Xdp(_)));
+            let owner = match (own, engine) {
+                (Some((_, own)), _) => own.owner.name(),
+                (None, Some(_)) => "engine",
+                (None, None) => "other",
+            };
             self.reply.programs.push(fea::Program {
                 interface: interface.clone(),
                 hook: one.hook.to_string(),
                 id: one.id,
                 name: one.name.unwrap_or_default(),
-                owner: own.map_or("other", |(_, own)| own.owner.name()).to_owned(),
-                program: own.map_or("", |(key, _)| key.program).to_owned(),
+                owner: owner.to_owned(),
+                program: own.map(|(key, _)| key.program).or(engine).unwrap_or_default().to_owned(),
                 parameters: own.map(|(_, own)| own.program.parameters()).unwrap_or_default(),
             });
         }

@@ -18,7 +18,7 @@ use weft_runtime::{Action, Direction, Handle, Interface, Level, LossProbability,
 use weft_xrl::{Called, Output, XrlError, fea};
 
 use crate::interfaces::direction;
-use list::Listing;
+use list::{Listing, Place};
 use steps::{Running, Step};
 
 /// A place for a program: there is one of each name at each hook of an interface.
@@ -174,14 +174,20 @@ impl Programs {
         self.attached.keys().find(|key| key.interface == interface).map(|key| key.program)
     }
 
-    /// Somebody asks what there is at these interfaces.
+    /// Somebody asks what there is at these interfaces, at which these packet engines are.
     pub(crate) fn list<'i>(
         &mut self,
         called: Called,
         interfaces: impl Iterator<Item = &'i Interface>,
+        engine_at: impl Fn(&str) -> Option<String>,
         out: &mut Vec<Output>,
     ) {
-        let interfaces = interfaces.map(|one| (one.index, one.name.clone())).collect();
+        let place = |one: &Interface| Place {
+            index: one.index,
+            name: one.name.clone(),
+            engine: engine_at(&one.name),
+        };
+        let interfaces = interfaces.map(place).collect();
         self.waiting.push_back(Job::List(Listing::new(called, interfaces)));
         self.go_on(out);
     }

@@ -63,21 +63,22 @@ impl Attributes {
     }
 }
 
-/// Runs a program on a frame this often. The last verdict, the nanoseconds of one run, and what is in
-/// `room` of the frame afterwards.
+/// Runs a program on a frame this often. The last verdict, and what is in `room` of the frame
+/// afterwards.
 pub(crate) fn test_run<'a>(
     program: BorrowedFd<'_>,
     frame: &[u8],
     repeat: u32,
     room: &'a mut [u8],
-) -> io::Result<(u32, u32, &'a [u8])> {
+) -> io::Result<(u32, &'a [u8])> {
     let mut attributes = Attributes::new(program, frame, repeat)?;
-    attributes.result = room.as_mut_ptr() as u64;
+    // A pointer with no room behind it would be written to nevertheless.
+    attributes.result = if room.is_empty() { 0 } else { room.as_mut_ptr() as u64 };
     attributes.room = u32::try_from(room.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     // SAFETY: the pointers are to as many bytes as is said.
     unsafe { bpf(BPF_PROG_TEST_RUN, &mut attributes)? };
     let len = (attributes.room as usize).min(room.len());
-    Ok((attributes.verdict, attributes.duration, &room[..len]))
+    Ok((attributes.verdict, &room[..len]))
 }
 
 /// Runs a program on `repeat` frames and does with them what it says. Ends earlier (`EINTR`) when the

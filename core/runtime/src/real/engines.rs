@@ -1,6 +1,9 @@
 //! The packet engines that this process has opened, by `weft_ebpf`, and the tables of those that another has.
+//!
+//! What is asked is specified in `crate::engine`.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU16;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use weft_base::{Handle, Token};
@@ -90,12 +93,9 @@ impl Engines {
         let tables = (0..count).filter_map(|index| by_name.remove(&table_name(index))).collect();
         let tables = EngineTables::of_descriptors(&engine, tables).map_err(text)?;
         let mut ports = BTreeMap::new();
-        let slots = (1..MOST_PORTS).filter_map(|slot| Some(Slot(slot.try_into().ok()?)));
-        for slot in slots {
-            let mut part = |part| by_name.remove(&port_name(slot, part));
-            let (Some(link), Some(variables)) = (part(Part::Link), part(Part::Variables)) else {
-                continue;
-            };
+        for slot in slots() {
+            let [link, variables] = names(slot).map(|name| by_name.remove(&name));
+            let (Some(link), Some(variables)) = (link, variables) else { continue };
             // One whose interface has gone is no port any more.
             if let Ok(port) = EnginePort::adopt(&engine, link, variables) {
                 ports.insert(port.interface(), (slot, port));
@@ -176,18 +176,15 @@ impl Open {
             return Ok(EngineReply::Attached { slot, mode, keep, release });
         }
         let taken = |slot: &Slot| self.ports.values().any(|(other, _)| other == slot);
-        let slots = (1..MOST_PORTS).filter_map(|slot| Some(Slot(slot.try_into().ok()?)));
-        let slot = slots.into_iter().find(|slot| !taken(slot));
+        let slot = slots().find(|slot| !taken(slot));
         let slot = slot.ok_or_else(|| "a packet engine has no more than 255 ports".to_owned())?;
         let program = EngineProgram::load(&self.engine, &self.tables, mac).map_err(text)?;
         let port = program.attach(interface, mode).map_err(text)?;
         let egress = Egress { interface: port.interface(), mac, mtu };
         self.tables.set_egress(slot, Some(egress)).map_err(text)?;
-        let [link, variables] = port.descriptors();
-        let keep = vec![
-            (port_name(slot, Part::Link), copy(link)?),
-            (port_name(slot, Part::Variables), copy(variables)?),
-        ];
+        let parts = names(slot).into_iter().zip(port.descriptors());
+        let keep =
+            parts.map(|(name, part)| Ok((name, copy(part)?))).collect::<Result<_, String>>()?;
         let mode = port.mode();
         self.ports.insert(port.interface(), (slot, port));
         Ok(EngineReply::Attached { slot, mode, keep, release })
@@ -218,26 +215,19 @@ impl Open {
     }
 }
 
-#[derive(Clone, Copy)]
-enum Part {
-    Link,
-    Variables,
+/// The ports that an engine can have.
+fn slots() -> impl Iterator<Item = Slot> {
+    (1..MOST_PORTS).filter_map(NonZeroU16::new).map(Slot)
 }
 
-/// The names under which the parts of an engine are kept.
+/// The name under which a table is kept, by its place among the descriptors.
 fn table_name(index: usize) -> String {
     format!("t{index}")
 }
 
-fn port_name(slot: Slot, part: Part) -> String {
-    match part {
-        Part::Link => format!("p{}-link", slot.0),
-        Part::Variables => format!("p{}-vars", slot.0),
-    }
-}
-
+/// The names under which a port's link and its program's variables are kept.
 fn names(slot: Slot) -> [String; 2] {
-    [Part::Link, Part::Variables].map(|part| port_name(slot, part))
+    ["link", "vars"].map(|part| format!("p{}-{part}", slot.0))
 }
 
 fn text(error: weft_ebpf::ProgramError) -> String {

@@ -7,7 +7,7 @@
 //! so. What an earlier life of this process had left in the kernel goes on forwarding until this node has
 //! cleared it, which is before the node says that it is ready.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::{Value, json};
 use weft_base::{ChannelId, PortId, Token};
@@ -26,7 +26,7 @@ pub(super) struct KernelEngine {
     state: State,
     ports: BTreeMap<PortId, Port>,
     /// Who waits for what it has counted, longest first.
-    asked: Vec<ChannelId>,
+    asked: VecDeque<ChannelId>,
     /// Kept for their memory.
     offloads: Vec<Offload>,
 }
@@ -318,7 +318,7 @@ impl Node {
     pub(super) fn answer_forwarding(&mut self, channel: ChannelId, out: &mut Vec<Action>) {
         match self.kernel.tables() {
             Some(token) => {
-                self.kernel.asked.push(channel);
+                self.kernel.asked.push_back(channel);
                 out.push(Action::CountTables { token });
             }
             None => {
@@ -329,10 +329,7 @@ impl Node {
     }
 
     pub(super) fn engine_counted(&mut self, sums: &[Vec<u64>], out: &mut Vec<Action>) {
-        if self.kernel.asked.is_empty() {
-            return;
-        }
-        let channel = self.kernel.asked.remove(0);
+        let Some(channel) = self.kernel.asked.pop_front() else { return };
         let value = self.show_forwarding(sums);
         self.replies.send(channel, &value, out);
     }

@@ -23,7 +23,8 @@ fn load_or_explain(sequence: LossSequence) -> Option<Program> {
 
 /// Passes one packet through the program as often as `repeat` says; returns the last verdict.
 fn run(program: &Program, repeat: u32) -> u32 {
-    sys::test_run(program.fd(), repeat).unwrap()
+    let (verdict, _) = sys::xdp::test_run(program.fd(), &[0; 64], repeat, &mut []).unwrap();
+    verdict
 }
 
 fn percent(percent: f64) -> LossProbability {

@@ -1,5 +1,7 @@
 //! Which entries another engine has, and what it is to be told.
 //!
+//! Reference: Machado et al., "Linux XIA", §4.2.2 (the routing cache in the kernel), and `crate::offload`.
+//!
 //! An entry goes there when it is used again after it came into the cache, and from then on the cache sees no
 //! packets of it. So before it would be replaced it is taken back for once: if it is in use, it is used here then.
 //!
