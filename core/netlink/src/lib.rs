@@ -3,6 +3,7 @@
 //! * [`Monitor`] tells which interfaces there are, with their addresses, and from then on each change.
 //! * [`Configurator`] carries out [`InterfaceRequest`]s; each is answered by the kernel.
 //! * [`TrafficControl`] attaches, lists and removes what hangs at an interface: classifiers and XDP programs.
+//! * [`RouteTable`] sets routes of IP, many at once.
 //!
 //! The first two never block: wait for their `fd` with epoll. Watching needs no privileges, configuring needs
 //! CAP_NET_ADMIN. They belong to the network namespace of the thread that opened them. The messages are
@@ -16,6 +17,7 @@ mod message;
 mod monitor;
 mod programs;
 mod request;
+mod routes;
 mod watch;
 
 pub use configurator::Configurator;
@@ -23,3 +25,4 @@ pub use interface::{Interface, InterfaceAddress, InterfaceChange};
 pub use monitor::Monitor;
 pub use programs::{Classifier, Direction, Place, Refusal, TrafficControl, XdpMode, XdpProgram};
 pub use request::{InterfaceRequest, NewInterface};
+pub use routes::{Route, RouteTable};

@@ -135,6 +135,11 @@ pub struct Refusal {
 }
 
 impl Refusal {
+    /// What an answer says.
+    pub(crate) fn new(errno: i32, explanation: Option<String>) -> Self {
+        Self { error: io::Error::from_raw_os_error(errno), explanation }
+    }
+
     /// The number of the error, as in errno(3).
     #[must_use]
     pub fn code(&self) -> Option<i32> {
@@ -292,10 +297,7 @@ impl TrafficControl {
                 _ if message.sequence != sequence => {}
                 Body::Done => end = Some(Ok(())),
                 Body::Answer { errno: 0, .. } => end = Some(Ok(())),
-                Body::Answer { errno, text } => {
-                    let error = io::Error::from_raw_os_error(errno);
-                    end = Some(Err(Refusal { error, explanation: text }));
-                }
+                Body::Answer { errno, text } => end = Some(Err(Refusal::new(errno, text))),
                 body => told.push(body),
             });
             if let Some(end) = end {
