@@ -1,5 +1,6 @@
 //! How everything is measured: experiments, weft and peer in turn, run after run.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::report::{Goal, Row};
@@ -43,10 +44,13 @@ pub(crate) struct Plan {
     pub(crate) until: Option<Instant>,
     /// Only experiments with a figure whose case contains this text.
     pub(crate) only: Option<String>,
+    /// A table whose prefixes are the destinations, for benchmarks that forward to prefixes.
+    pub(crate) prefixes: Option<PathBuf>,
 }
 
 impl Plan {
-    fn includes(&self, experiment: &Experiment) -> bool {
+    /// Whether an experiment is measured.
+    pub(crate) fn includes(&self, experiment: &Experiment) -> bool {
         let mut cases = experiment.figures.iter().map(|figure| &figure.case);
         self.only.as_ref().is_none_or(|text| cases.any(|case| case.contains(text)))
     }

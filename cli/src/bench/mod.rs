@@ -73,6 +73,9 @@ pub(crate) struct BenchArgs {
     /// Measure only cases whose name contains TEXT
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
+    /// xip-forward: take the destinations from FILE, an MRT dump of a routing table or a list of prefixes
+    #[arg(long, value_name = "FILE")]
+    prefixes: Option<PathBuf>,
     /// Write the result to FILE as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -96,6 +99,9 @@ pub(crate) fn run(args: &BenchArgs) -> Outcome {
         return Err("this weft was built without optimisation, its figures would mean nothing; \
                     build it with `make build`, or add --debug-build to measure nevertheless"
             .to_owned());
+    }
+    if args.prefixes.is_some() && bench.name() != xip_forward::NAME {
+        return Err(format!("--prefixes is for {}, not for {}", xip_forward::NAME, bench.name()));
     }
     check_programs(bench.needs())?;
     // Files that cannot be written shall not be found out after half an hour of measuring.
@@ -127,6 +133,7 @@ fn plan(args: &BenchArgs) -> Plan {
         runs: args.runs.map_or(default, usize::from),
         until: args.quick.then(|| Instant::now() + QUICK_TIME),
         only: args.only.clone(),
+        prefixes: args.prefixes.clone(),
     }
 }
 

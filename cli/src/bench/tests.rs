@@ -48,7 +48,7 @@ fn figure(case: &str, unit: &'static str) -> Figure {
 }
 
 fn plan(runs: usize, until: Option<Instant>) -> Plan {
-    Plan { quick: false, runs, until, only: None }
+    Plan { quick: false, runs, until, only: None, prefixes: None }
 }
 
 fn row(case: &str, weft: &[f64], peer: &[f64]) -> Row {

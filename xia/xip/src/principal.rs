@@ -24,7 +24,7 @@ use crate::words::WordError;
 use crate::{Xid, XidType};
 
 /// A principal of XIA; see the module's text.
-pub trait Principal {
+pub trait Principal: Send {
     /// The type of XIDs that it answers for. Never changes.
     fn kind(&self) -> XidType;
 

@@ -23,8 +23,8 @@ use super::zipf::Zipf;
 
 /// Neighbours, each behind a port of its own, as in Machado et al., "Linux XIA", §6.3.1.
 pub(in crate::bench) const NEIGHBOURS: usize = 4;
-/// The port that packets come in on.
-pub(in crate::bench) const IN: PortId = PortId(NEIGHBOURS as u32 + 1);
+/// The port that packets come in on, which leads to no neighbour.
+pub(in crate::bench) const IN: PortId = PortId(1000);
 const MTU: usize = 1500;
 /// Room for a decision for every domain, whatever its form.
 const CACHE: usize = 1 << 30;
@@ -49,9 +49,9 @@ pub(in crate::bench) struct Names {
     /// A socket on the router.
     pub(in crate::bench) socket: Xid,
     /// The hosts that it can send to.
-    pub(in crate::bench) neighbours: [Xid; NEIGHBOURS],
+    pub(in crate::bench) neighbours: Vec<Xid>,
     /// For each neighbour the identifier of the link to it.
-    pub(in crate::bench) links: [Xid; NEIGHBOURS],
+    pub(in crate::bench) links: Vec<Xid>,
 }
 
 /// The names that routers know, the same names in a bare table, and routers.
@@ -72,21 +72,27 @@ pub(in crate::bench) fn name(kind: XidType, random: &mut Random) -> Xid {
 }
 
 impl Names {
-    /// These domains, each behind one of the neighbours. All other names, and which neighbour it is, follow
-    /// from `random`.
+    /// These domains, each behind one of [`NEIGHBOURS`] neighbours. All other names, and which neighbour it is,
+    /// follow from `random`.
     pub(in crate::bench) fn new(domains: Vec<Xid>, random: &mut Random) -> Self {
+        Self::behind(NEIGHBOURS, domains, random)
+    }
+
+    /// The same with so many neighbours.
+    pub(in crate::bench) fn behind(count: usize, domains: Vec<Xid>, random: &mut Random) -> Self {
         let mut name = |kind| name(kind, random);
-        let neighbours = std::array::from_fn(|_| name(XidType::HID));
+        let neighbours: Vec<_> = (0..count).map(|_| name(XidType::HID)).collect();
+        let link = |number| link_identifier(&format!("port{number}"), DEFAULT_LINK_BITS);
         Self {
             unknown: std::array::from_fn(|_| name(XidType::AD)),
             alias: name(XidType::AD),
             local_domain: name(XidType::AD),
             local_host: name(XidType::HID),
             socket: name(XidType::XDP),
-            links: std::array::from_fn(|n| link_identifier(&format!("port{n}"), DEFAULT_LINK_BITS)),
+            links: (0..count).map(link).collect(),
             gateways: domains
                 .iter()
-                .map(|_| neighbours[random.below(NEIGHBOURS as u64) as usize])
+                .map(|_| neighbours[random.below(count as u64) as usize])
                 .collect(),
             neighbours,
             domains,
@@ -96,7 +102,7 @@ impl Names {
     /// What has a name besides the domains that are redirected to neighbours.
     pub(super) fn others(&self) -> Vec<Xid> {
         let own = [self.alias, self.local_domain, self.local_host, self.socket];
-        own.into_iter().chain(self.neighbours).collect()
+        own.into_iter().chain(self.neighbours.iter().copied()).collect()
     }
 }
 
@@ -181,7 +187,7 @@ pub(in crate::bench) fn router_with(names: &Names, limits: Limits) -> Result<For
     let mut forwarder = Forwarder::new(limits, Random::from_seed(1));
     let (mut hid, mut zf, mut xdp) = (Hid::new(Random::from_seed(1)), ZFilter::new(), Xdp::new());
     set(&mut hid, &format!("local {}", names.local_host))?;
-    for (number, neighbour) in (1u8..).zip(names.neighbours) {
+    for (number, neighbour) in (1u8..).zip(&names.neighbours) {
         let (port, mac) = (PortId(number.into()), [2, 0, 0, 0, 0, number]);
         let info = PortInfo { mac, mtu: MTU, local: None };
         let name = format!("port{number}");
@@ -190,7 +196,7 @@ pub(in crate::bench) fn router_with(names: &Names, limits: Limits) -> Result<For
         set(&mut hid, &format!("neighbour {neighbour} link {link} interface port{number}"))?;
         forwarder.add_port(port, Egress { framing: Framing::Ethernet { mac }, mtu: MTU });
     }
-    for (link, neighbour) in names.links.iter().zip(names.neighbours) {
+    for (link, neighbour) in names.links.iter().zip(&names.neighbours) {
         set(&mut zf, &format!("route {link} via {neighbour}"))?;
     }
     xdp.bind(names.socket, SocketId(1)).map_err(|error| WordError::new(error.to_string()))?;

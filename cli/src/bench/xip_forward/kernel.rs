@@ -11,22 +11,27 @@ use weft_xia_kernel::{Mirror, TableSizes, engine};
 use weft_xip::forward::{Forwarder, Verdict};
 use weft_xip::header::MAX_HEADER_LEN;
 use weft_xip::offload::{Edges, Engine, Offload, Offloaded};
-use weft_xip::{Address, XipRepr};
+use weft_xip::{Address, Xid, XidType, XipRepr};
 
 use super::super::xip_engine::world::{IN, Names};
+use super::changes::Changes;
 use super::frames::{Form, address, unknown};
-use super::network::{Network, PORTS, Side};
+use super::network::{Network, Side};
 
 /// The longest XIP packet that the cables take.
 const MTU: u32 = 1500;
-/// Bytes for the portable engine's cache: more than all destinations need.
+/// Bytes for a cache: more than all destinations need.
 const CACHE: usize = 3 << 30;
 
-/// The kernel engine of a router.
+/// The kernel engine of a router, and the portable one that decides for it.
 pub(super) struct Kernel {
     program: Program,
     tables: EngineTables,
     mirror: Mirror,
+    router: Forwarder,
+    domains: Vec<Xid>,
+    neighbours: Vec<Xid>,
+    changes: Changes,
 }
 
 /// While there is one, the kernel forwards XIP.
@@ -35,68 +40,90 @@ pub(super) struct Attached {
 }
 
 impl Kernel {
-    /// An engine with room for this many destinations, in which nothing is decided yet.
-    pub(super) fn new(domains: usize) -> Result<Self, String> {
-        Self::with(domains, |program| program)
-    }
-
-    /// The same with one look-up for each edge.
-    pub(super) fn of_each_edge(domains: usize) -> Result<Self, String> {
-        const OBJECT: Result<&[u8], ProgramError> = embedded!("each_edge");
-        Self::with(domains, |program| Program { object: || OBJECT, ..program })
-    }
-
-    fn with(domains: usize, program: impl Fn(Program) -> Program) -> Result<Self, String> {
-        let decisions = [domains as u32 + 4, domains as u32, domains as u32, domains as u32];
-        let sizes = TableSizes { decisions, ..TableSizes::default() };
-        let program = program(engine(&sizes));
-        let tables = EngineTables::create(&program).map_err(|error| error.to_string())?;
-        Ok(Self { program, tables, mirror: Mirror::new(sizes) })
-    }
-
-    /// Lets packets of these forms to every destination be routed by the portable engine, and takes over what
-    /// its cache holds then.
-    pub(super) fn learn(
-        &mut self,
-        router: &mut Forwarder,
+    /// An engine that has all decisions for packets of these forms to every domain; `ports` are the numbers of
+    /// the ports that the domains are behind.
+    pub(super) fn new(
+        router: Forwarder,
         names: &Names,
+        ports: &[usize],
         forms: &[Form],
-    ) -> Result<(), String> {
-        router.set_cache_limit(CACHE);
-        router.set_offloading(Some(self.mirror.room()));
-        let mut changes = Vec::new();
-        for form in forms {
-            for domain in &names.domains {
-                // What is used again is told.
-                for _ in 0..2 {
-                    route(router, &address(*form, names.local_domain, *domain))?;
-                }
-            }
-            router.drain_offloads(&mut changes);
-            changes.drain(..).try_for_each(|change| self.write(&change))?;
-        }
-        router.set_offloading(None);
-        router.set_cache_limit(0);
-        Ok(())
+    ) -> Result<Self, String> {
+        Self::with(|program| program, router, names, ports, forms)
     }
 
-    /// Lets the engine know for each edge alone what is to be done: the unknown domains of all forms, and the
-    /// known ones.
-    pub(super) fn learn_each_edge(
-        &mut self,
-        router: &mut Forwarder,
+    /// The same with one look-up for each edge: it has decisions for each edge alone, for the domains that nobody
+    /// knows in all forms, too.
+    pub(super) fn of_each_edge(
+        router: Forwarder,
         names: &Names,
-    ) -> Result<(), String> {
-        self.learn(router, names, &[Form::Fallback(0)])?;
+        ports: &[usize],
+    ) -> Result<Self, String> {
+        const OBJECT: Result<&[u8], ProgramError> = embedded!("each_edge");
+        let program = |program| Program { object: || OBJECT, ..program };
+        let mut engine = Self::with(program, router, names, ports, &[Form::Fallback(0)])?;
         (1..=3).try_for_each(|index| {
             let edges: Edges = [unknown(index)].into_iter().collect();
-            self.write(&Offload::Set { edges, edge: 0, decision: Offloaded::Drop })
-        })
+            engine.write(&[Offload::Set { edges, edge: 0, decision: Offloaded::Drop }])
+        })?;
+        Ok(engine)
     }
 
-    fn write(&mut self, change: &Offload) -> Result<(), String> {
+    fn with(
+        program: impl Fn(Program) -> Program,
+        mut router: Forwarder,
+        names: &Names,
+        ports: &[usize],
+        forms: &[Form],
+    ) -> Result<Self, String> {
+        let domains = names.domains.len() as u32;
+        let sizes = TableSizes {
+            decisions: [domains + 4, domains, domains, domains],
+            ..TableSizes::default()
+        };
+        let program = program(engine(&sizes));
+        let tables = EngineTables::create(&program).map_err(|error| error.to_string())?;
+        let mirror = Mirror::new(sizes);
+        router.set_offloading(Some(mirror.room()));
+        learn(&mut router, names, forms)?;
+        let mut kernel = Self {
+            program,
+            tables,
+            mirror,
+            router,
+            domains: names.domains.clone(),
+            neighbours: names.neighbours.clone(),
+            changes: Changes::new(ports.to_vec(), names.neighbours.len()),
+        };
+        kernel.follow()?;
+        Ok(kernel)
+    }
+
+    /// Makes so many changes of routes.
+    pub(super) fn change(&mut self, count: u64) -> Result<(), String> {
+        if let Some(mut ad) = self.router.principal_mut(XidType::AD) {
+            for _ in 0..count {
+                let (domain, neighbour) = self.changes.next();
+                let redirected =
+                    ad.redirect(self.domains[domain], Some(self.neighbours[neighbour]));
+                redirected.map_err(|error| error.to_string())?;
+            }
+        }
+        self.follow()
+    }
+
+    /// Lets the kernel know what the portable engine has decided.
+    fn follow(&mut self) -> Result<(), String> {
+        let mut changes = Vec::new();
+        self.router.drain_offloads(&mut changes);
+        self.write(&changes)
+    }
+
+    fn write(&mut self, changes: &[Offload]) -> Result<(), String> {
         let mut writes = Vec::new();
-        self.mirror.write(change, &|port| slot_of(port), &mut writes);
+        let slot = |port: PortId| (port.0 as usize).checked_sub(1).map(slot);
+        for change in changes {
+            self.mirror.write(change, &slot, &mut writes);
+        }
         writes.iter().try_for_each(|(table, write)| match self.tables.own()[*table].write(write) {
             Ok(0) => Ok(()),
             Ok(_) => Err("the kernel has no room for a decision".to_owned()),
@@ -109,11 +136,12 @@ impl Kernel {
         let text = |error: ProgramError| error.to_string();
         network.inside(Side::Router, || {
             let mut ports = Vec::new();
-            for port in 0..PORTS {
-                let mac = Side::Router.mac(port);
+            for port in 0..network.ports() {
+                let (mac, interface) =
+                    (Side::Router.mac(port), network.interface(Side::Router, port));
                 let program =
                     EngineProgram::load(&self.program, &self.tables, mac).map_err(text)?;
-                let attached = program.attach(&Side::Router.interface(port), EngineMode::Driver);
+                let attached = program.attach(&interface, EngineMode::Driver);
                 let attached = attached.map_err(text)?;
                 let egress = Egress { interface: attached.interface(), mac, mtu: MTU };
                 self.tables.set_egress(slot(port), Some(egress)).map_err(text)?;
@@ -122,6 +150,20 @@ impl Kernel {
             Ok(Attached { _ports: ports })
         })
     }
+}
+
+/// Lets a router decide about packets of these forms to every destination.
+pub(super) fn learn(router: &mut Forwarder, names: &Names, forms: &[Form]) -> Result<(), String> {
+    router.set_cache_limit(CACHE);
+    for form in forms {
+        for domain in &names.domains {
+            // What is used again is told to another engine.
+            for _ in 0..2 {
+                route(router, &address(*form, names.local_domain, *domain))?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Routes a packet to an address as one that came in on a port.
@@ -141,9 +183,4 @@ fn route(router: &mut Forwarder, address: &Address) -> Result<(), String> {
 
 fn slot(port: usize) -> Slot {
     Slot(NonZeroU16::MIN.saturating_add(port as u16))
-}
-
-/// The slot of a port of the portable engine, whose numbers begin with 1.
-fn slot_of(port: PortId) -> Option<Slot> {
-    (port.0 as usize).checked_sub(1).filter(|port| *port < PORTS).map(slot)
 }

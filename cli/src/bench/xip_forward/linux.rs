@@ -1,43 +1,105 @@
 //! The peer: the same namespaces and cables, and the kernel's own IPv4 forwarding of the same prefixes.
 
 use std::fmt::Write;
+use std::net::{IpAddr, Ipv4Addr};
 
-use super::network::{Network, PORTS, Side, text_of};
+use rustix::net::netdevice::name_to_index;
+use rustix::net::{AddressFamily, SocketType};
+use weft_netlink::{InterfaceAddress, Route, RouteTable};
+
+use super::changes::Changes;
+use super::network::{Network, Side, text_of};
 use super::prefixes::Prefix;
 
-/// Lets the kernel forward each prefix to the port that is given for it.
-pub(super) fn set_up<'a>(
-    network: &Network,
-    prefixes: impl Iterator<Item = (&'a Prefix, usize)>,
-) -> Result<(), String> {
+/// The kernel's routes.
+pub(super) struct Linux {
+    table: RouteTable,
+    prefixes: Vec<Prefix>,
+    /// The index of the interface for each port.
+    interfaces: Vec<u32>,
+    changes: Changes,
+}
+
+impl Linux {
+    /// Lets the kernel forward each prefix to the port that is given for it.
+    pub(super) fn new(
+        network: &Network,
+        prefixes: &[Prefix],
+        ports: &[usize],
+    ) -> Result<Self, String> {
+        prepare(network)?;
+        let interfaces = (0..network.ports()).map(|port| network.interface(Side::Router, port));
+        let interfaces: Vec<_> = interfaces.collect();
+        let (table, interfaces) = network.inside(Side::Router, || {
+            let table = RouteTable::open().map_err(|error| error.to_string())?;
+            let indices = interfaces.iter().map(|name| index(name));
+            Ok((table, indices.collect::<Result<_, _>>()?))
+        })?;
+        let changes = Changes::new(ports.to_vec(), network.ports());
+        let mut linux = Self { table, prefixes: prefixes.to_vec(), interfaces, changes };
+        let routes: Vec<_> =
+            ports.iter().enumerate().map(|(prefix, port)| linux.route(prefix, *port)).collect();
+        linux.set(&routes)?;
+        Ok(linux)
+    }
+
+    fn route(&self, prefix: usize, port: usize) -> Route {
+        let Prefix { address, length } = self.prefixes[prefix];
+        Route {
+            destination: InterfaceAddress { ip: IpAddr::V4(address), prefix_length: length },
+            gateway: IpAddr::V4(gateway(port)),
+            interface: self.interfaces[port],
+        }
+    }
+
+    fn set(&mut self, routes: &[Route]) -> Result<(), String> {
+        self.table.replace(routes).map_err(|(place, refusal)| {
+            let InterfaceAddress { ip, prefix_length } = routes[place].destination;
+            format!("the kernel refuses the route to {ip}/{prefix_length}: {refusal}")
+        })
+    }
+
+    /// Makes so many changes.
+    pub(super) fn change(&mut self, count: u64) -> Result<(), String> {
+        let changes: Vec<_> = (0..count).map(|_| self.changes.next()).collect();
+        let routes: Vec<_> =
+            changes.iter().map(|(prefix, port)| self.route(*prefix, *port)).collect();
+        self.set(&routes)
+    }
+}
+
+/// Everything but the routes.
+fn prepare(network: &Network) -> Result<(), String> {
     // The senders' addresses lead nowhere, and packets may leave where they came from, which the kernel shall
     // neither refuse nor report.
     let mut script = "cd /proc/sys/net/ipv4; echo 1 > ip_forward; \
         for of in all default; do echo 0 > conf/$of/rp_filter; echo 0 > conf/$of/send_redirects; done; "
         .to_owned();
-    let mut commands = String::new();
-    for port in 0..PORTS {
-        let (interface, host) = (Side::Router.interface(port), text_of(Side::Host.mac(port)));
-        push(&mut script, format_args!("echo 0 > conf/{interface}/rp_filter; "));
-        push(&mut script, format_args!("echo 0 > conf/{interface}/send_redirects; "));
-        push(&mut commands, format_args!("address add 169.254.1.{port}/32 dev {interface}\n"));
-        let neighbour =
-            format_args!("neighbour add {} lladdr {host} dev {interface}\n", gateway(port));
-        push(&mut commands, neighbour);
+    for port in 0..network.ports() {
+        let (interface, host) =
+            (network.interface(Side::Router, port), text_of(Side::Host.mac(port)));
+        let gateway = gateway(port);
+        push(
+            &mut script,
+            format_args!(
+                "echo 0 > conf/{interface}/rp_filter; echo 0 > conf/{interface}/send_redirects; \
+                 ip address add 169.254.1.{port}/32 dev {interface}; \
+                 ip neighbour add {gateway} lladdr {host} dev {interface}; "
+            ),
+        );
     }
-    network.shell(Side::Router, &script)?;
-    for (prefix, port) in prefixes {
-        let (address, length, gateway) = (prefix.address, prefix.length, gateway(port));
-        let interface = Side::Router.interface(port);
-        let route =
-            format_args!("route add {address}/{length} via {gateway} dev {interface} onlink\n");
-        push(&mut commands, route);
-    }
-    network.feed(Side::Router, &["ip", "-batch", "-"], &commands)
+    network.shell(Side::Router, &script)
 }
 
-fn gateway(port: usize) -> String {
-    format!("169.254.0.{}", port + 1)
+/// The index of an interface of the calling thread's network namespace.
+fn index(interface: &str) -> Result<u32, String> {
+    let socket = rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None);
+    let found = socket.and_then(|socket| name_to_index(&socket, interface));
+    found.map_err(|errno| format!("there is no interface {interface}: {errno}"))
+}
+
+fn gateway(port: usize) -> Ipv4Addr {
+    Ipv4Addr::new(169, 254, 0, port as u8 + 1)
 }
 
 fn push(text: &mut String, line: std::fmt::Arguments<'_>) {

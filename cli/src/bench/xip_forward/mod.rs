@@ -2,135 +2,66 @@
 //!
 //! Reference: Machado et al., "Linux XIA", §6.3: a router with four ports and 462,150 destinations, packets of
 //! 256 bytes whose destinations follow Zipf's law, in the forms FB0 to FB3 (0 to 3 edges lead nowhere before
-//! the one that is used) and VIA (through a domain that is the router's own).
+//! the one that is used) and VIA (through a domain that is the router's own). Around that point one thing at a
+//! time is varied: the distribution, the form, the length, the number of ports, and how many routes change
+//! each second.
 //!
-//! The router has one processor to itself, a source that sends as fast as it can has another. Both sides are
-//! measured in the same network namespaces with the same prefixes, in turn. For IPv4 a prefix is a route;
-//! for XIP a domain of its own, redirected to the same neighbour. What counts are packets that come out of
-//! the router with one hop less.
+//! The router has one processor to itself, a source that sends as fast as it can has another. All sides are
+//! measured in the same network namespaces with the same prefixes, in turn: the kernel engine, the portable
+//! engine, and Linux. For IPv4 a prefix is a route; for XIP a domain of its own, redirected to the same neighbour.
+//! What counts are packets that come out of the router with one hop less.
 //!
 //! Each experiment has two figures. "arriving" is what arrives each second. "of the router" is that for each
 //! second for which the router's threads had the processor: the same, as long as the router is what limits
 //! the rate; more, if the source cannot keep up with it, or others use its processor meanwhile. It is what
 //! the goals are about.
 //!
-//! The kernel engine holds what the cache of the portable one holds after a packet to every destination.
+//! The caches of both engines hold a decision for every destination before anything is measured.
 
+mod cases;
+mod changes;
 mod frames;
 mod kernel;
 mod linux;
 mod network;
+mod portable;
 mod prefixes;
+mod site;
+mod threads;
 mod traffic;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use weft_base::Random;
 
 use super::measure::{Bench, Experiment, Figure, Plan, Program, Session};
 use super::report::{Bound, Goal, Row};
-use super::xip_engine::world::{self, Names};
 use super::xip_engine::zipf::Zipf;
-use frames::{Form, Template};
-use kernel::Kernel;
-use network::Network;
+use cases::{Case, Contest, MANY_UPDATES, cases};
 use prefixes::Prefix;
-use traffic::Traffic;
+use site::{Measured, Site};
+use threads::Processors;
 
+/// The benchmark's name.
+pub(super) const NAME: &str = "xip-forward";
 /// The destinations of the paper.
 const PREFIXES: usize = 462_150;
-/// Bytes of a frame, link header included.
-const FRAME_LEN: usize = 256;
-const QUICK_EXPONENTS: [f64; 2] = [0.5, 1.0];
+/// Loads of the overload's peer, as parts of what is forwarded at full speed.
+const PACES: [f64; 6] = [0.5, 0.75, 1.0, 1.25, 1.5, 2.0];
+/// How much of its best rate the portable engine shall keep, and under how many times that load.
+const KEPT: f64 = 0.8;
+const TIMES: f64 = 10.0;
+
+const ARRIVING: &str = "What arrives, all cases";
+const CHANGED: &str = "Changes of routes that were made";
 
 /// The benchmark.
 pub(super) struct XipForward;
 
-/// Which engine is measured, and beside what.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Engine {
-    /// The kernel's, beside Linux.
-    Kernel,
-    /// The kernel's with one look-up for each edge, beside the one that looks all edges up at once.
-    EachEdge,
-}
-
-/// What one row of the report is about.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Case {
-    engine: Engine,
-    form: Form,
-    exponent: f64,
-    panel: &'static str,
-}
-
-const FORMS: &str = "Address forms";
-const DISTRIBUTIONS: &str = "Distribution of destinations";
-const EDGES: &str = "One look-up for each edge, beside one for all edges";
-const ARRIVING: &str = "What arrives, all cases";
-
-fn cases(quick: bool) -> Vec<Case> {
-    let (mut cases, engine) = (Vec::new(), Engine::Kernel);
-    if quick {
-        for exponent in QUICK_EXPONENTS {
-            for form in [Form::Fallback(0), Form::Fallback(3)] {
-                cases.push(Case { engine, form, exponent, panel: DISTRIBUTIONS });
-            }
-        }
-        return cases;
-    }
-    let exponents = (0..=8).map(|step| f64::from(step) * 0.25);
-    for exponent in exponents {
-        let form = Form::Fallback(0);
-        cases.push(Case { engine, form, exponent, panel: DISTRIBUTIONS });
-    }
-    for form in [Form::Fallback(1), Form::Fallback(2), Form::Fallback(3), Form::Via] {
-        for exponent in [0.5, 1.0] {
-            cases.push(Case { engine, form, exponent, panel: FORMS });
-        }
-    }
-    for form in [Form::Fallback(0), Form::Fallback(3)] {
-        for exponent in [0.5, 1.0] {
-            cases.push(Case { engine: Engine::EachEdge, form, exponent, panel: EDGES });
-        }
-    }
-    cases
-}
-
-impl Case {
-    fn name(&self) -> String {
-        let form = match self.form {
-            Form::Fallback(unknown) => format!("FB{unknown}"),
-            Form::Via => "VIA".to_owned(),
-            Form::Ip => "IP".to_owned(),
-        };
-        let engine = match self.engine {
-            Engine::Kernel => "kernel",
-            Engine::EachEdge => "kernel, each edge",
-        };
-        format!("{form}, Zipf {}, {engine}: of the router", self.exponent)
-    }
-
-    fn name_arriving(&self) -> String {
-        self.name().replace("of the router", "arriving")
-    }
-
-    /// How many times as fast as Linux forwards IPv4 it shall be.
-    fn goal(&self) -> Option<f64> {
-        if self.engine != Engine::Kernel {
-            return None;
-        }
-        match self.form {
-            Form::Fallback(0) | Form::Via => Some(if self.exponent >= 1.0 { 4.0 } else { 3.5 }),
-            Form::Fallback(3) => Some(2.5),
-            _ => None,
-        }
-    }
-}
-
 impl Bench for XipForward {
     fn name(&self) -> &'static str {
-        "xip-forward"
+        NAME
     }
 
     fn summary(&self) -> &'static str {
@@ -146,138 +77,252 @@ impl Bench for XipForward {
     }
 
     fn duration(&self, plan: &Plan) -> Duration {
-        let sides = 2 * cases(plan.quick).len() * plan.runs;
-        Duration::from_secs(12) + (time(plan.quick) + Duration::from_millis(600)) * sides as u32
+        let cases: Vec<_> =
+            cases(plan.quick).into_iter().filter(|case| is_in(plan, case)).collect();
+        let sides = |case: &Case| match case.contest {
+            Contest::Engines => 3,
+            Contest::EachEdge => 2,
+            Contest::Overload => 1 + PACES.len(),
+        };
+        let sides: usize = cases.iter().map(sides).sum::<usize>() * plan.runs;
+        let sites = if plan.quick { 1 } else { 3 };
+        Duration::from_secs(15) * sites
+            + (time(plan.quick) + Duration::from_millis(450)) * sides as u32
     }
 
     fn prepare(&self, plan: &Plan) -> Result<Box<dyn Session>, String> {
-        let network = Network::new()?;
-        let mut random = Random::from_seed(1);
-        let prefixes = prefixes::prefixes(PREFIXES, &mut random);
-        let domains = prefixes.iter().map(|prefix| prefix.domain()).collect();
-        let names = Names::new(domains, &mut random);
-        let port = |gateway| names.neighbours.iter().position(|host| *host == gateway);
-        let ports = names.gateways.iter().map(|gateway| port(*gateway).unwrap_or_default());
-        linux::set_up(&network, prefixes.iter().zip(ports))?;
-        let mut router = world::router(&names).map_err(|error| error.to_string())?;
-        let cases = cases(plan.quick);
-        let mut kernel = Kernel::new(PREFIXES)?;
-        let mut forms: Vec<_> = cases.iter().map(|case| case.form).collect();
-        forms.sort_unstable();
-        forms.dedup();
-        kernel.learn(&mut router, &names, &forms)?;
-        let each_edge = if cases.iter().any(|case| case.engine == Engine::EachEdge) {
-            let mut engine = Kernel::of_each_edge(PREFIXES)?;
-            engine.learn_each_edge(&mut router, &names)?;
-            Some(engine)
-        } else {
-            None
+        network::enter_namespace()?;
+        let processors = Processors::new()?;
+        let prefixes = match &plan.prefixes {
+            Some(path) => prefixes::read(path)?,
+            None => prefixes::prefixes(PREFIXES, &mut Random::from_seed(1)),
         };
-        let traffic = Traffic::new(&network)?;
-        let local = names.local_domain;
-        Ok(Box::new(Router {
-            network,
-            prefixes,
-            local,
-            kernel,
-            each_edge,
-            traffic,
-            cases,
-            drawn: None,
-            time: time(plan.quick),
-        }))
+        let cases = cases(plan.quick);
+        let included: Vec<_> = cases.iter().filter(|case| is_in(plan, case)).copied().collect();
+        let mut sites = BTreeMap::new();
+        for Case { point, .. } in &included {
+            if !sites.contains_key(&point.ports) {
+                let (forms, sides) = cases::needs(&included, point.ports);
+                let site = Site::new(point.ports, &prefixes, &forms, sides, processors)?;
+                sites.insert(point.ports, site);
+            }
+        }
+        let time = time(plan.quick);
+        Ok(Box::new(Router { sites, prefixes, cases, drawn: None, full_speed: None, time }))
     }
 }
 
 /// How long packets are counted.
 fn time(quick: bool) -> Duration {
-    Duration::from_millis(if quick { 400 } else { 1000 })
+    Duration::from_millis(if quick { 400 } else { 600 })
+}
+
+fn is_in(plan: &Plan, case: &Case) -> bool {
+    plan.includes(&experiment(case))
 }
 
 /// Everything that lasts for all runs.
 struct Router {
-    kernel: Kernel,
-    /// If any case is about it.
-    each_edge: Option<Kernel>,
-    traffic: Traffic,
+    /// By the number of ports.
+    sites: BTreeMap<usize, Site>,
     prefixes: Vec<Prefix>,
-    local: weft_xip::Xid,
     cases: Vec<Case>,
-    /// The exponent and the run for which destinations were drawn last.
-    drawn: Option<(f64, usize)>,
+    /// The ports, the exponent and the run for which destinations were drawn last.
+    drawn: Option<(usize, f64, usize)>,
+    /// What the portable engine forwarded last with as many packets as the source can send.
+    full_speed: Option<f64>,
     time: Duration,
-    // Last: what hangs in it goes first.
-    network: Network,
 }
 
 impl Router {
-    /// Draws the destinations: the same for both sides of a run.
-    fn draw(&mut self, exponent: f64, run: usize) {
-        if self.drawn == Some((exponent, run)) {
-            return;
+    /// The place where a case is measured; its destinations are drawn, the same for all sides of a run.
+    fn site(&mut self, case: &Case, run: usize) -> Result<&mut Site, String> {
+        let (ports, exponent) = (case.point.ports, case.point.exponent);
+        let site = self.sites.get_mut(&ports);
+        let site = site.ok_or_else(|| format!("nothing was prepared for {}", case.name()))?;
+        if self.drawn != Some((ports, exponent, run)) {
+            let zipf = Zipf::new(self.prefixes.len(), exponent);
+            let mut random = Random::from_seed(run as u64);
+            site.set_samples(|| self.prefixes[zipf.draw(&mut random)].destination().octets());
+            self.drawn = Some((ports, exponent, run));
         }
-        let zipf = Zipf::new(self.prefixes.len(), exponent);
-        let mut random = Random::from_seed(run as u64);
-        let prefixes = &self.prefixes;
-        self.traffic.set_samples(|| prefixes[zipf.draw(&mut random)].destination().octets());
-        self.drawn = Some((exponent, run));
+        Ok(site)
     }
 
-    fn measure(&self, form: Form) -> Result<Vec<f64>, String> {
-        let threads = self.network.place_threads()?;
-        let template = Template::new(form, self.local, FRAME_LEN);
-        let rate = self.traffic.measure(&self.network, &threads, &template, self.time)?;
-        Ok(vec![rate.of_router, rate.arriving])
+    /// The portable engine at full speed: what arrives, and what was offered.
+    fn overload(&mut self, case: &Case, run: usize) -> Result<Vec<f64>, String> {
+        let time = self.time;
+        let rate = self.site(case, run)?.portable(&case.point, None, time)?.rate;
+        self.full_speed = Some(rate.arriving);
+        Ok(vec![rate.arriving, rate.offered])
     }
+
+    /// The same at the load that suits it best.
+    fn best_load(&mut self, case: &Case, run: usize) -> Result<Vec<f64>, String> {
+        if self.full_speed.is_none() {
+            self.overload(case, run)?;
+        }
+        let (time, full_speed) = (self.time, self.full_speed.unwrap_or_default());
+        let mut best = [0.0; 2];
+        for pace in PACES {
+            let pace = Some((pace * full_speed).max(1.0));
+            let rate = self.site(case, run)?.portable(&case.point, pace, time)?.rate;
+            if rate.arriving > best[0] {
+                best = [rate.arriving, rate.offered];
+            }
+        }
+        Ok(best.to_vec())
+    }
+}
+
+const KERNEL: &str = "kernel";
+const PORTABLE: &str = "portable";
+const EACH_EDGE: &str = "kernel, each edge";
+const OVERLOADED: &str = "portable, overload";
+const OF_ROUTER: &str = "of the router";
+const RATE: &str = "arriving";
+const OFFERED: &str = "offered";
+const CHANGES: &str = "changes";
+
+fn name(case: &Case, side: &str, figure: &str) -> String {
+    format!("{}, {side}: {figure}", case.name())
+}
+
+fn experiment(case: &Case) -> Experiment {
+    let figure = |side, what, unit, panel| Figure { case: name(case, side, what), unit, panel };
+    let packets = |side| {
+        [
+            figure(side, OF_ROUTER, "packets/s", case.panel),
+            figure(side, RATE, "packets/s", ARRIVING),
+        ]
+    };
+    let (peer, figures) = match case.contest {
+        Contest::Engines => {
+            let mut figures = [packets(KERNEL), packets(PORTABLE)].concat();
+            if case.point.updates > 0 {
+                let changes = [KERNEL, PORTABLE];
+                figures.extend(changes.map(|side| figure(side, CHANGES, "changes/s", CHANGED)));
+            }
+            ("Linux IPv4 forwarding", figures)
+        }
+        Contest::EachEdge => ("all edges at once", packets(EACH_EDGE).to_vec()),
+        Contest::Overload => {
+            let figure = |what| figure(OVERLOADED, what, "packets/s", case.panel);
+            ("the best load", vec![figure(RATE), figure(OFFERED)])
+        }
+    };
+    Experiment { peer_name: peer.to_owned(), figures, most_runs: None }
+}
+
+/// The figures of one side of [`Contest::Engines`]; changes come behind all packets.
+fn packets(measured: &Measured) -> [f64; 2] {
+    [measured.rate.of_router, measured.rate.arriving]
+}
+
+fn figures(case: &Case, sides: [Measured; 2]) -> Vec<f64> {
+    let mut figures: Vec<_> = sides.iter().flat_map(packets).collect();
+    if case.point.updates > 0 {
+        figures.extend(sides.map(|side| side.updates));
+    }
+    figures
 }
 
 impl Session for Router {
     fn experiments(&self) -> Vec<Experiment> {
-        let peer = |case: &Case| match case.engine {
-            Engine::Kernel => "Linux IPv4 forwarding",
-            Engine::EachEdge => "all edges at once",
-        };
-        let experiment = |case: &Case| Experiment {
-            peer_name: peer(case).to_owned(),
-            figures: vec![
-                Figure { case: case.name(), unit: "packets/s", panel: case.panel },
-                Figure { case: case.name_arriving(), unit: "packets/s", panel: ARRIVING },
-            ],
-            most_runs: None,
-        };
         self.cases.iter().map(experiment).collect()
     }
 
-    fn weft(&mut self, experiment: usize, run: usize) -> Result<Vec<f64>, String> {
-        let Case { engine, form, exponent, .. } = self.cases[experiment];
-        self.draw(exponent, run);
-        let engine = match (engine, &mut self.each_edge) {
-            (Engine::EachEdge, Some(each_edge)) => each_edge,
-            _ => &mut self.kernel,
-        };
-        let _attached = engine.attach(&self.network)?;
-        self.measure(form)
+    fn weft(&mut self, index: usize, run: usize) -> Result<Vec<f64>, String> {
+        let (case, time) = (self.cases[index], self.time);
+        if case.contest == Contest::Overload {
+            return self.overload(&case, run);
+        }
+        let each_edge = case.contest == Contest::EachEdge;
+        let site = self.site(&case, run)?;
+        let kernel = site.kernel(&case.point, each_edge, time)?;
+        if each_edge {
+            return Ok(packets(&kernel).to_vec());
+        }
+        let portable = site.portable(&case.point, None, time)?;
+        Ok(figures(&case, [kernel, portable]))
     }
 
-    fn peer(&mut self, experiment: usize, run: usize) -> Result<Vec<f64>, String> {
-        let Case { engine, form, exponent, .. } = self.cases[experiment];
-        self.draw(exponent, run);
-        if engine == Engine::EachEdge {
-            let _attached = self.kernel.attach(&self.network)?;
-            return self.measure(form);
+    fn peer(&mut self, index: usize, run: usize) -> Result<Vec<f64>, String> {
+        let (case, time) = (self.cases[index], self.time);
+        match case.contest {
+            Contest::Overload => self.best_load(&case, run),
+            Contest::EachEdge => {
+                let kernel = self.site(&case, run)?.kernel(&case.point, false, time)?;
+                Ok(packets(&kernel).to_vec())
+            }
+            Contest::Engines => {
+                let linux = self.site(&case, run)?.linux(&case.point, time)?;
+                Ok(figures(&case, [linux; 2]))
+            }
         }
-        self.measure(Form::Ip)
     }
 
     fn goals(&self, rows: &[Row]) -> Vec<Goal> {
-        let goal = |case: &Case| {
-            let row = rows.iter().find(|row| row.figure.case == case.name());
-            Some(Goal {
-                name: format!("{}: times as many as Linux IPv4", case.name()),
-                bound: Bound::AtLeast(case.goal()?),
-                measured: row.map_or(f64::NAN, Row::ratio),
-            })
+        let goals = Goals(rows);
+        let mut all = Vec::new();
+        for case in &self.cases {
+            all.extend(goals.beside_linux(case, KERNEL, case.kernel_goal()));
+            all.extend(goals.beside_linux(case, PORTABLE, case.portable_goal()));
+            if case.point.updates == MANY_UPDATES {
+                let calm = self.cases.iter().find(|calm| case.is_with_updates(calm));
+                all.extend([KERNEL, PORTABLE].map(|side| goals.kept(case, calm, side)));
+            }
+            if case.contest == Contest::Overload {
+                all.extend(goals.under_load(case));
+            }
+        }
+        all
+    }
+}
+
+/// Goals, and the rows that they are about.
+struct Goals<'a>(&'a [Row]);
+
+impl Goals<'_> {
+    fn row(&self, case: &str) -> Option<&Row> {
+        self.0.iter().find(|row| row.figure.case == case)
+    }
+
+    fn beside_linux(&self, case: &Case, side: &str, times: Option<f64>) -> Option<Goal> {
+        let name = name(case, side, OF_ROUTER);
+        let measured = self.row(&name).map_or(f64::NAN, Row::ratio);
+        let name = format!("{name}: times as many as Linux IPv4");
+        Some(Goal { name, bound: Bound::AtLeast(times?), measured })
+    }
+
+    /// What is left of the rate while many routes change.
+    fn kept(&self, case: &Case, calm: Option<&Case>, side: &str) -> Goal {
+        let rate = |case: &Case| {
+            let row = self.row(&name(case, side, OF_ROUTER));
+            row.map_or(f64::NAN, |row| row.weft.median())
         };
-        self.cases.iter().filter_map(goal).collect()
+        let measured = rate(case) / calm.map_or(f64::NAN, rate);
+        let name = format!("{}: of the rate without updates", name(case, side, OF_ROUTER));
+        Goal { name, bound: Bound::AtLeast(KEPT), measured }
+    }
+
+    /// What is left of the best rate under far too much load, and whether it was so much.
+    fn under_load(&self, case: &Case) -> [Goal; 2] {
+        let (rate, offered) = (name(case, OVERLOADED, RATE), name(case, OVERLOADED, OFFERED));
+        let kept = self.row(&rate).map_or(f64::NAN, Row::ratio);
+        let best = self.row(&rate).map_or(f64::NAN, |row| row.peer.median());
+        let load = self.row(&offered).map_or(f64::NAN, |row| row.weft.median() / best);
+        [
+            Goal {
+                name: format!("{rate}: of the rate at the best load"),
+                bound: Bound::AtLeast(KEPT),
+                measured: kept,
+            },
+            Goal {
+                name: format!("{offered}: times the rate at the best load"),
+                bound: Bound::AtLeast(TIMES),
+                measured: load,
+            },
+        ]
     }
 }

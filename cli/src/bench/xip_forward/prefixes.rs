@@ -1,10 +1,14 @@
-//! The destinations: as many prefixes as a full table had, with lengths as they are in the Internet.
+//! The destinations: as many prefixes as a full table had, with lengths as they are in the Internet; or those of
+//! a table that is given.
 //!
 //! Reference: Machado et al., "Linux XIA", §6.3.1, which takes 462,150 CIDR blocks from Route Views;
-//! AltraMayor/net-eval for how a prefix becomes a destination.
+//! AltraMayor/net-eval for how a prefix becomes a destination. RFC 6396 §2, §4.3 (MRT, `TABLE_DUMP_V2`) for the files
+//! that Route Views and RIPE RIS offer.
 
 use std::collections::HashSet;
+use std::fs;
 use std::net::Ipv4Addr;
+use std::path::Path;
 
 use weft_base::Random;
 use weft_xip::{Xid, XidType};
@@ -55,6 +59,89 @@ impl Prefix {
     }
 }
 
+/// The blocks of a file, in its order: a dump in the format MRT, or text with a block at the beginning of each
+/// line.
+///
+/// # Errors
+/// What is wrong with the file. Blocks that no packet of this benchmark could go to are left out, as are those
+/// with bits behind their length, and repetitions.
+pub(super) fn read(path: &Path) -> Result<Vec<Prefix>, String> {
+    let shown = path.display();
+    let bytes = fs::read(path).map_err(|error| format!("cannot read {shown}: {error}"))?;
+    if let Some((name, program)) = compressed(&bytes) {
+        return Err(format!(
+            "{shown} is compressed with {name}; decompress it first, for example with `{program}`"
+        ));
+    }
+    let found = match std::str::from_utf8(&bytes) {
+        Ok(text) => from_text(text),
+        Err(_) => from_mrt(&bytes).map_err(|error| format!("{shown} {error}"))?,
+    };
+    let mut known = HashSet::with_capacity(found.len());
+    let usable = |prefix: &Prefix| {
+        (8..=30).contains(&prefix.length)
+            && prefix.address.to_bits() << prefix.length == 0
+            && is_routable(prefix.address)
+    };
+    let prefixes: Vec<_> =
+        found.into_iter().filter(usable).filter(|prefix| known.insert(*prefix)).collect();
+    match prefixes.len() {
+        0 => Err(format!(
+            "{shown} has no IPv4 prefixes: it should be a dump of a routing table in the format MRT \
+             (TABLE_DUMP_V2), or text with a prefix such as 192.0.2.0/24 at the beginning of each line"
+        )),
+        _ => Ok(prefixes),
+    }
+}
+
+fn compressed(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
+    match bytes {
+        [b'B', b'Z', b'h', ..] => Some(("bzip2", "bunzip2 -k")),
+        [0x1f, 0x8b, ..] => Some(("gzip", "gunzip -k")),
+        [0xfd, b'7', b'z', b'X', b'Z', ..] => Some(("xz", "unxz -k")),
+        _ => None,
+    }
+}
+
+fn from_text(text: &str) -> Vec<Prefix> {
+    let prefix = |line: &str| {
+        let (address, length) = line.split_whitespace().next()?.split_once('/')?;
+        Some(Prefix { address: address.parse().ok()?, length: length.parse().ok()? })
+    };
+    text.lines().filter_map(prefix).collect()
+}
+
+/// The blocks of the records that tell of IPv4 unicast routes.
+fn from_mrt(bytes: &[u8]) -> Result<Vec<Prefix>, String> {
+    /// Time, type, subtype and length.
+    const HEADER: usize = 12;
+    const TABLE_DUMP_V2: u16 = 13;
+    const RIB_IPV4_UNICAST: u16 = 2;
+    let (mut prefixes, mut at) = (Vec::new(), 0);
+    while at < bytes.len() {
+        let cut =
+            || format!("is no MRT file, or it is cut off: the record at byte {at} is incomplete");
+        let header = bytes.get(at..at + HEADER).ok_or_else(cut)?;
+        let number = |from: usize| u16::from_be_bytes([header[from], header[from + 1]]);
+        let length = u32::from_be_bytes([header[8], header[9], header[10], header[11]]) as usize;
+        let body = bytes.get(at + HEADER..at + HEADER + length).ok_or_else(cut)?;
+        if (number(4), number(6)) == (TABLE_DUMP_V2, RIB_IPV4_UNICAST) {
+            prefixes.push(of_record(body).ok_or_else(cut)?);
+        }
+        at += HEADER + length;
+    }
+    Ok(prefixes)
+}
+
+/// The block of one record: a number, the length in bits, and as many bytes as that takes.
+fn of_record(body: &[u8]) -> Option<Prefix> {
+    let length = *body.get(4)?;
+    let given = body.get(5..5 + usize::from(length).div_ceil(8))?;
+    let mut octets = [0; 4];
+    octets.get_mut(..given.len())?.copy_from_slice(given);
+    Some(Prefix { address: Ipv4Addr::from(octets), length })
+}
+
 /// This many blocks, all different, in no order; which ones follows from `random`.
 pub(super) fn prefixes(count: usize, random: &mut Random) -> Vec<Prefix> {
     let mut known = HashSet::with_capacity(count);
@@ -101,6 +188,45 @@ mod tests {
         assert!((share(24) - 0.55).abs() < 0.02 && (share(22) - 0.096).abs() < 0.01);
         let destinations: HashSet<_> = prefixes.iter().map(|prefix| prefix.destination()).collect();
         assert_eq!(destinations.len(), prefixes.len());
+    }
+
+    fn record(kind: u16, body: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![0; 4];
+        bytes.extend([13_u16, kind].iter().flat_map(|number| number.to_be_bytes()));
+        bytes.extend((body.len() as u32).to_be_bytes());
+        bytes.extend(body);
+        bytes
+    }
+
+    fn read_bytes(bytes: &[u8]) -> Result<Vec<Prefix>, String> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), bytes).unwrap();
+        read(file.path())
+    }
+
+    #[test]
+    fn a_dump_gives_its_prefixes_once() {
+        let twenty = Prefix { address: Ipv4Addr::new(20, 1, 16, 0), length: 20 };
+        let eight = Prefix { address: Ipv4Addr::new(30, 0, 0, 0), length: 8 };
+        // An index of peers, two prefixes, one of them twice, one of IPv6, and a default route.
+        let dump = [
+            record(1, &[0; 8]),
+            record(2, &[0, 0, 0, 0, 20, 20, 1, 16, 9, 9]),
+            record(2, &[0, 0, 0, 1, 8, 30, 9]),
+            record(4, &[0, 0, 0, 2, 32, 0x20, 1, 0xd, 0xb8]),
+            record(2, &[0, 0, 0, 3, 20, 20, 1, 16]),
+            record(2, &[0, 0, 0, 4, 0]),
+            record(2, &[0, 0, 0, 5, 24, 200, 255, 3]),
+        ]
+        .concat();
+        let last = Prefix { address: Ipv4Addr::new(200, 255, 3, 0), length: 24 };
+        assert_eq!(read_bytes(&dump).unwrap(), [twenty, eight, last]);
+        let cut = read_bytes(&dump[..dump.len() - 1]).unwrap_err();
+        assert!(cut.contains("cut off: the record at byte"), "{cut}");
+        let text = "# a table\n20.1.16.0/20 via 9.9.9.9\n30.0.0.0/8\n30.0.0.1/8\n127.0.0.0/8\n";
+        assert_eq!(read_bytes(text.as_bytes()).unwrap(), [twenty, eight]);
+        assert!(read_bytes(b"nothing").unwrap_err().contains("has no IPv4 prefixes"));
+        assert!(read_bytes(b"BZh91AY").unwrap_err().contains("bunzip2"));
     }
 
     #[test]

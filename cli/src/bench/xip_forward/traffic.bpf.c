@@ -59,7 +59,14 @@ volatile struct {
 	__u64 identifier_at;
 	__u64 edges_at;
 	__u64 edges;
+	/* Nanoseconds from packet to packet; zero: as fast as possible. */
+	__u64 interval;
+	/* When the next packet is due. */
+	__u64 due;
 } source;
+
+/* Who is this late does not catch up. */
+enum { LATEST = 1000000 };
 
 static __always_inline int write_word(void *data, void *end, __u64 at, __u32 word)
 {
@@ -70,6 +77,22 @@ static __always_inline int write_word(void *data, void *end, __u64 at, __u32 wor
 		return -1;
 	*(__u32 *)place = word;
 	return 0;
+}
+
+/* Whether it is time for a packet. */
+static __always_inline int is_due(void)
+{
+	__u64 now;
+
+	if (!source.interval)
+		return 1;
+	now = bpf_ktime_get_ns();
+	if (now < source.due)
+		return 0;
+	if (now - source.due > LATEST)
+		source.due = now;
+	source.due += source.interval;
+	return 1;
 }
 
 /* The next sample, and the link header towards the next outlet; its interface. */
@@ -100,6 +123,8 @@ int weft_xip_source(struct xdp_md *ctx)
 
 	if ((void *)(header + 8) > end)
 		return XDP_ABORTED;
+	if (!is_due())
+		return XDP_DROP;
 	interface = next_frame(ethernet, &sample);
 	if (!interface)
 		return XDP_ABORTED;
@@ -122,6 +147,8 @@ int weft_ip_source(struct xdp_md *ctx)
 
 	if ((void *)(header + 1) > end)
 		return XDP_ABORTED;
+	if (!is_due())
+		return XDP_DROP;
 	interface = next_frame(ethernet, &sample);
 	if (!interface)
 		return XDP_ABORTED;

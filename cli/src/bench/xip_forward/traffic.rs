@@ -1,5 +1,6 @@
 //! Source and sinks; their programs are in `traffic.bpf.c`.
 
+use std::io;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,11 +11,14 @@ use weft_ebpf::{
 };
 
 use super::frames::Template;
-use super::network::{Network, PORTS, Side, Threads};
+use super::network::{Network, Side};
+use super::threads::{Processors, Threads, Work};
 
 const OBJECT: Result<&[u8], ProgramError> = embedded!("traffic");
 /// Destinations that are drawn beforehand, a power of two: four or five for each prefix.
 pub(super) const SAMPLES: usize = 1 << 21;
+/// Bytes of the source's variables.
+const VARIABLES: u32 = 64;
 /// Before it counts: queues fill, and threads get their processors.
 const WARM_UP: Duration = Duration::from_millis(150);
 
@@ -26,6 +30,8 @@ pub(super) struct Rate {
     /// That arrive for each second that the router has worked: more, if the source was too slow for it, or
     /// its processor did something else meanwhile.
     pub(super) of_router: f64,
+    /// That the source has sent.
+    pub(super) offered: f64,
 }
 
 /// A network's traffic.
@@ -34,13 +40,13 @@ pub(super) struct Traffic {
     samples: Map,
     sample_words: Memory,
     received: Map,
-    processor: usize,
+    processors: Processors,
     _sinks: Vec<XdpLink>,
 }
 
 impl Traffic {
     /// Attaches the sinks.
-    pub(super) fn new(network: &Network) -> Result<Self, String> {
+    pub(super) fn new(network: &Network, processors: Processors) -> Result<Self, String> {
         let create = |name: &str, shape| {
             Map::create(name, shape).map_err(|error| format!("no map for the traffic: {error}"))
         };
@@ -49,8 +55,9 @@ impl Traffic {
         let received = create("received", MapShape::numbered(MapKind::PerProcessor, 8, 1))?;
         let sink = load("weft_sink", &[("received", &received)])?;
         let sinks = network.inside(Side::Host, || {
-            (0..PORTS)
-                .map(|port| XdpLink::attach(&Side::Host.interface(port), XdpMode::Driver, &sink))
+            let interfaces = (0..network.ports()).map(|port| network.interface(Side::Host, port));
+            interfaces
+                .map(|interface| XdpLink::attach(&interface, XdpMode::Driver, &sink))
                 .collect::<Result<Vec<_>, _>>()
                 .map_err(|error| error.to_string())
         })?;
@@ -63,8 +70,7 @@ impl Traffic {
             set.map_err(|error| error.to_string())?;
         }
         let sample_words = samples.memory().map_err(|error| error.to_string())?;
-        let processor = network.source_processor();
-        Ok(Self { outlets, samples, sample_words, received, processor, _sinks: sinks })
+        Ok(Self { outlets, samples, sample_words, received, processors, _sinks: sinks })
     }
 
     /// Sets the destinations of the packets to come: their first four bytes.
@@ -77,44 +83,56 @@ impl Traffic {
         }
     }
 
-    /// Sends packets of this form as fast as possible through all ports; how many of them arrive forwarded.
+    /// Sends packets of this form through all ports, as fast as possible or at a `pace` of so many a second; how
+    /// many of them arrive forwarded. `router` are the threads that forward.
     pub(super) fn measure(
         &self,
         network: &Network,
         router: &Threads,
         template: &Template,
+        pace: Option<f64>,
         time: Duration,
     ) -> Result<Rate, String> {
-        let variables = Map::create("source", MapShape::numbered(MapKind::Array, 48, 1))
+        let variables = Map::create("source", MapShape::numbered(MapKind::Array, VARIABLES, 1))
             .map_err(|error| error.to_string())?;
         let words = [
             0,
             SAMPLES as u64 - 1,
-            PORTS as u64 - 1,
+            network.ports() as u64 - 1,
             template.identifier_at as u64,
             template.edges_at as u64,
             u64::from(u32::from_ne_bytes(template.edges)),
+            pace.map_or(0, |pace| (1e9 / pace).max(1.0) as u64),
+            0,
         ];
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         variables.set(&0_u32.to_ne_bytes(), &bytes).map_err(|error| error.to_string())?;
         let maps = [("outlets", &self.outlets), ("samples", &self.samples), (".bss", &variables)];
         let program = load(template.program, &maps)?;
-        let processor = self.processor;
+        let processors = self.processors;
         let run = network.inside(Side::Host, move || {
             let frame = template.bytes.clone();
-            LiveRun::start(program, frame, move || Network::place_source(processor))
+            LiveRun::start(program, frame, move || processors.take_place(Work::Source))
                 .map_err(|error| format!("the source cannot send: {error}"))
         })?;
         thread::sleep(WARM_UP);
-        let received = || self.received.sum(0).map_err(|error| error.to_string());
-        let (begin, busy_before, before) = (Instant::now(), router.busy()?, received()?);
+        let counts = || -> Result<_, String> {
+            let mut values = [0; VARIABLES as usize];
+            let failed = |error: io::Error| error.to_string();
+            variables.get(&0_u32.to_ne_bytes(), &mut values).map_err(failed)?;
+            let sent = values.first_chunk().map_or(0, |first| u64::from_ne_bytes(*first));
+            Ok((Instant::now(), router.busy()?, self.received.sum(0).map_err(failed)?, sent))
+        };
+        let (begin, busy_before, received_before, sent_before) = counts()?;
         thread::sleep(time);
-        let (end, busy_after, after) = (Instant::now(), router.busy()?, received()?);
+        let (end, busy_after, received_after, sent_after) = counts()?;
         run.stop().map_err(|error| format!("the source has ended: {error}"))?;
-        let per = |time: Duration| (after - before) as f64 / time.as_secs_f64();
+        let per = |count: u64, time: Duration| count as f64 / time.as_secs_f64();
+        let (arrived, time) = (received_after - received_before, end.duration_since(begin));
         Ok(Rate {
-            arriving: per(end.duration_since(begin)),
-            of_router: per(busy_after.saturating_sub(busy_before)),
+            arriving: per(arrived, time),
+            of_router: per(arrived, busy_after.saturating_sub(busy_before)),
+            offered: per(sent_after.wrapping_sub(sent_before), time),
         })
     }
 }

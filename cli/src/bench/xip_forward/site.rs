@@ -1,0 +1,129 @@
+//! A place to measure: a network with so many cables, and everything that forwards in it.
+
+use weft_base::Random;
+use weft_xip::Xid;
+
+use super::super::xip_engine::world::{self, Names};
+use super::cases::{Point, Sides};
+use super::changes;
+use super::frames::{Form, Template};
+use super::kernel::{self, Kernel};
+use super::linux::Linux;
+use super::network::Network;
+use super::portable::Portable;
+use super::prefixes::Prefix;
+use super::threads::Processors;
+use super::traffic::{Rate, Traffic};
+use std::time::Duration;
+
+/// See the module's text.
+pub(super) struct Site {
+    kernel: Kernel,
+    /// If any case is about it.
+    each_edge: Option<Kernel>,
+    portable: Portable,
+    linux: Linux,
+    traffic: Traffic,
+    local: Xid,
+    processors: Processors,
+    // Last: what hangs in it goes first.
+    network: Network,
+}
+
+/// What came out of a measurement.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Measured {
+    pub(super) rate: Rate,
+    /// Changes of routes each second.
+    pub(super) updates: f64,
+}
+
+impl Site {
+    /// A network with so many ports, in which everything knows these prefixes, and what packets of `forms` need.
+    pub(super) fn new(
+        ports: usize,
+        prefixes: &[Prefix],
+        forms: &[Form],
+        sides: Sides,
+        processors: Processors,
+    ) -> Result<Self, String> {
+        let mut random = Random::from_seed(1);
+        let domains = prefixes.iter().map(|prefix| prefix.domain()).collect();
+        let names = Names::behind(ports, domains, &mut random);
+        let port = |gateway| names.neighbours.iter().position(|host| *host == gateway);
+        let behind: Vec<_> =
+            names.gateways.iter().map(|gateway| port(*gateway).unwrap_or_default()).collect();
+        let router = || world::router(&names).map_err(|error| error.to_string());
+        let network = Network::new(ports)?;
+        let linux = Linux::new(&network, prefixes, &behind)?;
+        let mut forwarder = router()?;
+        kernel::learn(&mut forwarder, &names, forms)?;
+        let portable = Portable::new(forwarder, &names, &behind);
+        let each_edge = match sides.each_edge {
+            true => Some(Kernel::of_each_edge(router()?, &names, &behind)?),
+            false => None,
+        };
+        Ok(Self {
+            kernel: Kernel::new(router()?, &names, &behind, forms)?,
+            each_edge,
+            portable,
+            linux,
+            traffic: Traffic::new(&network, processors)?,
+            local: names.local_domain,
+            processors,
+            network,
+        })
+    }
+
+    /// Sets the destinations of the packets to come.
+    pub(super) fn set_samples(&self, draw: impl FnMut() -> [u8; 4]) {
+        self.traffic.set_samples(draw);
+    }
+
+    /// The kernel engine; with one look-up for each edge if `each_edge`.
+    pub(super) fn kernel(
+        &mut self,
+        point: &Point,
+        each_edge: bool,
+        time: Duration,
+    ) -> Result<Measured, String> {
+        let Self { kernel, traffic, network, processors, local, .. } = self;
+        let engine = match &mut self.each_edge {
+            Some(engine) if each_edge => engine,
+            _ => kernel,
+        };
+        let _attached = engine.attach(network)?;
+        let threads = processors.place_receivers(network)?;
+        let template = Template::new(point.form, *local, point.len);
+        let work = || traffic.measure(network, &threads, &template, None, time);
+        let change = |count| engine.change(count);
+        let (rate, updates) = changes::beside(point.updates, *processors, change, work)?;
+        Ok(Measured { rate, updates })
+    }
+
+    /// The portable engine, with packets at a pace of so many a second or as fast as possible.
+    pub(super) fn portable(
+        &self,
+        point: &Point,
+        pace: Option<f64>,
+        time: Duration,
+    ) -> Result<Measured, String> {
+        let Self { traffic, network, .. } = self;
+        let running = self.portable.run(network, self.processors, point.updates)?;
+        let threads = self.processors.place_receivers(network)?.and(running.id);
+        let template = Template::new(point.form, self.local, point.len);
+        let rate = traffic.measure(network, &threads, &template, pace, time)?;
+        Ok(Measured { rate, updates: running.updates() })
+    }
+
+    /// The kernel's forwarding of IPv4.
+    pub(super) fn linux(&mut self, point: &Point, time: Duration) -> Result<Measured, String> {
+        let Self { linux, traffic, network, processors, .. } = self;
+        let threads = processors.place_receivers(network)?;
+        let template = Template::new(Form::Ip, self.local, point.len);
+        let work = || traffic.measure(network, &threads, &template, None, time);
+        let change = |count| linux.change(count);
+        let (rate, updates) = changes::beside(point.updates, *processors, change, work)?;
+        Ok(Measured { rate, updates })
+    }
+}
