@@ -3,6 +3,8 @@
 //! Input: a message, without its Ethernet header.
 #![no_main]
 
+use std::time::Duration;
+
 use libfuzzer_sys::fuzz_target;
 use weft_base::{Instant, Packet, PortId, Random};
 use weft_port::PortInfo;
@@ -34,6 +36,10 @@ fn receive(bytes: &[u8]) {
         let frame = [&destination[..], &[2, 0, 0, 0, 0, 9, 0xc0, 0xdf], bytes].concat();
         let packets = vec![Packet::from_slice(&frame)];
         hid.handle(Instant::ZERO, Input::Packets { port: NWP, packets }, &mut out);
+    }
+    // What was learned is asked after, and expires.
+    for seconds in 1..40 {
+        hid.handle(Instant::ZERO + Duration::from_secs(seconds), Input::Tick, &mut out);
     }
     for output in out.drain(..) {
         match output {

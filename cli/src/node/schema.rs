@@ -45,6 +45,7 @@ hid-0000000000000000000000000000000000000002; }
         route hid-0000000000000000000000000000000000000004 via \
 hid-0000000000000000000000000000000000000002;
         neighbour-limit 7;
+        neighbour-expiry 20s;
     }
     principal u4id { tunnel 10.0.0.1:13781; }
     principal xdp;

@@ -85,6 +85,11 @@ fn frames(name: &str, engine: &str) -> (Vec<Frame>, Address) {
 fn check(frames: &[Frame], pushed_to: Address) {
     let mut counts = [0, 0, 0];
     for frame in frames {
+        if frame.ethertype == 0xc0df && frame.complaint.starts_with("Unknown NWP packet type (0x8")
+        {
+            // Messages of weft's own, which it does not know.
+            continue;
+        }
         assert_eq!(frame.complaint, "", "{frame:?}");
         let (count, layers) = match frame.ethertype {
             0x0800 => (0, "eth:ethertype:ip:udp:xip:data"),

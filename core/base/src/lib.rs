@@ -10,8 +10,10 @@
 //! * [`Message`] — what channels carry: bytes, and with them descriptors that change hands.
 //! * [`reasons!`] and [`Counters`] — every drop has a name, and the counter follows from the name.
 //! * [`KeyedHash`] — for tables whose keys strangers choose.
+//! * [`Bucket`] — a limit on how often something may be done, for what strangers can ask for.
 //! * [`Random`] — a seeded generator that is passed in, never global.
 
+mod bucket;
 mod buffer;
 mod counters;
 mod ids;
@@ -21,6 +23,7 @@ mod packet;
 mod random;
 mod time;
 
+pub use bucket::Bucket;
 pub use buffer::{Buffer, HEADROOM, STANDARD_FRAME};
 pub use counters::{Count, CounterGroup, Counters, Reason};
 pub use ids::{ChannelId, FileId, PortId, Token};

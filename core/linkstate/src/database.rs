@@ -12,9 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use weft_base::Instant;
+use weft_base::{Bucket, Instant};
 
-use crate::bucket::Bucket;
 use crate::ids::{LsaHeader, LsaId, NodeId, Version};
 use crate::wire::LsaView;
 

@@ -81,7 +81,6 @@
 mod activity;
 mod authority;
 mod backoff;
-mod bucket;
 mod database;
 mod engine;
 mod event;

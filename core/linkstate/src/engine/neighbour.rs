@@ -8,12 +8,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use weft_base::Instant;
+use weft_base::{Bucket, Instant};
 
 use super::{LinkState, millis};
 use crate::activity::Activity;
 use crate::authority::Authority;
-use crate::bucket::Bucket;
 use crate::event::{Loss, Output};
 use crate::flood::Flood;
 use crate::ids::{LinkId, Metric, NodeId};

@@ -8,11 +8,20 @@ weft_base::reasons! {
         ListsSent = "lists-sent", "neighbour lists sent to announcers";
         AnnouncementsReceived = "announcements-received", "announcements of other nodes";
         ListsReceived = "lists-received", "neighbour lists of other nodes";
+        ProbesSent = "probes-sent", "silent neighbours that were asked whether they are there";
+        AnnouncementsToSilent = "announcements-to-silent", "announcements sent to one silent neighbour only";
+        ProbesReceived = "probes-received", "probes of other nodes";
+        AnswersSent = "answers-sent", "answers to probes";
+        AnswersReceived = "answers-received", "answers of neighbours that were asked";
+        Expired = "expired", "places of neighbours that were silent and did not answer";
         Learned = "learned", "places of neighbours that were new";
         Malformed = "malformed", "frames that are no NWP message";
         OtherHost = "other-host", "frames addressed to another host, or sent by this one";
         OwnHid = "own-hid", "places refused because the HID is this node";
         BadAddress = "bad-address", "places refused because the hardware address is zero or a group's";
+        Gone = "gone", "places refused because others speak of a neighbour that is gone";
+        BadNonce = "bad-nonce", "answers to questions that were not asked";
+        OverBudget = "over-budget", "questions that were not answered because there were too many";
         TableFull = "table-full", "places refused because the neighbour table is full";
         TooManyAddresses = "too-many-addresses", "places refused because the HID has too many already";
     }

@@ -120,22 +120,25 @@ impl Announcer {
 
 impl Hid {
     /// Announces this node to everybody on an interface.
-    pub(crate) fn announce(&mut self, name: &str, out: &mut Vec<Output>) {
+    pub(crate) fn announce(&mut self, now: Instant, name: &str, out: &mut Vec<Output>) {
+        if let Some(interface) = self.interfaces.get_mut(name) {
+            interface.spoke = Some(now);
+        }
         self.send_announcement(name, MacAddr::BROADCAST, Activity::AnnouncementsSent, out);
     }
 
     /// Announces this node wherever NWP is spoken.
-    pub(crate) fn announce_everywhere(&mut self, out: &mut Vec<Output>) {
+    pub(crate) fn announce_everywhere(&mut self, now: Instant, out: &mut Vec<Output>) {
         for name in self.discovering() {
-            self.announce(&name, out);
+            self.announce(now, &name, out);
         }
     }
 
     /// The periodic announcement: on each interface with a probability of own HIDs to all HIDs.
-    pub(crate) fn announce_by_chance(&mut self, out: &mut Vec<Output>) {
+    pub(crate) fn announce_by_chance(&mut self, now: Instant, out: &mut Vec<Output>) {
         for name in self.discovering() {
             if self.announcer.chance(self.locals.len(), self.neighbours.count(&name)) {
-                self.announce(&name, out);
+                self.announce(now, &name, out);
             }
         }
     }
@@ -146,7 +149,7 @@ impl Hid {
         open.map(|(name, _)| name.clone()).collect()
     }
 
-    fn send_announcement(
+    pub(crate) fn send_announcement(
         &mut self,
         name: &str,
         to: MacAddr,
@@ -159,7 +162,7 @@ impl Hid {
         self.send(name, to, &messages, activity, out);
     }
 
-    fn send(
+    pub(crate) fn send(
         &mut self,
         name: &str,
         to: MacAddr,
@@ -210,16 +213,29 @@ impl Hid {
         if frame.source() == own || !(to_all || frame.destination() == own) {
             return self.counters.add(Activity::OtherHost, 1);
         }
-        match NwpMessage::new_checked(frame.payload()) {
-            Ok(NwpMessage::Announcement(message)) => {
+        let source = frame.source();
+        let message = match NwpMessage::new_checked(frame.payload()) {
+            Ok(message) => message,
+            Err(_) => return self.counters.add(Activity::Malformed, 1),
+        };
+        if let NwpMessage::Probe(message) | NwpMessage::Here(message) = &message
+            && (message.hardware_address() != source || !is_station(source))
+        {
+            return self.counters.add(Activity::BadAddress, 1);
+        }
+        self.neighbours.places_mut(name).heard(source, now);
+        match message {
+            NwpMessage::Announcement(message) => {
                 self.counters.add(Activity::AnnouncementsReceived, 1);
                 self.on_announcement(now, name, &message, to_all, out);
             }
-            Ok(NwpMessage::NeighbourList(message)) => {
+            NwpMessage::NeighbourList(message) => {
                 self.counters.add(Activity::ListsReceived, 1);
-                self.on_neighbour_list(name, &message, out);
+                self.on_neighbour_list(now, name, &message, out);
             }
-            Err(_) => self.counters.add(Activity::Malformed, 1),
+            NwpMessage::Probe(message) => self.on_probe(now, name, &message, out),
+            NwpMessage::Here(message) => self.on_here(now, name, &message, out),
+            _ => {}
         }
     }
 
@@ -238,8 +254,9 @@ impl Hid {
         }
         let mut is_new = false;
         for hid in message.hids() {
-            is_new |= self.learn(name, hid, mac, out);
+            is_new |= self.hear_of(now, name, (hid, mac), true, out);
         }
+        self.neighbours.places_mut(name).announced(mac, now);
         if to_all && self.announcer.introduces(now, mac, is_new, self.limit) {
             self.send_announcement(name, mac, Activity::IntroductionsSent, out);
         }
@@ -250,7 +267,13 @@ impl Hid {
         }
     }
 
-    fn on_neighbour_list(&mut self, name: &str, list: &NeighbourList, out: &mut Vec<Output>) {
+    fn on_neighbour_list(
+        &mut self,
+        now: Instant,
+        name: &str,
+        list: &NeighbourList,
+        out: &mut Vec<Output>,
+    ) {
         for entry in list.entries() {
             let hid = entry.hid();
             for mac in entry.addresses() {
@@ -260,25 +283,38 @@ impl Hid {
                 } else if is_own || !is_station(mac) {
                     self.counters.add(Activity::BadAddress, 1);
                 } else {
-                    self.learn(name, hid, mac, out);
+                    self.hear_of(now, name, (hid, mac), false, out);
                 }
             }
         }
     }
 
-    /// Enters a place of a neighbour; true if it is new.
-    fn learn(&mut self, name: &str, hid: Xid, mac: MacAddr, out: &mut Vec<Output>) -> bool {
+    /// Enters a place of which the neighbour spoke `itself`, or others did; true if it is new.
+    pub(crate) fn hear_of(
+        &mut self,
+        now: Instant,
+        name: &str,
+        (hid, mac): (Xid, MacAddr),
+        itself: bool,
+        out: &mut Vec<Output>,
+    ) -> bool {
         if self.locals.contains(&hid) {
             self.counters.add(Activity::OwnHid, 1);
             self.complain_of_claim(name, hid, mac, out);
             return false;
         }
-        match self.neighbours.learn(name, hid, mac, self.limit) {
+        let learned = self.neighbours.learn(name, (hid, mac), itself.then_some(now), self.limit);
+        self.watch(now, name, (hid, mac));
+        match learned {
             Learned::Known => false,
             Learned::New => {
                 self.counters.add(Activity::Learned, 1);
                 self.refresh(hid);
                 true
+            }
+            Learned::Gone => {
+                self.counters.add(Activity::Gone, 1);
+                false
             }
             Learned::TooManyAddresses => {
                 self.counters.add(Activity::TooManyAddresses, 1);

@@ -14,6 +14,7 @@ use weft_xip::{Xid, XidType};
 
 use crate::activity::Activity;
 use crate::discovery::Announcer;
+use crate::expiry::{DEFAULT_EXPIRY, Watch};
 use crate::interfaces::{Interface, Interfaces, next_retry};
 use crate::neighbours::Neighbours;
 use crate::statements::Statement;
@@ -35,6 +36,7 @@ pub struct Hid {
     pub(crate) limit: usize,
     pub(crate) counters: Counters<Activity>,
     pub(crate) announcer: Announcer,
+    pub(crate) watch: Watch,
     /// What [`Principal::lookup`] answers, worked out whenever something changes. Neighbours choose
     /// the keys, so the hash has a secret seed.
     answers: HashMap<Xid, Answer, KeyedHash>,
@@ -61,6 +63,7 @@ impl Hid {
     #[must_use]
     pub fn new(random: Random) -> Self {
         let hash = KeyedHash::new(&mut random.fork("answers"));
+        let watch = Watch::new(random.fork("watch"));
         Self {
             locals: BTreeSet::new(),
             neighbours: Neighbours::default(),
@@ -71,6 +74,7 @@ impl Hid {
             limit: DEFAULT_NEIGHBOUR_LIMIT,
             counters: Counters::new(),
             announcer: Announcer::new(random),
+            watch,
             answers: HashMap::with_hasher(hash),
             changes: ChangeLog::default(),
             last_token: 0,
@@ -91,7 +95,7 @@ impl Hid {
     }
 
     /// The way to another host. What was stated goes first; then what a routing protocol says, because
-    /// neighbours that were learned do not expire.
+    /// it notices sooner that a neighbour is gone.
     fn way(&self, hid: Xid) -> Option<Answer> {
         let up = |name: &str| self.interfaces.contains_key(name);
         let redirect = || self.routes.get(&hid).or_else(|| self.learned.get(&hid));
@@ -168,7 +172,7 @@ impl Hid {
             out.push(Output::Report { level: Level::Info, line });
         }
         let name = name.clone();
-        self.announce(&name, out);
+        self.announce(now, &name, out);
         self.announcer.repeat_soon(now);
     }
 
@@ -196,19 +200,25 @@ impl Hid {
             }
         }
         if self.announcer.repeats(now) {
-            self.announce_everywhere(out);
+            self.announce_everywhere(now, out);
         }
         if self.announcer.is_due(now) {
-            self.announce_by_chance(out);
+            self.announce_by_chance(now, out);
         }
+        self.look_after(now, out);
         let can_announce = !self.locals.is_empty()
             && self.interfaces.values().any(|interface| interface.nwp.port().is_some());
         self.announcer.schedule(now, can_announce);
     }
 
-    fn set_statement(&mut self, statement: Statement, out: &mut Vec<Output>) -> Result<(), String> {
+    fn set_statement(
+        &mut self,
+        now: Instant,
+        statement: Statement,
+        out: &mut Vec<Output>,
+    ) -> Result<(), String> {
         match statement {
-            Statement::Local(hid) => self.add_local(hid, out)?,
+            Statement::Local(hid) => self.add_local(now, hid, out)?,
             Statement::Neighbour { hid, mac, interface } => {
                 if self.locals.contains(&hid) {
                     return Err(format!("{hid} is local here; delete that first"));
@@ -237,11 +247,15 @@ impl Hid {
                 self.limit = limit;
                 self.announcer.table_has_room();
             }
+            Statement::Expiry(expiry) => {
+                self.watch.expiry = expiry;
+                self.watch_again(now);
+            }
         }
         Ok(())
     }
 
-    fn add_local(&mut self, hid: Xid, out: &mut Vec<Output>) -> Result<(), String> {
+    fn add_local(&mut self, now: Instant, hid: Xid, out: &mut Vec<Output>) -> Result<(), String> {
         if self.neighbours.is_configured(hid) {
             return Err(format!("{hid} is a configured neighbour; delete that first"));
         }
@@ -251,13 +265,14 @@ impl Hid {
         if self.locals.insert(hid) {
             self.neighbours.forget_hid(hid);
             self.refresh(hid);
-            self.announce_everywhere(out);
+            self.announce_everywhere(now, out);
         }
         Ok(())
     }
 
     fn delete_statement(
         &mut self,
+        now: Instant,
         statement: Statement,
         out: &mut Vec<Output>,
     ) -> Result<(), String> {
@@ -267,7 +282,7 @@ impl Hid {
                 if found {
                     self.announcer.forget_claim(hid);
                     self.refresh(hid);
-                    self.announce_everywhere(out);
+                    self.announce_everywhere(now, out);
                 }
                 found
             }
@@ -313,6 +328,14 @@ impl Hid {
                 }
                 found
             }
+            Statement::Expiry(expiry) => {
+                let found = self.watch.expiry == expiry;
+                if found {
+                    self.watch.expiry = Some(DEFAULT_EXPIRY);
+                    self.watch_again(now);
+                }
+                found
+            }
         };
         if found { Ok(()) } else { Err("there is no such statement to delete".to_owned()) }
     }
@@ -349,7 +372,9 @@ impl Principal for Hid {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        self.announcer.deadline().into_iter().chain(next_retry(&self.interfaces)).min()
+        let retry = next_retry(&self.interfaces);
+        let due = self.neighbours.next_due();
+        self.announcer.deadline().into_iter().chain(retry).chain(due).min()
     }
 
     fn set(
@@ -359,7 +384,7 @@ impl Principal for Hid {
         out: &mut Vec<Output>,
     ) -> Result<(), WordError> {
         let statement = Statement::read(words, false)?;
-        self.set_statement(statement, out).map_err(WordError::new)?;
+        self.set_statement(now, statement, out).map_err(WordError::new)?;
         self.run_timers(now, out);
         Ok(())
     }
@@ -371,7 +396,7 @@ impl Principal for Hid {
         out: &mut Vec<Output>,
     ) -> Result<(), WordError> {
         let statement = Statement::read(words, true)?;
-        self.delete_statement(statement, out).map_err(WordError::new)?;
+        self.delete_statement(now, statement, out).map_err(WordError::new)?;
         self.run_timers(now, out);
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use weft_base::{Instant, PortId};
+use weft_base::{Bucket, Instant, PortId};
 use weft_port::{PortInfo, PortSpec};
 use weft_wire::MacAddr;
 use weft_xip::kept_port::KeptPort;
@@ -17,12 +17,25 @@ pub(crate) struct Interface {
     pub(crate) mtu: usize,
     /// The port that carries NWP; closed where that is switched off.
     pub(crate) nwp: KeptPort,
+    /// When this node announced itself to all there last.
+    pub(crate) spoke: Option<Instant>,
+    /// What is left of the budgets.
+    pub(crate) questions: Bucket,
+    pub(crate) answers: Bucket,
 }
 
 impl Interface {
     pub(crate) fn new(name: &str, port: PortId, info: &PortInfo) -> Self {
         let spec = PortSpec::Ethernet { interface: name.to_owned(), ethertype: ETHERTYPE_NWP };
-        Self { port, mac: MacAddr(info.mac), mtu: info.mtu, nwp: KeptPort::new(spec) }
+        Self {
+            port,
+            mac: MacAddr(info.mac),
+            mtu: info.mtu,
+            nwp: KeptPort::new(spec),
+            spoke: None,
+            questions: Bucket::default(),
+            answers: Bucket::default(),
+        }
     }
 
     /// Loopback and links without hardware addresses have nobody to discover.

@@ -30,7 +30,8 @@
 //!   probability own HIDs : all HIDs known there, so that one node of a link speaks on average;
 //! * on an announcement learns its HIDs, and with the same probability answers with a list of all
 //!   neighbours on that interface, the announcer included;
-//! * on a list learns all of it.
+//! * on a list learns all of it;
+//! * asks a neighbour that falls silent whether it is there, and forgets it if it does not answer: `expiry`.
 //!
 //! HIDs of this node that others announce are refused, counted and reported.
 //!
@@ -41,6 +42,7 @@
 //! route hid-… via XID                         a host that is no neighbour: look that XID up instead
 //! nwp on|off [NAME]                           neighbour discovery, everywhere or on one interface
 //! neighbour-limit NUMBER                      learned neighbours at most, 4096 if not set
+//! neighbour-expiry DURATION|off               how long a neighbour may be silent, 15s if not set
 //! ```
 //! `neighbour hid-…` alone deletes all places of a neighbour, learned ones included.
 //!
@@ -52,8 +54,9 @@
 //! * Announcements that do not fit one frame are split; Linux XIA leaves HIDs out.
 //! * Hardware addresses that are zero, a group's or this node's own are refused.
 //! * What is learned is bounded, and forgotten where NWP is switched off.
+//! * Neighbours that are silent and do not answer are forgotten.
 //!
-//! As in Linux XIA learned neighbours do not expire, there is no withdrawal, and nothing proves that
+//! As in Linux XIA there is no withdrawal, and nothing proves that
 //! an announcer owns its HIDs: anyone on the link can attract a neighbour's packets. A configured
 //! neighbour cannot be displaced.
 //!
@@ -72,10 +75,12 @@
 
 mod activity;
 mod discovery;
+mod expiry;
 mod hid;
 mod interfaces;
 mod neighbours;
 pub mod nwp;
+mod places;
 mod show;
 mod statements;
 #[cfg(test)]
@@ -83,4 +88,5 @@ mod tests;
 
 pub use activity::Activity;
 pub use discovery::ANNOUNCEMENT_PERIOD;
+pub use expiry::DEFAULT_EXPIRY;
 pub use hid::{DEFAULT_NEIGHBOUR_LIMIT, Hid};

@@ -1,5 +1,9 @@
 //! The statements of HID, read from words.
 
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use weft_config::FromWord;
 use weft_wire::MacAddr;
 use weft_xip::words::{WordError, WordReader};
 use weft_xip::{Xid, XidType};
@@ -19,37 +23,44 @@ pub(crate) enum Statement {
     Nwp { on: bool, interface: Option<String> },
     /// `neighbour-limit NUMBER`
     Limit(usize),
+    /// `neighbour-expiry DURATION|off`
+    Expiry(Option<Duration>),
 }
 
 /// Most learned neighbours that can be asked for.
 const LARGEST_LIMIT: usize = 1 << 20;
+/// The times of silence that can be asked for.
+const EXPIRIES: RangeInclusive<Duration> =
+    Duration::from_secs(1)..=Duration::from_secs(24 * 60 * 60);
 
 impl Statement {
     /// Reads a statement; [`Statement::AllOf`] only if it is to be deleted.
     pub(crate) fn read(words: &[&str], delete: bool) -> Result<Self, WordError> {
         let mut reader = WordReader::new(words);
-        let statement =
-            match reader.word("`local`, `neighbour`, `route`, `nwp` or `neighbour-limit`")? {
-                "local" => Self::Local(reader.xid_of(XidType::HID)?),
-                "neighbour" | "neighbor" => {
-                    let hid = reader.xid_of(XidType::HID)?;
-                    if delete && reader.clone().end().is_ok() {
-                        Self::AllOf(hid)
-                    } else {
-                        Self::neighbour(hid, &mut reader)?
-                    }
+        let what = "`local`, `neighbour`, `route`, `nwp`, `neighbour-limit` or `neighbour-expiry`";
+        let statement = match reader.word(what)? {
+            "local" => Self::Local(reader.xid_of(XidType::HID)?),
+            "neighbour" | "neighbor" => {
+                let hid = reader.xid_of(XidType::HID)?;
+                if delete && reader.clone().end().is_ok() {
+                    Self::AllOf(hid)
+                } else {
+                    Self::neighbour(hid, &mut reader)?
                 }
-                "route" => Self::route(&mut reader, delete)?,
-                "nwp" => Self::nwp(&mut reader)?,
-                "neighbour-limit" | "neighbor-limit" => Self::Limit(limit(&mut reader)?),
-                word => {
-                    return Err(reader.error(format!(
-                        "`{word}` is not a statement of hid; write `local hid-…`, \
+            }
+            "route" => Self::route(&mut reader, delete)?,
+            "nwp" => Self::nwp(&mut reader)?,
+            "neighbour-limit" | "neighbor-limit" => Self::Limit(limit(&mut reader)?),
+            "neighbour-expiry" | "neighbor-expiry" => Self::Expiry(expiry(&mut reader)?),
+            word => {
+                return Err(reader.error(format!(
+                    "`{word}` is not a statement of hid; write `local hid-…`, \
                      `neighbour hid-… link MAC interface NAME`, `route hid-… via XID`, \
-                     `nwp on|off [interface]` or `neighbour-limit NUMBER`"
-                    )));
-                }
-            };
+                     `nwp on|off [interface]`, `neighbour-limit NUMBER` or \
+                     `neighbour-expiry DURATION|off`"
+                )));
+            }
+        };
         reader.end()?;
         Ok(statement)
     }
@@ -101,6 +112,20 @@ fn limit(reader: &mut WordReader) -> Result<usize, WordError> {
     Ok(limit)
 }
 
+fn expiry(reader: &mut WordReader) -> Result<Option<Duration>, WordError> {
+    let word = reader.word("a duration such as 15s, or `off`")?;
+    if word == "off" {
+        return Ok(None);
+    }
+    let expiry = Duration::from_word(word).map_err(|error| {
+        reader.error(format!("`{word}` is no duration, and not `off`: {error}"))
+    })?;
+    if !EXPIRIES.contains(&expiry) {
+        return Err(reader.error("neighbours expire after 1s to 1d of silence"));
+    }
+    Ok(Some(expiry))
+}
+
 /// Whether packets can be sent to one station at this address: it is neither zero nor a group.
 pub(crate) fn is_station(mac: MacAddr) -> bool {
     mac != MacAddr::UNSPECIFIED && !mac.is_multicast()
@@ -142,6 +167,8 @@ mod tests {
             Statement::Nwp { on: false, interface: Some("eth0".into()) }
         );
         assert_eq!(set("neighbour-limit 7"), Statement::Limit(7));
+        assert_eq!(set("neighbour-expiry 20s"), Statement::Expiry(Some(Duration::from_secs(20))));
+        assert_eq!(set("neighbor-expiry off"), Statement::Expiry(None));
     }
 
     #[test]
@@ -168,6 +195,9 @@ mod tests {
             ("nwp on eth0 eth1".to_owned(), Some(3)),
             ("neighbour-limit -1".to_owned(), Some(1)),
             ("neighbour-limit 99999999".to_owned(), Some(1)),
+            ("neighbour-expiry 20".to_owned(), Some(1)),
+            ("neighbour-expiry 10ms".to_owned(), Some(1)),
+            ("neighbour-expiry never".to_owned(), Some(1)),
         ];
         for (line, word) in cases {
             assert_eq!(read(&line, false).unwrap_err().word, word, "{line}");

@@ -2,6 +2,7 @@
 //! exact times.
 
 mod exchange;
+mod expiry;
 mod hostile;
 mod link;
 mod table;

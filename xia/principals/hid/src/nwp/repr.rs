@@ -6,7 +6,8 @@ use weft_xip::xid::ID_LEN;
 
 use super::{
     ADDRESS_LEN, HEADER_LEN, MAX_ADDRESSES, MAX_HIDS, NWP_VERSION, NwpError, NwpMessage,
-    TYPE_ANNOUNCEMENT, TYPE_NEIGHBOUR_LIST, field,
+    QuestionRepr, SealedRepr, TYPE_ANNOUNCEMENT, TYPE_CHALLENGE, TYPE_HERE, TYPE_NEIGHBOUR_LIST,
+    TYPE_PROBE, TYPE_PROOF, TYPE_WITHDRAWAL, field,
 };
 
 /// A message as a value. Its XIDs are of type HID; only their identifiers travel.
@@ -24,6 +25,16 @@ pub enum NwpRepr {
         /// 1 to [`MAX_HIDS`] neighbours.
         neighbours: Vec<NeighbourRepr>,
     },
+    /// "Which of these HIDs are you?"
+    Probe(QuestionRepr),
+    /// "Prove which of these HIDs you are."
+    Challenge(QuestionRepr),
+    /// "I am these HIDs", in answer to a question.
+    Here(QuestionRepr),
+    /// "I have the key of this HID", in answer to a challenge.
+    Proof(SealedRepr),
+    /// "I am this HID no more."
+    Withdrawal(SealedRepr),
 }
 
 /// One HID of a neighbour list.
@@ -51,6 +62,11 @@ impl NwpRepr {
                 };
                 Self::NeighbourList { neighbours: view.entries().map(neighbour).collect() }
             }
+            NwpMessage::Probe(view) => Self::Probe(QuestionRepr::parse(view)),
+            NwpMessage::Challenge(view) => Self::Challenge(QuestionRepr::parse(view)),
+            NwpMessage::Here(view) => Self::Here(QuestionRepr::parse(view)),
+            NwpMessage::Proof(view) => Self::Proof(SealedRepr::parse(view)),
+            NwpMessage::Withdrawal(view) => Self::Withdrawal(SealedRepr::parse(view)),
         }
     }
 
@@ -62,6 +78,10 @@ impl NwpRepr {
             Self::NeighbourList { neighbours } => {
                 HEADER_LEN + neighbours.iter().map(NeighbourRepr::len).sum::<usize>()
             }
+            Self::Probe(question) | Self::Challenge(question) | Self::Here(question) => {
+                HEADER_LEN + question.len()
+            }
+            Self::Proof(sealed) | Self::Withdrawal(sealed) => HEADER_LEN + sealed.len(),
         }
     }
 
@@ -93,6 +113,11 @@ impl NwpRepr {
                 }
                 Ok(())
             }
+            Self::Probe(question) => question.emit(header, TYPE_PROBE, body),
+            Self::Challenge(question) => question.emit(header, TYPE_CHALLENGE, body),
+            Self::Here(question) => question.emit(header, TYPE_HERE, body),
+            Self::Proof(sealed) => sealed.emit(header, TYPE_PROOF, body),
+            Self::Withdrawal(sealed) => sealed.emit(header, TYPE_WITHDRAWAL, body),
         }
     }
 }
@@ -115,7 +140,7 @@ impl NeighbourRepr {
     }
 }
 
-fn emit_header(header: &mut [u8], kind: u8, hids: usize) -> Result<(), NwpError> {
+pub(super) fn emit_header(header: &mut [u8], kind: u8, hids: usize) -> Result<(), NwpError> {
     if hids == 0 {
         return Err(NwpError::NoHids);
     }

@@ -85,6 +85,7 @@ fn every_captured_message_is_read_and_written_to_the_same_bytes() {
                     announced += 1;
                 }
                 NwpRepr::NeighbourList { .. } => lists += 1,
+                other => panic!("Linux XIA does not send {other:?}"),
             }
         }
     }
@@ -105,10 +106,33 @@ fn each_check_has_its_error() {
     assert_eq!(with(0, 2), Err(NwpError::Version(2)));
     assert_eq!(with(1, 0), Err(NwpError::Type(0)));
     assert_eq!(with(1, 3), Err(NwpError::Type(3)));
+    assert_eq!(with(1, 0x7f), Err(NwpError::Type(0x7f)));
+    assert_eq!(with(1, 0x85), Err(NwpError::Type(0x85)));
+    assert_eq!(with(1, 0x80), Err(NwpError::Truncated { needed: 46, available: 30 }));
+    assert_eq!(with(1, 0x83), Err(NwpError::Truncated { needed: 158, available: 30 }));
     assert_eq!(with(2, 0), Err(NwpError::NoHids));
     assert_eq!(with(3, 8), Err(NwpError::AddressLength(8)));
     assert_eq!(with(2, 2), Err(NwpError::Truncated { needed: 50, available: 30 }));
     assert_eq!(parse(&[]), Err(NwpError::Truncated { needed: 4, available: 0 }));
+}
+
+#[test]
+fn messages_of_weft_have_the_bytes_that_are_documented() {
+    let hid = Xid::new(XidType::HID, [0x77; 20]);
+    let hardware_address = MacAddr([2, 0, 0, 0, 0, 1]);
+    let probe = QuestionRepr { hardware_address, nonce: [0x11; 16], hids: vec![hid, hid] };
+    let expected = [&[1, 0x80, 2, 6, 2, 0, 0, 0, 0, 1][..], &[0x11; 16], &[0x77; 40]].concat();
+    assert_eq!(emit(&NwpRepr::Probe(probe)), expected);
+    let seal = Seal { epoch: [0x22; 16], key: [0x33; 32], signature: [0x44; 64] };
+    let proof = SealedRepr { hardware_address, nonce: [0x11; 16], hid, seal };
+    let front = [1, 0x83, 1, 6, 2, 0, 0, 0, 0, 1];
+    let unsigned = [&front[..], &[0x11; 16], &[0x77; 20], &[0x22; 16], &[0x33; 32]].concat();
+    assert_eq!(emit(&NwpRepr::Proof(proof.clone())), [&unsigned[..], &[0x44; 64]].concat());
+    let asker = MacAddr([2, 0, 0, 0, 0, 9]);
+    let signed = [&b"weft NWP proof 1\0"[..], &asker.0, &unsigned].concat();
+    assert_eq!(signed_proof(&proof, asker), signed);
+    let two = [&emit(&NwpRepr::Proof(proof))[..2], &[2, 6][..]].concat();
+    assert_eq!(parse(&two), Err(NwpError::NotOneHid(2)));
 }
 
 #[test]
@@ -150,6 +174,33 @@ fn neighbour() -> impl Strategy<Value = NeighbourRepr> {
         .prop_map(|(id, addresses)| NeighbourRepr { hid: Xid::new(XidType::HID, id), addresses })
 }
 
+fn question() -> impl Strategy<Value = QuestionRepr> {
+    let hid = any::<[u8; 20]>().prop_map(|id| Xid::new(XidType::HID, id));
+    (any::<[u8; 6]>(), any::<[u8; 16]>(), prop::collection::vec(hid, 1..30)).prop_map(
+        |(address, nonce, hids)| QuestionRepr { hardware_address: MacAddr(address), nonce, hids },
+    )
+}
+
+fn sealed() -> impl Strategy<Value = SealedRepr> {
+    (
+        any::<[u8; 6]>(),
+        any::<[u8; 16]>(),
+        any::<[u8; 20]>(),
+        any::<[u8; 16]>(),
+        any::<[[u8; 32]; 3]>(),
+    )
+        .prop_map(|(address, nonce, id, epoch, [key, low, high])| SealedRepr {
+            hardware_address: MacAddr(address),
+            nonce,
+            hid: Xid::new(XidType::HID, id),
+            seal: Seal {
+                epoch,
+                key,
+                signature: std::array::from_fn(|i| [low, high][i / 32][i % 32]),
+            },
+        })
+}
+
 fn message() -> impl Strategy<Value = NwpRepr> {
     let hid = any::<[u8; 20]>().prop_map(|id| Xid::new(XidType::HID, id));
     let announcement =
@@ -158,7 +209,15 @@ fn message() -> impl Strategy<Value = NwpRepr> {
         });
     let list = prop::collection::vec(neighbour(), 1..30)
         .prop_map(|neighbours| NwpRepr::NeighbourList { neighbours });
-    prop_oneof![announcement, list]
+    let questions = question().prop_flat_map(|question| {
+        let all =
+            [NwpRepr::Probe, NwpRepr::Challenge, NwpRepr::Here].map(|kind| kind(question.clone()));
+        prop::sample::select(all.to_vec())
+    });
+    let sealed = sealed().prop_flat_map(|sealed| {
+        prop::sample::select(vec![NwpRepr::Proof(sealed.clone()), NwpRepr::Withdrawal(sealed)])
+    });
+    prop_oneof![announcement, list, questions, sealed]
 }
 
 proptest! {
@@ -190,7 +249,7 @@ proptest! {
 
     #[test]
     fn whatever_is_read_is_written_to_the_same_bytes(
-        kind in 1u8..=2,
+        kind in prop::sample::select(vec![1u8, 2, 0x80, 0x81, 0x82, 0x83, 0x84]),
         count in any::<u8>(),
         rest in prop::collection::vec(any::<u8>(), 0..600),
     ) {

@@ -7,7 +7,8 @@ use weft_xip::xid::ID_LEN;
 use weft_xip::{Xid, XidType};
 
 use super::{
-    ADDRESS_LEN, HEADER_LEN, NWP_VERSION, NwpError, TYPE_ANNOUNCEMENT, TYPE_NEIGHBOUR_LIST, field,
+    ADDRESS_LEN, HEADER_LEN, NWP_VERSION, NwpError, Question, Sealed, TYPE_ANNOUNCEMENT,
+    TYPE_CHALLENGE, TYPE_HERE, TYPE_NEIGHBOUR_LIST, TYPE_PROBE, TYPE_PROOF, TYPE_WITHDRAWAL, field,
 };
 
 /// A message that was checked.
@@ -17,6 +18,16 @@ pub enum NwpMessage<'a> {
     Announcement(Announcement<'a>),
     /// "I know these HIDs."
     NeighbourList(NeighbourList<'a>),
+    /// "Which of these HIDs are you?"
+    Probe(Question<'a>),
+    /// "Prove which of these HIDs you are."
+    Challenge(Question<'a>),
+    /// "I am these HIDs", in answer to a question.
+    Here(Question<'a>),
+    /// "I have the key of this HID", in answer to a challenge.
+    Proof(Sealed<'a>),
+    /// "I am this HID no more."
+    Withdrawal(Sealed<'a>),
 }
 
 impl<'a> NwpMessage<'a> {
@@ -30,7 +41,8 @@ impl<'a> NwpMessage<'a> {
             return Err(NwpError::Version(bytes[field::VERSION]));
         }
         let kind = bytes[field::TYPE];
-        if kind != TYPE_ANNOUNCEMENT && kind != TYPE_NEIGHBOUR_LIST {
+        let known = TYPE_ANNOUNCEMENT..=TYPE_NEIGHBOUR_LIST;
+        if !known.contains(&kind) && !(TYPE_PROBE..=TYPE_WITHDRAWAL).contains(&kind) {
             return Err(NwpError::Type(kind));
         }
         if bytes[field::HID_COUNT] == 0 {
@@ -39,10 +51,14 @@ impl<'a> NwpMessage<'a> {
         if usize::from(bytes[field::ADDRESS_LEN]) != ADDRESS_LEN {
             return Err(NwpError::AddressLength(bytes[field::ADDRESS_LEN]));
         }
-        if kind == TYPE_ANNOUNCEMENT {
-            Announcement::check(bytes).map(Self::Announcement)
-        } else {
-            NeighbourList::check(bytes).map(Self::NeighbourList)
+        match kind {
+            TYPE_ANNOUNCEMENT => Announcement::check(bytes).map(Self::Announcement),
+            TYPE_PROBE => Question::check(bytes).map(Self::Probe),
+            TYPE_CHALLENGE => Question::check(bytes).map(Self::Challenge),
+            TYPE_HERE => Question::check(bytes).map(Self::Here),
+            TYPE_PROOF => Sealed::check(bytes).map(Self::Proof),
+            TYPE_WITHDRAWAL => Sealed::check(bytes).map(Self::Withdrawal),
+            _ => NeighbourList::check(bytes).map(Self::NeighbourList),
         }
     }
 }
@@ -64,9 +80,7 @@ impl<'a> Announcement<'a> {
     /// Where the sender can be reached.
     #[must_use]
     pub fn hardware_address(&self) -> MacAddr {
-        let mut octets = [0; ADDRESS_LEN];
-        octets.copy_from_slice(&self.bytes[field::HARDWARE_ADDRESS]);
-        MacAddr(octets)
+        hardware_address(self.bytes)
     }
 
     /// The sender's HIDs; at least one.
@@ -134,7 +148,14 @@ impl<'a> NeighbourEntry<'a> {
     }
 }
 
-fn require(bytes: &[u8], needed: usize) -> Result<(), NwpError> {
+/// The sender's address in a checked message other than a list.
+pub(super) fn hardware_address(bytes: &[u8]) -> MacAddr {
+    let mut octets = [0; ADDRESS_LEN];
+    octets.copy_from_slice(&bytes[field::HARDWARE_ADDRESS]);
+    MacAddr(octets)
+}
+
+pub(super) fn require(bytes: &[u8], needed: usize) -> Result<(), NwpError> {
     let available = bytes.len();
     if available < needed { Err(NwpError::Truncated { needed, available }) } else { Ok(()) }
 }

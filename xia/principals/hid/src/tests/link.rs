@@ -1,6 +1,6 @@
 //! Nodes on one Ethernet, without a driver: frames arrive at the instant in which they are sent.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use weft_base::{Instant, LinkAddress, Packet, PortId, Random, Token};
@@ -101,12 +101,17 @@ pub(super) struct Link {
     pub(super) nodes: Vec<Node>,
     pub(super) now: Instant,
     pub(super) log: Vec<Line>,
+    /// Nodes that neither hear nor say anything.
+    pub(super) dead: BTreeSet<usize>,
+    /// Nodes that drop what Linux XIA would drop.
+    pub(super) plain: BTreeSet<usize>,
 }
 
 impl Link {
     pub(super) fn new(ids: &[u8]) -> Self {
         let nodes = ids.iter().map(|id| Node::new(*id)).collect();
-        Self { nodes, now: Instant::ZERO, log: Vec::new() }
+        let (dead, plain) = (BTreeSet::new(), BTreeSet::new());
+        Self { nodes, now: Instant::ZERO, log: Vec::new(), dead, plain }
     }
 
     /// Node `index` gets its identity and its interface.
@@ -152,7 +157,9 @@ impl Link {
         self.log.push((millis, self.nodes[sender].id, frame.destination(), message));
         for (index, node) in self.nodes.iter_mut().enumerate() {
             let is_for = frame.destination().is_broadcast() || frame.destination() == mac(node.id);
-            if index != sender && is_for && node.hid.deadline().is_some() {
+            let is_deaf =
+                self.dead.contains(&index) || self.plain.contains(&index) && frame.payload()[1] > 2;
+            if index != sender && is_for && !is_deaf && node.hid.deadline().is_some() {
                 node.receive(self.now, packet.bytes());
             }
         }
@@ -161,13 +168,18 @@ impl Link {
     /// Lets time pass, with a tick for each deadline exactly when it comes.
     pub(super) fn run(&mut self, span: Duration) {
         let end = self.now + span;
-        while let Some(next) = self.nodes.iter().filter_map(|n| n.hid.deadline()).min() {
+        let deadline = |(index, node): (usize, &Node), dead: &BTreeSet<usize>| {
+            node.hid.deadline().filter(|_| !dead.contains(&index))
+        };
+        while let Some(next) =
+            self.nodes.iter().enumerate().filter_map(|node| deadline(node, &self.dead)).min()
+        {
             if next > end {
                 break;
             }
             self.now = next;
-            for node in &mut self.nodes {
-                if node.hid.deadline().is_some_and(|deadline| deadline <= next) {
+            for (index, node) in self.nodes.iter_mut().enumerate() {
+                if deadline((index, node), &self.dead).is_some_and(|deadline| deadline <= next) {
                     node.handle(next, Input::Tick);
                 }
             }

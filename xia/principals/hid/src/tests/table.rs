@@ -47,7 +47,7 @@ fn routes_come_between_configured_and_learned_neighbours() {
     let route = format!("route {} via {}", hid(2), hid(8));
     node.hid.learn(hid(2), Some(hid(9)));
     assert_eq!(node.ask(hid(2)), via(9));
-    // What NWP says does not expire, and a protocol knows better.
+    // What NWP says is believed for some time, and a protocol knows better.
     hear_from(&mut node, 2);
     assert_eq!(node.ask(hid(2)), via(9));
     node.set(NOW, &route);

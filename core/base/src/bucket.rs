@@ -2,21 +2,21 @@
 
 use std::time::Duration;
 
-use weft_base::Instant;
+use crate::Instant;
 
 /// So much may be done at once, and then so much in a time: the generic cell rate algorithm (ITU-T
 /// I.371, annex A, the virtual scheduling form), which needs one number only.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Bucket {
+pub struct Bucket {
     /// When everything may be done at once again.
     full: Instant,
 }
 
 impl Bucket {
-    /// Takes one of `burst` if there is one left; one comes back each `interval`.
-    pub(crate) fn take(&mut self, now: Instant, interval: Duration, burst: u32) -> bool {
+    /// Takes one of `burst`, which is at least 1, if there is one left; one comes back each `interval`.
+    pub fn take(&mut self, now: Instant, interval: Duration, burst: u32) -> bool {
         let begin = self.full.max(now);
-        let allowed = begin.since(now) <= interval * (burst - 1);
+        let allowed = begin.since(now) <= interval * burst.saturating_sub(1);
         if allowed {
             self.full = begin + interval;
         }

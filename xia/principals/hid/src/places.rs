@@ -1,0 +1,367 @@
+//! The places on one interface: which HID is at which hardware address, how that is known, and which place
+//! is to be looked after when.
+//!
+//! Each message touches the places that it names, in logarithmic time, and nothing is scanned: a place that is due
+//! is taken from the *agenda*, and put there again if it was heard of in the meantime. What is known of a hardware
+//! address is kept once, in its *station*.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use weft_base::Instant;
+use weft_wire::MacAddr;
+use weft_xip::Xid;
+
+/// Places that are remembered as gone. The oldest give way.
+const MAX_GONE: usize = 1024;
+
+/// How a place became known.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Origin {
+    pub(crate) configured: bool,
+    pub(crate) learned: Option<Life>,
+}
+
+/// What is known of a learned place.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Life {
+    /// When its node named it last itself; `None` if only others have.
+    named: Option<Instant>,
+    /// Questions that were asked since it gave a sign of life.
+    pub(crate) asked: u32,
+    /// When to look after it; it is in the agenda then.
+    due: Option<Instant>,
+}
+
+impl Life {
+    /// Whether it is on the agenda.
+    pub(crate) fn is_scheduled(&self) -> bool {
+        self.due.is_some()
+    }
+}
+
+/// What is known of a hardware address that has a place.
+#[derive(Clone, Copy, Debug, Default)]
+struct Station {
+    places: usize,
+    /// When a message came from there last.
+    heard: Option<Instant>,
+    /// When it announced itself last. What was not named then may be there no more.
+    announced: Option<Instant>,
+    /// Whether it speaks weft's messages.
+    is_weft: bool,
+}
+
+/// The places on one interface.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    places: BTreeMap<(Xid, MacAddr), Origin>,
+    agenda: BTreeSet<(Instant, Xid, MacAddr)>,
+    stations: BTreeMap<MacAddr, Station>,
+    /// Places that gave no sign of life, and since when: what others say of them is not believed.
+    gone: BTreeMap<(Xid, MacAddr), Instant>,
+}
+
+impl Places {
+    /// Number of places.
+    pub(crate) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// How many addresses a neighbour may know here: neighbours of Linux XIA forget none.
+    pub(crate) fn ever(&self) -> usize {
+        self.places.len() + self.gone.len()
+    }
+
+    /// All places, by HID, then address.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Xid, MacAddr, Origin)> + '_ {
+        self.places.iter().map(|((hid, mac), origin)| (*hid, *mac, *origin))
+    }
+
+    /// The places of one HID, by address.
+    pub(crate) fn of_hid(&self, hid: Xid) -> impl Iterator<Item = (MacAddr, Origin)> + '_ {
+        let all = (hid, MacAddr::UNSPECIFIED)..=(hid, MacAddr::BROADCAST);
+        self.places.range(all).map(|((_, mac), origin)| (*mac, *origin))
+    }
+
+    pub(crate) fn get(&self, hid: Xid, mac: MacAddr) -> Option<Origin> {
+        self.places.get(&(hid, mac)).copied()
+    }
+
+    pub(crate) fn life(&self, hid: Xid, mac: MacAddr) -> Option<Life> {
+        self.get(hid, mac)?.learned
+    }
+
+    pub(crate) fn life_mut(&mut self, hid: Xid, mac: MacAddr) -> Option<&mut Life> {
+        self.places.get_mut(&(hid, mac))?.learned.as_mut()
+    }
+
+    /// Enters a place, or changes how it became known.
+    pub(crate) fn insert(&mut self, hid: Xid, mac: MacAddr, origin: Origin) {
+        match self.places.insert((hid, mac), origin) {
+            Some(before) => {
+                let due = |origin: Origin| origin.learned.and_then(|life| life.due);
+                if due(before) != due(origin) {
+                    self.unschedule(hid, mac, before);
+                }
+            }
+            None => self.stations.entry(mac).or_default().places += 1,
+        }
+    }
+
+    /// The node of a learned place has named it.
+    pub(crate) fn named(&mut self, hid: Xid, mac: MacAddr, now: Instant) {
+        self.gone.remove(&(hid, mac));
+        if let Some(life) = self.life_mut(hid, mac) {
+            (life.named, life.asked) = (Some(now), 0);
+        }
+    }
+
+    /// Removes a place, however it became known.
+    pub(crate) fn remove(&mut self, hid: Xid, mac: MacAddr) -> Option<Origin> {
+        let origin = self.places.remove(&(hid, mac))?;
+        self.unschedule(hid, mac, origin);
+        if let Some(station) = self.stations.get_mut(&mac) {
+            station.places -= 1;
+            if station.places == 0 {
+                self.stations.remove(&mac);
+            }
+        }
+        Some(origin)
+    }
+
+    /// Forgets that a place was learned: it is removed unless it is configured. True if it is.
+    pub(crate) fn unlearn(&mut self, hid: Xid, mac: MacAddr) -> bool {
+        match self.get(hid, mac) {
+            Some(origin) if origin.configured => {
+                self.insert(hid, mac, Origin { learned: None, ..origin });
+                false
+            }
+            Some(_) => self.remove(hid, mac).is_some(),
+            None => false,
+        }
+    }
+
+    /// Remembers that a place is gone.
+    pub(crate) fn bury(&mut self, hid: Xid, mac: MacAddr, now: Instant) {
+        if self.gone.len() >= MAX_GONE {
+            let oldest = self.gone.iter().min_by_key(|(_, since)| **since);
+            if let Some(oldest) = oldest.map(|(place, _)| *place) {
+                self.gone.remove(&oldest);
+            }
+        }
+        self.gone.insert((hid, mac), now);
+    }
+
+    /// Whether a place is known to be gone.
+    pub(crate) fn is_gone(&self, hid: Xid, mac: MacAddr) -> bool {
+        self.gone.contains_key(&(hid, mac))
+    }
+
+    /// Forgets which places are gone.
+    pub(crate) fn forget_gone(&mut self) {
+        self.gone.clear();
+    }
+
+    /// A message came from a hardware address. Nothing happens if it has no place.
+    pub(crate) fn heard(&mut self, mac: MacAddr, now: Instant) {
+        if let Some(station) = self.stations.get_mut(&mac) {
+            station.heard = Some(now);
+        }
+    }
+
+    /// It was an announcement.
+    pub(crate) fn announced(&mut self, mac: MacAddr, now: Instant) {
+        if let Some(station) = self.stations.get_mut(&mac) {
+            (station.heard, station.announced) = (Some(now), Some(now));
+        }
+    }
+
+    /// It was one of weft's own.
+    pub(crate) fn spoke_weft(&mut self, mac: MacAddr) {
+        if let Some(station) = self.stations.get_mut(&mac) {
+            station.is_weft = true;
+        }
+    }
+
+    pub(crate) fn is_weft(&self, mac: MacAddr) -> bool {
+        self.stations.get(&mac).is_some_and(|station| station.is_weft)
+    }
+
+    /// When a learned place gave its last sign of life, if it ever did: its node named it, or said anything
+    /// since without leaving it out of an announcement.
+    pub(crate) fn last_sign(&self, hid: Xid, mac: MacAddr) -> Option<Instant> {
+        let named = self.life(hid, mac)?.named;
+        let station = self.stations.get(&mac)?;
+        if named >= station.announced { named.max(station.heard) } else { named }
+    }
+
+    /// Puts a learned place on the agenda in place of when it was there, or takes it off.
+    pub(crate) fn schedule(&mut self, hid: Xid, mac: MacAddr, due: Option<Instant>) {
+        let Some(life) = self.life_mut(hid, mac) else { return };
+        let before = std::mem::replace(&mut life.due, due);
+        if let Some(before) = before {
+            self.agenda.remove(&(before, hid, mac));
+        }
+        self.agenda.extend(due.map(|due| (due, hid, mac)));
+    }
+
+    fn unschedule(&mut self, hid: Xid, mac: MacAddr, origin: Origin) {
+        if let Some(due) = origin.learned.and_then(|life| life.due) {
+            self.agenda.remove(&(due, hid, mac));
+        }
+    }
+
+    /// When the first place is due.
+    pub(crate) fn next_due(&self) -> Option<Instant> {
+        self.agenda.first().map(|(due, ..)| *due)
+    }
+
+    /// Takes a place that is due from the agenda.
+    pub(crate) fn take_due(&mut self, now: Instant) -> Option<(Xid, MacAddr)> {
+        if self.next_due()? > now {
+            return None;
+        }
+        let (_, hid, mac) = self.agenda.pop_first()?;
+        if let Some(life) = self.life_mut(hid, mac) {
+            life.due = None;
+        }
+        Some((hid, mac))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use weft_xip::XidType;
+
+    use super::*;
+
+    fn hid(id: u8) -> Xid {
+        Xid::new(XidType::HID, [id; 20])
+    }
+
+    fn mac(last: u8) -> MacAddr {
+        MacAddr([2, 0, 0, 0, 0, last])
+    }
+
+    fn at(seconds: u8) -> Instant {
+        Instant::from_nanos(u64::from(seconds))
+    }
+
+    const LEARNED: Origin =
+        Origin { configured: false, learned: Some(Life { named: None, asked: 0, due: None }) };
+
+    #[test]
+    fn what_a_station_says_is_a_sign_of_all_that_it_did_not_leave_out() {
+        let mut places = Places::default();
+        places.insert(hid(1), mac(1), LEARNED);
+        places.insert(hid(2), mac(1), LEARNED);
+        assert_eq!(places.last_sign(hid(1), mac(1)), None, "others have named it");
+        places.heard(mac(1), at(1));
+        assert_eq!(places.last_sign(hid(1), mac(1)), Some(at(1)));
+        places.named(hid(1), mac(1), at(2));
+        places.announced(mac(1), at(2));
+        assert_eq!(places.last_sign(hid(1), mac(1)), Some(at(2)));
+        assert_eq!(places.last_sign(hid(2), mac(1)), None, "it was left out");
+        places.heard(mac(1), at(3));
+        assert_eq!(places.last_sign(hid(1), mac(1)), Some(at(3)));
+        assert_eq!(places.last_sign(hid(2), mac(1)), None);
+    }
+
+    #[test]
+    fn the_oldest_of_what_is_gone_gives_way() {
+        let mut places = Places::default();
+        let wide = |n: usize| {
+            let mut id = [0; 20];
+            id[..8].copy_from_slice(&n.to_be_bytes());
+            Xid::new(XidType::HID, id)
+        };
+        for n in 0..=MAX_GONE {
+            places.bury(wide(n), mac(1), Instant::from_nanos(n as u64));
+        }
+        assert!(!places.is_gone(wide(0), mac(1)) && places.is_gone(wide(1), mac(1)));
+        assert_eq!(places.ever(), MAX_GONE);
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Insert(u8, u8, bool),
+        Named(u8, u8),
+        Heard(u8),
+        Remove(u8, u8),
+        Unlearn(u8, u8),
+        Schedule(u8, u8, Option<u8>),
+        TakeDue(u8),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let (hid, mac, time) = (0u8..4, 0u8..3, 0u8..20);
+        prop_oneof![
+            (hid.clone(), mac.clone(), any::<bool>()).prop_map(|(h, m, c)| Step::Insert(h, m, c)),
+            (hid.clone(), mac.clone()).prop_map(|(h, m)| Step::Named(h, m)),
+            mac.clone().prop_map(Step::Heard),
+            (hid.clone(), mac.clone()).prop_map(|(h, m)| Step::Remove(h, m)),
+            (hid.clone(), mac.clone()).prop_map(|(h, m)| Step::Unlearn(h, m)),
+            (hid, mac, prop::option::of(time.clone()))
+                .prop_map(|(h, m, t)| Step::Schedule(h, m, t)),
+            time.prop_map(Step::TakeDue),
+        ]
+    }
+
+    proptest! {
+        /// A list of places with their due times says the same.
+        #[test]
+        fn agenda_and_stations_are_always_those_of_the_places(steps in prop::collection::vec(step(), 0..80)) {
+            let mut places = Places::default();
+            let mut twin: BTreeMap<(Xid, MacAddr), (bool, bool, Option<Instant>)> = BTreeMap::new();
+            for step in steps {
+                match step {
+                    Step::Insert(h, m, configured) => {
+                        places.insert(hid(h), mac(m), Origin { configured, ..LEARNED });
+                        places.schedule(hid(h), mac(m), None);
+                        twin.insert((hid(h), mac(m)), (configured, true, None));
+                    }
+                    Step::Named(h, m) => places.named(hid(h), mac(m), at(1)),
+                    Step::Heard(m) => places.heard(mac(m), at(1)),
+                    Step::Remove(h, m) => {
+                        prop_assert_eq!(
+                            places.remove(hid(h), mac(m)).is_some(),
+                            twin.remove(&(hid(h), mac(m))).is_some()
+                        );
+                    }
+                    Step::Unlearn(h, m) => {
+                        let place = (hid(h), mac(m));
+                        let removed = twin.get(&place).is_some_and(|(configured, ..)| !configured);
+                        prop_assert_eq!(places.unlearn(hid(h), mac(m)), removed);
+                        if removed {
+                            twin.remove(&place);
+                        } else if let Some(kept) = twin.get_mut(&place) {
+                            *kept = (true, false, None);
+                        }
+                    }
+                    Step::Schedule(h, m, due) => {
+                        places.schedule(hid(h), mac(m), due.map(at));
+                        if let Some((_, true, there)) = twin.get_mut(&(hid(h), mac(m))) {
+                            *there = due.map(at);
+                        }
+                    }
+                    Step::TakeDue(now) => {
+                        let first = twin.iter().filter_map(|(place, (_, _, due))| Some(((*due)?, *place)));
+                        let first = first.min().filter(|(due, _)| *due <= at(now));
+                        prop_assert_eq!(places.take_due(at(now)), first.map(|(_, place)| place));
+                        if let Some((_, place)) = first {
+                            twin.get_mut(&place).unwrap().2 = None;
+                        }
+                    }
+                }
+                let due = twin.values().filter_map(|(_, _, due)| *due).min();
+                prop_assert_eq!(places.next_due(), due);
+                prop_assert_eq!(places.len(), twin.len());
+                let agenda = twin.values().filter(|(_, _, due)| due.is_some()).count();
+                prop_assert_eq!(places.agenda.len(), agenda);
+                let stations: BTreeSet<_> = twin.keys().map(|(_, mac)| *mac).collect();
+                prop_assert_eq!(places.stations.keys().copied().collect::<BTreeSet<_>>(), stations);
+            }
+        }
+    }
+}
