@@ -10,14 +10,13 @@
 //! |---|---|---|
 //! | `egress` | port | the interface |
 //! | `ports` | port | MAC address in a word; the longest packet in the lower half of a word, flags above |
-//! | `.bss` | 0 | of the port that the program is attached to: MAC address, interval, burst, next, flags |
+//! | `.bss` | 0 | of the port that the program is attached to: MAC address, a word of the program's own, flags |
 //!
-//! Reference: bpf(2); Linux kernel, Documentation/bpf/map_devmap.rst; ITU-T I.371 (the token bucket).
+//! Reference: bpf(2); Linux kernel, Documentation/bpf/map_devmap.rst.
 
 use std::num::NonZeroU16;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 use std::{fmt, io};
 
 use crate::tc::interface_index;
@@ -32,13 +31,11 @@ const WRITE: &str = "write into a map of a packet engine";
 pub const MOST_PORTS: u16 = 256;
 /// Bytes of an element of `ports`: two words.
 const PORT_LEN: usize = 16;
-/// Bytes of the program's variables: five words.
-const VARIABLES_LEN: usize = 40;
+/// Bytes of the program's variables: three words.
+const VARIABLES_LEN: usize = 24;
 /// The words of the program's variables.
 const MAC: usize = 0;
-const INTERVAL: usize = 1;
-const BURST: usize = 2;
-const FLAGS: usize = 4;
+const FLAGS: usize = 2;
 /// Of a port: its driver takes packets from programs in driver mode only under conditions that cannot be seen.
 const RELUCTANT: u64 = 1;
 /// Of a program: it runs in driver mode.
@@ -218,16 +215,7 @@ impl EngineTables {
     }
 }
 
-/// How many packets a port may pass on to its process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PassLimit {
-    /// The mean time between two packets.
-    pub interval: Duration,
-    /// Packets that may come at once, 1 or more.
-    pub burst: u32,
-}
-
-/// An engine's program for one port, loaded and not yet attached. It passes on as much as comes.
+/// An engine's program for one port, loaded and not yet attached.
 #[derive(Debug)]
 pub struct EngineProgram {
     program: LoadedProgram,
@@ -255,16 +243,6 @@ impl EngineProgram {
         let memory = variables.memory().map_err(refused)?;
         set_mac(&memory, mac);
         Ok(Self { program, variables, memory })
-    }
-
-    /// Limits how many packets are passed on; `None` is no limit.
-    pub fn limit(&self, limit: Option<PassLimit>) {
-        let interval = limit.map_or(Duration::ZERO, |limit| limit.interval);
-        let burst = limit.map_or(0, |limit| limit.burst.saturating_sub(1));
-        let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        word(&self.memory, BURST)
-            .store(nanoseconds(interval.saturating_mul(burst)), Ordering::Relaxed);
-        word(&self.memory, INTERVAL).store(nanoseconds(interval), Ordering::Relaxed);
     }
 
     /// Attaches the program to `interface`, which must be in the network namespace of the calling thread.

@@ -48,8 +48,7 @@ mod xdp;
 
 pub use attachment::{Attachment, Kept, Way};
 pub use engine::{
-    Egress, Engine, EngineMode, EnginePort, EngineProgram, EngineTables, MOST_PORTS, PassLimit,
-    Slot, mac_word,
+    Egress, Engine, EngineMode, EnginePort, EngineProgram, EngineTables, MOST_PORTS, Slot, mac_word,
 };
 pub use error::ProgramError;
 pub use found::{FoundProgram, HookKind, name, programs_of};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use weft_xip::Xid;
-use weft_xip::forward::Decision;
+use weft_xip::forward::{Decision, SlowPathLimit};
 use weft_xip::offload::{Offload, OffloadRoom, Offloaded};
 use weft_xip::principal::NextHop;
 
@@ -13,6 +13,7 @@ const ROOM: OffloadRoom = OffloadRoom { decisions: [5, 6, 6, 5], hops: 3 };
 #[derive(Debug, Default)]
 pub(super) struct Copy {
     hops: BTreeMap<u32, NextHop>,
+    limit: Option<SlowPathLimit>,
     decisions: BTreeMap<Vec<Xid>, (u8, Offloaded)>,
     /// Decisions that were told, over all.
     pub(super) told: u64,
@@ -30,6 +31,7 @@ impl Copy {
                 self.hops.clear();
                 self.decisions.clear();
             }
+            Offload::Limit(limit) => self.limit = limit,
             Offload::Hop { id, hop } => {
                 assert!((id as usize) < ROOM.hops);
                 match hop {
@@ -49,6 +51,11 @@ impl Copy {
         }
     }
 
+    /// Whether it knows a neighbour.
+    pub(super) fn knows(&self, hop: &NextHop) -> bool {
+        self.hops.values().any(|known| known == hop)
+    }
+
     pub(super) fn len(&self) -> usize {
         self.decisions.len()
     }
@@ -57,8 +64,9 @@ impl Copy {
         self.decisions.contains_key(edges)
     }
 
-    /// What it would do: the edges, the decision and the edge that it is about.
-    pub(super) fn decisions(&self) -> impl Iterator<Item = (&[Xid], Decision, u8)> {
+    /// What it would do: the edges, the decision and the edge that it is about; no decision if it would pass packets
+    /// on.
+    pub(super) fn decisions(&self) -> impl Iterator<Item = (&[Xid], Option<Decision>, u8)> {
         self.decisions.iter().map(|(edges, (edge, decision))| {
             let decision = match decision {
                 Offloaded::Through => Decision::Through,
@@ -68,8 +76,9 @@ impl Copy {
                 }
                 // For which reason is no matter there.
                 Offloaded::Drop => Decision::Drop(weft_xip::forward::DropReason::Unreachable),
+                Offloaded::Pass => return (&edges[..], None, *edge),
             };
-            (&edges[..], decision, *edge)
+            (&edges[..], Some(decision), *edge)
         })
     }
 }

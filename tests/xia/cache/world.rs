@@ -165,8 +165,14 @@ impl World {
         for (edges, decision, slot) in self.copy.decisions() {
             let (now, now_slot) = derive(&self.forwarder, edges, REDIRECTS).decision.unwrap();
             match (decision, now) {
-                (Decision::Drop(_), Decision::Drop(_)) => {}
-                (decision, now) => {
+                (Some(Decision::Drop(_)), Decision::Drop(_)) => {}
+                (None, Decision::Deliver(_)) => assert_eq!(slot, now_slot, "{place}: {edges:?}"),
+                // A neighbour that there was no room for.
+                (None, Decision::Forward(hop)) => {
+                    assert!(!self.copy.knows(&hop), "{place}: {edges:?}")
+                }
+                (None, now) => panic!("{place}: {edges:?}: {now:?} is not to be passed on"),
+                (Some(decision), now) => {
                     assert_eq!((decision, slot), (now, now_slot), "{place}: {edges:?}")
                 }
             }

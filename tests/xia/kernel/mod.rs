@@ -164,15 +164,24 @@ fn a_flood_of_frames_that_would_be_passed_is_limited() {
     if !privileged() {
         return;
     }
-    let router = Router::new();
-    let frame = sound_frame(&[xid("hid-9999999999999999999999999999999999999999")], 64);
-    // One in a day: what the clock adds meanwhile does not matter.
-    router.limit_passing(Some(10));
-    let passed = (0..1000).filter(|_| router.kernel(&frame).0 == XdpVerdict::Pass).count();
-    assert_eq!(passed, 10);
-    assert_eq!(router.counted()["limited"], 990);
+    let mut router = Router::new();
+    let new = sound_frame(&[xid("hid-9999999999999999999999999999999999999999")], 64);
+    // To a socket of this node.
+    let known = sound_frame(&[xid(router::KNOWN[7])], 64);
+    router.check(&known);
+    router.check(&known);
+    router.follow();
+    router.limit_passing(Some(1000));
+    let passed = (0..20_000).filter(|_| router.kernel(&new).0 == XdpVerdict::Pass).count() as u64;
+    // One more for each second that it took.
+    assert!((1000..2000).contains(&passed), "{passed}");
+    assert_eq!(router.counted()["limited"], 20_000 - passed);
+    for _ in 0..10_000 {
+        assert_eq!(router.kernel(&known).0, XdpVerdict::Pass);
+    }
+    assert_eq!(router.counted()["passed-known"], 10_000);
     router.limit_passing(None);
-    assert_eq!(router.kernel(&frame).0, XdpVerdict::Pass);
+    assert_eq!(router.kernel(&new).0, XdpVerdict::Pass);
 }
 
 /// A frame to the first row, and if that leads nowhere to the next one, and so on.

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU16;
-use std::time::Duration;
 
 use weft_base::{Instant, PortId, Random};
-use weft_ebpf::{Egress as Leaving, EngineProgram, EngineTables, PassLimit, Slot, XdpVerdict};
+use weft_ebpf::{Egress as Leaving, EngineProgram, EngineTables, Slot, XdpVerdict};
 use weft_port::PortInfo;
 use weft_xia_kernel::{COUNTERS, Mirror, TableSizes, engine};
-use weft_xip::forward::{Egress, Forwarder, Framing, Limits, Verdict};
+use weft_xip::forward::{Egress, Forwarder, Framing, Limits, SlowPathLimit, Verdict};
 use weft_xip::offload::{Engine, Offload};
 use weft_xip::principal::{Input, Output, SocketId};
 use weft_xip::{Xid, XidType};
@@ -183,9 +182,11 @@ impl Router {
     }
 
     /// Lets the kernel pass on this many frames and then no more.
-    pub(super) fn limit_passing(&self, burst: Option<u32>) {
-        let interval = Duration::from_secs(24 * 60 * 60);
-        self.program.limit(burst.map(|burst| PassLimit { interval, burst }));
+    pub(super) fn limit_passing(&mut self, burst: Option<u32>) {
+        // As slow as a limit can be: one in a second.
+        let limit = burst.map(|burst| SlowPathLimit { per_second: 1, burst });
+        let mut writes = Vec::new();
+        self.write(&Offload::Limit(limit), &mut writes);
     }
 }
 

@@ -10,8 +10,9 @@
 // packet port of the stack receives what is passed, unchanged, and the portable engine decides. So the
 // program can be attached and detached between any two packets.
 //
-// How many packets may be passed from a port in a time can be limited (`port.interval`), so that a flood
-// on one port cannot take the stack from the others.
+// How many packets may be passed from a port in a time can be limited (`limits`), so that a flood on one
+// port cannot take the stack from the others. Those that are passed by a decision, to sockets of this node for
+// example, are not limited, nor those that have a decision which the program alone cannot carry out.
 //
 // Checks and changes are those of xia/xip/src/header.rs, xia/xip/src/dag/check.rs and
 // xia/xip/src/forward; tests compare the bytes. User space knows the layouts by xia/kernel/src/layout.rs, and
@@ -51,7 +52,7 @@ struct xip_row {
 } __attribute__((packed));
 
 /* Values of `entry.decision`. */
-enum { THROUGH = 1, FORWARD, DROP };
+enum { THROUGH = 1, FORWARD, DROP, PASS };
 
 // Small, and never written here: tables of many decisions are as fast as the memory that they take.
 struct entry {
@@ -123,6 +124,7 @@ enum {
 	PASSED_TOO_BIG,
 	PASSED_NO_HOP,		/* the neighbour or its port is gone */
 	PASSED_RELUCTANT,	/* the next link takes no packets in driver mode */
+	PASSED_KNOWN,		/* by a decision */
 	LIMITED,		/* was to be passed, but too many were: dropped */
 	COUNTERS,
 };
@@ -134,14 +136,20 @@ struct {
 	__type(value, __u64);
 } counters SEC(".maps");
 
+// How many packets may be passed from each port: nanoseconds between two of them, 0 if there is no limit; and how
+// far ahead of their time they may come, in nanoseconds.
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, __u64);
+} limits SEC(".maps");
+
 // The port that this copy of the program is attached to.
 volatile struct {
 	/* Its own MAC address, as in `hops`. */
 	__u64 mac;
-	/* Nanoseconds between two packets that are passed; 0 is no limit. */
-	__u64 interval;
-	/* How far ahead of their time packets may be passed, in nanoseconds. */
-	__u64 burst;
 	/* When the next packet should be passed, by the monotonic clock. */
 	__u64 next;
 	/* PROGRAM_* */
@@ -165,20 +173,29 @@ static __always_inline void count(__u32 what)
 // is the virtual scheduling form of a token bucket (ITU-T I.371): all its state is one word.
 static __always_inline int pass(__u32 reason)
 {
-	const __u64 interval = port.interval;
+	const __u32 first = 0, second = 1;
+	const __u64 *interval = bpf_map_lookup_elem(&limits, &first);
+	const __u64 *burst = bpf_map_lookup_elem(&limits, &second);
 
-	if (interval) {
+	if (interval && burst && *interval) {
 		const __u64 now = bpf_ktime_get_ns();
 		const __u64 next = port.next;
 		const __u64 begin = next > now ? next : now;
 
 		// Two processors at the same instant: one of them is refused, which errs on the safe side.
-		if (begin - now > port.burst ||
-		    !__sync_bool_compare_and_swap(&port.next, next, begin + interval)) {
+		if (begin - now > *burst ||
+		    !__sync_bool_compare_and_swap(&port.next, next, begin + *interval)) {
 			count(LIMITED);
 			return XDP_DROP;
 		}
 	}
+	count(reason);
+	return XDP_PASS;
+}
+
+// Passes on a packet that has a decision.
+static __always_inline int pass_decided(__u32 reason)
+{
 	count(reason);
 	return XDP_PASS;
 }
@@ -354,6 +371,8 @@ int weft_xip(struct xdp_md *ctx)
 	}
 	if (steps > MOST_ROWS)
 		return pass(PASSED_MALFORMED);
+	if (entry->decision == PASS)
+		return pass_decided(PASSED_KNOWN);
 	if (entry->decision != FORWARD) {
 		count(DROPPED);
 		return XDP_DROP;
@@ -363,15 +382,15 @@ int weft_xip(struct xdp_md *ctx)
 		return pass(PASSED_HOP_LIMIT);
 	hop = bpf_map_lookup_elem(&hops, &entry->argument);
 	if (!hop || !*hop)
-		return pass(PASSED_NO_HOP);
+		return pass_decided(PASSED_NO_HOP);
 	const __u64 neighbour = *hop;
 
 	port_out = neighbour >> 48;
 	out = bpf_map_lookup_elem(&ports, &port_out);
 	if (!out || bpf_redirect_map(&egress, port_out, XDP_ABORTED) != XDP_REDIRECT)
-		return pass(PASSED_NO_HOP);
+		return pass_decided(PASSED_NO_HOP);
 	if (out->mtu & PORT_RELUCTANT && port.flags & PROGRAM_CAREFUL)
-		return pass(PASSED_RELUCTANT);
+		return pass_decided(PASSED_RELUCTANT);
 	if (total - sizeof(*ethernet) > (__u32)out->mtu)
 		return pass(PASSED_TOO_BIG);
 

@@ -1,7 +1,7 @@
 //! What the program counts.
 
 /// The name and the meaning of all counters, in the order of `bpf/xip.bpf.c`.
-pub const COUNTERS: [(&str, &str); 11] = [
+pub const COUNTERS: [(&str, &str); 12] = [
     ("forwarded", "packets sent to a neighbour"),
     ("dropped", "packets dropped by a decision"),
     ("passed-others", "passed on: the frame is not to this port's address"),
@@ -12,5 +12,9 @@ pub const COUNTERS: [(&str, &str); 11] = [
     ("passed-too-big", "passed on: longer than the next link takes"),
     ("passed-no-hop", "passed on: the neighbour or its port is gone"),
     ("passed-reluctant", "passed on: the next link takes no packets from a driver's program"),
-    ("limited", "dropped: more than this port may pass on"),
+    (
+        "passed-known",
+        "passed on by a decision: to a socket of this node, or by a way that only it has",
+    ),
+    ("limited", "dropped: more without a decision than this port may pass on"),
 ];

@@ -2,6 +2,7 @@
 
 use weft_ebpf::{Slot, mac_word};
 use weft_xip::Xid;
+use weft_xip::forward::SlowPathLimit;
 use weft_xip::offload::Offloaded;
 use weft_xip::xid::XID_LEN;
 
@@ -13,6 +14,7 @@ pub(crate) const HOP_LEN: usize = 8;
 const THROUGH: u8 = 1;
 const FORWARD: u8 = 2;
 const DROP: u8 = 3;
+const PASS: u8 = 4;
 
 /// `struct entry` of a decision about an edge, 0 to 3.
 pub(crate) fn entry(edge: u8, decision: Offloaded) -> [u8; ENTRY_LEN] {
@@ -20,6 +22,7 @@ pub(crate) fn entry(edge: u8, decision: Offloaded) -> [u8; ENTRY_LEN] {
         Offloaded::Through => (THROUGH, 0),
         Offloaded::Forward(hop) => (FORWARD, hop),
         Offloaded::Drop => (DROP, 0),
+        Offloaded::Pass => (PASS, 0),
     };
     let [a, b, c, d] = argument.to_ne_bytes();
     [decision, edge, 0, 0, a, b, c, d]
@@ -33,6 +36,14 @@ pub(crate) fn key(edges: &[Xid]) -> Vec<u8> {
 /// Bytes of the key of a sequence of this many edges.
 pub(crate) const fn key_len(edges: usize) -> usize {
     edges * XID_LEN
+}
+
+/// The elements of `limits`: nanoseconds between two packets, zero if there is no limit; and how far ahead of their
+/// time packets may come.
+pub(crate) fn limit_words(limit: Option<SlowPathLimit>) -> [u64; 2] {
+    let Some(SlowPathLimit { per_second, burst }) = limit else { return [0; 2] };
+    let interval = 1_000_000_000 / u64::from(per_second.max(1));
+    [interval.max(1), interval.saturating_mul(u64::from(burst.saturating_sub(1)))]
 }
 
 /// An element of `hops`.

@@ -31,6 +31,8 @@ pub const NAME: &str = "xip";
 pub(crate) const HOPS: usize = MAX_FAN_OUT;
 /// The number of the table of counters.
 pub(crate) const COUNTED: usize = HOPS + 1;
+/// The number of the table that says how many packets may be passed on.
+pub(crate) const LIMITS: usize = COUNTED + 1;
 
 /// The most elements of each table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +54,7 @@ impl Default for TableSizes {
 #[must_use]
 pub fn engine(sizes: &TableSizes) -> Engine {
     const OBJECT: Result<&[u8], ProgramError> = embedded!("xip");
-    let names = ["dst1", "dst2", "dst3", "dst4", "hops", "counters"];
+    let names = ["dst1", "dst2", "dst3", "dst4", "hops", "counters", "limits"];
     let tables = names.into_iter().zip(shapes(sizes)).collect();
     Engine { name: NAME, object: || OBJECT, program: "weft_xip", tables }
 }
@@ -64,5 +66,6 @@ pub(crate) fn shapes(sizes: &TableSizes) -> Vec<MapShape> {
         .map(|(most, edges)| MapShape::hash(key_len(edges) as u32, ENTRY_LEN as u32, *most));
     let hops = MapShape::numbered(MapKind::Array, HOP_LEN as u32, sizes.hops);
     let counted = MapShape::numbered(MapKind::PerProcessor, 8, COUNTERS.len() as u32);
-    decisions.chain([hops, counted]).collect()
+    let limits = MapShape::numbered(MapKind::Array, 8, 2);
+    decisions.chain([hops, counted, limits]).collect()
 }

@@ -4,8 +4,8 @@ use weft_base::{LinkAddress, PortId};
 use weft_ebpf::{MapShape, MapWrite, Slot};
 use weft_xip::offload::{Engine, Offload, OffloadRoom};
 
-use crate::layout::{entry, hop_word, key};
-use crate::{COUNTED, COUNTERS, HOPS, NAME, TableSizes, shapes};
+use crate::layout::{entry, hop_word, key, limit_words};
+use crate::{COUNTED, COUNTERS, HOPS, LIMITS, NAME, TableSizes, shapes};
 
 /// Knows what to write. What was written in the order of the changes holds for the next packet.
 ///
@@ -61,6 +61,10 @@ impl Engine for Mirror {
             Offload::Remove { edges } => {
                 out.push((edges.len() - 1, MapWrite::Remove { keys: key(edges) }));
             }
+            Offload::Limit(limit) => {
+                let words = (0..).zip(limit_words(*limit));
+                out.extend(words.map(|(index, word)| (LIMITS, MapWrite::Store { index, word })));
+            }
             // First the neighbours, which are fast to forget: without them nothing is sent.
             Offload::Clear => {
                 out.extend((0..=HOPS).rev().map(|table| (table, MapWrite::Clear)));
@@ -78,6 +82,7 @@ mod tests {
     use std::num::NonZeroU16;
 
     use weft_xip::Xid;
+    use weft_xip::forward::SlowPathLimit;
     use weft_xip::offload::Offloaded;
     use weft_xip::principal::NextHop;
 
@@ -114,6 +119,18 @@ mod tests {
         assert_eq!(values[..], [&[2, 2, 0, 0], &number[..]].concat());
         let removed = written(&Offload::Remove { edges });
         assert_eq!(removed, [(2, MapWrite::Remove { keys: keys.clone() })]);
+        let limit = SlowPathLimit { per_second: 1000, burst: 11 };
+        let words = |limit| -> Vec<_> {
+            let words = written(&Offload::Limit(limit)).into_iter();
+            words
+                .map(|(table, write)| match write {
+                    MapWrite::Store { index, word } => (table, index, word),
+                    other => panic!("{other:?}"),
+                })
+                .collect()
+        };
+        assert_eq!(words(Some(limit)), [(LIMITS, 0, 1_000_000), (LIMITS, 1, 10_000_000)]);
+        assert_eq!(words(None), [(LIMITS, 0, 0), (LIMITS, 1, 0)]);
         let cleared: Vec<_> =
             written(&Offload::Clear).into_iter().map(|(table, _)| table).collect();
         assert_eq!(cleared, [4, 3, 2, 1, 0]);

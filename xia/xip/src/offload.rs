@@ -12,6 +12,7 @@ use weft_base::PortId;
 use weft_runtime::{MapShape, MapWrite, Slot};
 
 use crate::Xid;
+use crate::forward::SlowPathLimit;
 use crate::numbers::MAX_FAN_OUT;
 use crate::principal::NextHop;
 
@@ -44,6 +45,8 @@ pub enum Offload {
     },
     /// There is no decision at all, and no neighbour.
     Clear,
+    /// How many packets for which there is no decision may be passed on from each port; `None` is no limit.
+    Limit(Option<SlowPathLimit>),
 }
 
 /// What the other engine can do with a packet.
@@ -55,6 +58,9 @@ pub enum Offloaded {
     Forward(u32),
     /// Drop it.
     Drop,
+    /// Pass it on: it is for a socket of this node, or for a neighbour that the other engine does not know. Such
+    /// packets count towards no limit.
+    Pass,
 }
 
 /// How much the other engine can hold.

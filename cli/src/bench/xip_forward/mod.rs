@@ -31,6 +31,7 @@ mod threads;
 mod traffic;
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::time::Duration;
 
 use weft_base::Random;
@@ -101,10 +102,9 @@ impl Bench for XipForward {
         let included: Vec<_> = cases.iter().filter(|case| is_in(plan, case)).copied().collect();
         let mut sites = BTreeMap::new();
         for Case { point, .. } in &included {
-            if !sites.contains_key(&point.ports) {
+            if let Entry::Vacant(place) = sites.entry(point.ports) {
                 let (forms, sides) = cases::needs(&included, point.ports);
-                let site = Site::new(point.ports, &prefixes, &forms, sides, processors)?;
-                sites.insert(point.ports, site);
+                place.insert(Site::new(point.ports, &prefixes, &forms, sides, processors)?);
             }
         }
         let time = time(plan.quick);

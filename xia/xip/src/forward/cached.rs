@@ -122,8 +122,9 @@ impl Forwarder {
     }
 
     /// Begins to tell another engine, which has nothing yet and this much room, what is decided here; or ends it.
+    /// What has no decision it may pass on at the rate at which each port may cause decisions.
     pub fn set_offloading(&mut self, room: Option<OffloadRoom>) {
-        self.dst.set_offloading(room);
+        self.dst.set_offloading(room, self.limits.slow_path);
     }
 
     /// Tells the other engine again where all neighbours are, because its ports have changed.

@@ -34,7 +34,7 @@ use weft_base::{KeyedHash, PortId, Random};
 pub(super) use hops::HopId;
 pub(super) use key::Key;
 
-use super::DropReason;
+use super::{DropReason, SlowPathLimit};
 use crate::changes::Change;
 use crate::offload::{Edges, Offload, OffloadRoom};
 use crate::principal::{Answer, NextHop, SocketId};
@@ -348,9 +348,14 @@ impl DstCache {
         self.offloading.remove(edges);
     }
 
-    /// Begins to tell another engine of decisions, one that has none yet and this much room; or ends it.
-    pub(super) fn set_offloading(&mut self, room: Option<OffloadRoom>) {
-        self.offloading.set_room(room, &mut self.store, &self.hops);
+    /// Begins to tell another engine of decisions, one that has none yet and this much room, and may pass on as much
+    /// as this; or ends it.
+    pub(super) fn set_offloading(
+        &mut self,
+        room: Option<OffloadRoom>,
+        limit: Option<SlowPathLimit>,
+    ) {
+        self.offloading.set_room(room, limit, &mut self.store, &self.hops);
     }
 
     /// Tells the other engine again where all neighbours are.

@@ -12,6 +12,7 @@
 use super::index::EntryId;
 use super::store::{Offloaded, Store};
 use super::{Hops, Way, key};
+use crate::forward::SlowPathLimit;
 use crate::numbers::MAX_FAN_OUT;
 use crate::offload::{self, Offload, OffloadRoom};
 use crate::principal::NextHop;
@@ -37,13 +38,20 @@ pub(super) struct Offloading {
 }
 
 impl Offloading {
-    /// Begins, with an engine that has nothing and as much room as this; or ends.
-    pub(super) fn set_room(&mut self, room: Option<OffloadRoom>, store: &mut Store, hops: &Hops) {
+    /// Begins, with an engine that has nothing and as much room as this; or ends. `limit` is how many packets it may
+    /// pass on.
+    pub(super) fn set_room(
+        &mut self,
+        room: Option<OffloadRoom>,
+        limit: Option<SlowPathLimit>,
+        store: &mut Store,
+        hops: &Hops,
+    ) {
         let ids: Vec<_> = store.ids().collect();
         ids.into_iter().for_each(|id| store.meta_mut(id).offloaded = Offloaded::No);
         *self = Self { is_on: room.is_some(), room: room.unwrap_or_default(), ..Self::default() };
         if self.is_on {
-            self.changes.push(Offload::Clear);
+            self.changes.extend([Offload::Clear, Offload::Limit(limit)]);
             self.tell_hops(hops);
         }
     }
@@ -94,10 +102,7 @@ impl Offloading {
 
     /// Gives an entry to the other engine, if that can have it; returns whether it did.
     pub(super) fn add(&mut self, store: &mut Store, id: EntryId) -> bool {
-        let Some(decision) = self.decision(store, id) else {
-            store.meta_mut(id).offloaded = Offloaded::Never;
-            return false;
-        };
+        let decision = self.decision(store, id);
         let table = Store::edges(id) - 1;
         if self.used[table] >= self.room.decisions[table] && !self.make_room(store, table) {
             store.meta_mut(id).offloaded = Offloaded::No;
@@ -110,14 +115,14 @@ impl Offloading {
         true
     }
 
-    fn decision(&self, store: &Store, id: EntryId) -> Option<offload::Offloaded> {
+    fn decision(&self, store: &Store, id: EntryId) -> offload::Offloaded {
         match store.meta(id).way {
-            Way::Through => Some(offload::Offloaded::Through),
+            Way::Through => offload::Offloaded::Through,
             Way::Forward(hop) if (hop.number() as usize) < self.room.hops => {
-                Some(offload::Offloaded::Forward(hop.number()))
+                offload::Offloaded::Forward(hop.number())
             }
-            Way::Forward(_) | Way::Deliver(_) => None,
-            Way::Drop(_) => Some(offload::Offloaded::Drop),
+            Way::Forward(_) | Way::Deliver(_) => offload::Offloaded::Pass,
+            Way::Drop(_) => offload::Offloaded::Drop,
         }
     }
 

@@ -22,8 +22,6 @@ pub(super) enum Offloaded {
     /// It was used, so it will be offered.
     Wanted,
     Yes,
-    /// The other engine cannot carry it out.
-    Never,
 }
 
 /// What is known of an entry besides its key.
