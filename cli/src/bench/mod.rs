@@ -26,6 +26,7 @@ mod xip_attack;
 mod xip_engine;
 mod xip_forward;
 mod xrl;
+mod zfilter;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -48,6 +49,7 @@ const BENCHES: &[&dyn Bench] = &[
     &xip_engine::XipEngine,
     &xip_forward::XipForward,
     &xrl::XrlBench,
+    &zfilter::ZFilterBench,
 ];
 
 /// How long `--quick` may take, with something left for the report.

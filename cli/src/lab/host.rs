@@ -7,6 +7,7 @@
 //! alias NAME ad "some text";             an AD identifier, likewise
 //! alias NAME u4id 10.0.3.2:13781;        the U4ID of a UDP/IPv4 address
 //! alias NAME zf r1-c1 r1-c2;             the zFilter that holds the links of these names
+//! alias NAME zf-tags 4 r1-c1 r1-c2;      the one with the fewest bits, if links have four tags
 //! ```
 //!
 //! `@NODE` is the node's HID: the hash of a key that follows from the lab's seed and the node's name.
@@ -25,7 +26,7 @@ use weft_lab::{Host, SimNode};
 use weft_runtime::Process;
 use weft_runtime::sim::Spawn;
 use weft_xia_tunnel::{Way, to_xid};
-use weft_xia_zf::{DEFAULT_LINK_BITS, link_identifier, union};
+use weft_xia_zf::{DEFAULT_LINK_BITS, MAX_TAGS, best_filter, link_identifier, union};
 use weft_xip::xid::ID_LEN;
 use weft_xip::{Xid, XidType};
 
@@ -108,8 +109,16 @@ impl Host for WeftHost {
                     words.iter().map(|name| link_identifier(name, DEFAULT_LINK_BITS)).collect();
                 Ok(union(&links).to_string())
             }
+            "zf-tags" => {
+                let tags = words.first().and_then(|word| word.parse().ok());
+                let tags = tags.filter(|tags| (1..=MAX_TAGS).contains(tags)).ok_or_else(|| {
+                    format!("zf-tags wants the number of tags, 1 to {MAX_TAGS}, and then links")
+                })?;
+                let names = words[1..].iter().map(String::as_str);
+                Ok(best_filter(names, DEFAULT_LINK_BITS, tags).1.to_string())
+            }
             _ => Err(format!(
-                "`{kind}` is no kind of alias; there are ad, i4id, lpm, u4id, xdp and zf"
+                "`{kind}` is no kind of alias; there are ad, i4id, lpm, u4id, xdp, zf and zf-tags"
             )),
         }
     }

@@ -49,7 +49,7 @@ hid-0000000000000000000000000000000000000002;
     }
     principal u4id { tunnel 10.0.0.1:13781; }
     principal xdp;
-    principal zf { bits 5; fill-limit 80; route link a via \
+    principal zf { bits 5; tags 2; fill-limit 80; route link a via \
 hid-0000000000000000000000000000000000000002; local link here; }
     link-state {
         hello 500ms;

@@ -9,6 +9,7 @@ use weft_xip::Xid;
 use weft_xip::principal::Branch;
 
 use crate::filter::Bits;
+use crate::rows::{Rows, WORD};
 use crate::statement::Link;
 
 /// Where a link leads: to a gateway, or `None` for this node.
@@ -19,9 +20,14 @@ pub(crate) type Target = Option<Xid>;
 pub(crate) struct Links(BTreeMap<Link, BTreeSet<Target>>);
 
 impl Links {
-    /// False if the link leads there already.
-    pub(crate) fn insert(&mut self, link: Link, target: Target) -> bool {
-        self.0.entry(link).or_default().insert(target)
+    /// Whether the link leads there.
+    pub(crate) fn has(&self, link: &Link, target: Target) -> bool {
+        self.0.get(link).is_some_and(|targets| targets.contains(&target))
+    }
+
+    /// Makes the link lead there, too.
+    pub(crate) fn insert(&mut self, link: Link, target: Target) {
+        self.0.entry(link).or_default().insert(target);
     }
 
     /// False if the link does not lead there.
@@ -57,11 +63,31 @@ impl Links {
 /// first, so that other copies cannot use up the limit before it; then gateways in the order of
 /// their XIDs. All links to a target stand together, so that the branch is taken once however many
 /// of them match.
+///
+/// The list is cut into words, which are searched by means of [`Rows`]. A word with all of its links to one
+/// target is a branch if any of them matches; so targets with many links have words of their own, as far as that
+/// does not take many more words.
 #[derive(Debug, Default)]
 pub(crate) struct MatchList {
-    /// What filters are compared with; a list of its own because only this is read for most links.
-    links: Vec<Bits>,
-    /// The same links, in the same order.
+    rows: Rows,
+    words: Vec<Word>,
+    len: usize,
+    /// What [`MatchList::len`] was and how many words it took, when all was laid out.
+    laid_out: (usize, usize),
+}
+
+/// Entries of a word when all are laid out anew: links that come later have room for a while.
+const PACKED: usize = 60;
+/// So many links to one target have words of their own then.
+const MANY: usize = 32;
+
+/// At least one entry and at most [`WORD`], in order.
+#[derive(Debug, Default)]
+struct Word {
+    /// The same for every entry.
+    is_uniform: bool,
+    /// Those of the entries. Apart from them, because look-ups need nothing else.
+    branches: Vec<Branch>,
     entries: Vec<Entry>,
 }
 
@@ -73,46 +99,182 @@ struct Entry {
     uses: u32,
 }
 
+impl Entry {
+    fn key(&self) -> (Target, Xid) {
+        (self.target, self.link)
+    }
+}
+
 impl MatchList {
     /// Adds a link.
     pub(crate) fn insert(&mut self, link: Xid, target: Target) {
         match self.find(link, target) {
-            Ok(index) => self.entries[index].uses += 1,
-            Err(index) => {
-                self.links.insert(index, Bits::of(&link));
-                self.entries.insert(index, Entry { target, link, uses: 1 });
+            Ok((word, index)) => self.words[word].entries[index].uses += 1,
+            Err((word, index)) => {
+                let (word, index) = self.make_room(word, index);
+                self.words[word].entries.insert(index, Entry { target, link, uses: 1 });
+                self.len += 1;
+                self.write(word);
+                self.tidy();
             }
         }
     }
 
     /// Removes a link that was added.
     pub(crate) fn remove(&mut self, link: Xid, target: Target) {
-        let Ok(index) = self.find(link, target) else { return };
-        self.entries[index].uses -= 1;
-        if self.entries[index].uses == 0 {
-            self.links.remove(index);
-            self.entries.remove(index);
+        let Ok((word, index)) = self.find(link, target) else { return };
+        let entry = &mut self.words[word].entries[index];
+        entry.uses -= 1;
+        if entry.uses > 0 {
+            return;
+        }
+        self.words[word].entries.remove(index);
+        self.len -= 1;
+        if self.words[word].entries.is_empty() {
+            self.words.remove(word);
+            self.rows.remove_word(word);
+        } else {
+            self.write(word);
+        }
+        self.tidy();
+    }
+
+    /// The word and the place in it where an entry is, or where it belongs.
+    fn find(&self, link: Xid, target: Target) -> Result<(usize, usize), (usize, usize)> {
+        let key = (target, link);
+        let behind = self.words.partition_point(|word| word.entries[0].key() <= key);
+        let word = behind.saturating_sub(1);
+        let Some(Word { entries, .. }) = self.words.get(word) else { return Err((0, 0)) };
+        let found = entries.binary_search_by_key(&key, Entry::key);
+        found.map(|index| (word, index)).map_err(|index| (word, index))
+    }
+
+    /// Where an entry can be put that belongs to this place.
+    fn make_room(&mut self, word: usize, index: usize) -> (usize, usize) {
+        let is_last = word + 1 >= self.words.len();
+        match self.words.get_mut(word) {
+            Some(Word { entries, .. }) if entries.len() < WORD => return (word, index),
+            // Links that come in order fill every word.
+            Some(Word { entries, .. }) if is_last && index == entries.len() => {}
+            None => {}
+            Some(Word { entries, .. }) => {
+                let half = entries.split_off(WORD / 2);
+                self.insert_word(word + 1, half);
+                self.write(word);
+                self.write(word + 1);
+                return if index <= WORD / 2 {
+                    (word, index)
+                } else {
+                    (word + 1, index - WORD / 2)
+                };
+            }
+        }
+        self.insert_word(self.words.len(), Vec::new());
+        (self.words.len() - 1, 0)
+    }
+
+    fn insert_word(&mut self, at: usize, entries: Vec<Entry>) {
+        self.words.insert(at, Word { entries, ..Word::default() });
+        self.rows.insert_word(at);
+    }
+
+    /// Makes everything else of a word's entries.
+    fn write(&mut self, at: usize) {
+        let word = &mut self.words[at];
+        let branch = |entry: &Entry| entry.target.map_or(Branch::Through, Branch::To);
+        word.branches.clear();
+        word.branches.extend(word.entries.iter().map(branch));
+        // They are in order.
+        word.is_uniform = word.branches.first() == word.branches.last();
+        self.rows.write(at, word.entries.iter().map(|entry| Bits::of(&entry.link)));
+    }
+
+    /// Lays all out anew if an eighth more words are used than it takes: words that were halved would have to be
+    /// read for ever.
+    fn tidy(&mut self) {
+        let (len, words) = self.laid_out;
+        let as_then = (self.len * words).checked_div(len).unwrap_or(0);
+        let enough = as_then.max(self.len.div_ceil(PACKED));
+        if self.words.len() > enough + enough / 8 + 1 {
+            self.lay_out();
         }
     }
 
-    fn find(&self, link: Xid, target: Target) -> Result<usize, usize> {
-        self.entries.binary_search_by_key(&(target, link), |entry| (entry.target, entry.link))
+    fn lay_out(&mut self) {
+        let all: Vec<Entry> = self.words.drain(..).flat_map(|word| word.entries).collect();
+        let mut last = Vec::new();
+        for to_one in all.chunk_by(|one, next| one.target == next.target) {
+            if to_one.len() >= MANY {
+                self.lay_down(&mut last);
+                // As many in one word as in the other.
+                let words = to_one.len().div_ceil(PACKED);
+                let chunks = to_one.chunks(to_one.len().div_ceil(words));
+                chunks.for_each(|chunk| self.lay_down(&mut chunk.to_vec()));
+                continue;
+            }
+            for entry in to_one {
+                last.push(*entry);
+                if last.len() == PACKED {
+                    self.lay_down(&mut last);
+                }
+            }
+        }
+        self.lay_down(&mut last);
+        self.rows.reset(self.words.len());
+        (0..self.words.len()).for_each(|word| self.write(word));
+        self.laid_out = (self.len, self.words.len());
+    }
+
+    fn lay_down(&mut self, entries: &mut Vec<Entry>) {
+        if !entries.is_empty() {
+            self.words.push(Word { entries: std::mem::take(entries), ..Word::default() });
+        }
     }
 
     /// Pushes the branch of every link that is in `filter`, each branch once.
     pub(crate) fn branches(&self, filter: Bits, branches: &mut Vec<Branch>) {
-        for (link, entry) in self.links.iter().zip(&self.entries) {
-            if filter.holds(*link) {
-                let branch = entry.target.map_or(Branch::Through, Branch::To);
-                if branches.last() != Some(&branch) {
-                    branches.push(branch);
-                }
+        // The places of matches are collected first, without branches of the processor that could be foreseen
+        // wrongly: how many a word has is random.
+        let mut places = [0_usize; PLACES];
+        let mut len = 0;
+        self.rows.search(filter, |word, links| {
+            let first = links & links.wrapping_neg();
+            let mut rest = if self.words[word].is_uniform { first } else { links };
+            let mut take = || {
+                places[len % PLACES] = word * WORD + rest.trailing_zeros() as usize % WORD;
+                len += usize::from(rest != 0);
+                rest &= rest.wrapping_sub(1);
+                rest != 0
+            };
+            for _ in 0..MOST_OFTEN {
+                take();
+            }
+            while take() {}
+            if len >= PLACES - WORD {
+                self.push(&places[..len], branches);
+                len = 0;
+            }
+        });
+        self.push(&places[..len], branches);
+    }
+
+    fn push(&self, places: &[usize], branches: &mut Vec<Branch>) {
+        for place in places {
+            let branch = &self.words[place / WORD].branches[place % WORD];
+            if branches.last() != Some(branch) {
+                branches.push(*branch);
             }
         }
     }
 
     /// Each link identifier with each of its targets, once.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Xid, Target)> {
-        self.entries.iter().map(|entry| (entry.link, entry.target))
+        let entries = self.words.iter().flat_map(|word| &word.entries);
+        entries.map(|entry| (entry.link, entry.target))
     }
 }
+
+/// Places of matches that are collected before they become branches.
+const PLACES: usize = 256;
+/// More matches than this in a word are rare, even of filters half full.
+const MOST_OFTEN: usize = 3;

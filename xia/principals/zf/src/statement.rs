@@ -3,7 +3,7 @@
 use weft_xip::words::{WordError, WordReader};
 use weft_xip::{Xid, XidType};
 
-use crate::filter::{Bits, FILTER_BITS, MAX_LINK_BITS, link_identifier};
+use crate::filter::{Bits, FILTER_BITS, MAX_LINK_BITS, MAX_TAGS, tagged_identifier};
 
 /// A link as a statement names it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -14,13 +14,27 @@ pub(crate) enum Link {
     Name(String),
 }
 
+/// How identifiers are made from names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Naming {
+    /// One bits.
+    pub(crate) bits: u32,
+    /// Identifiers of each link.
+    pub(crate) tags: u32,
+}
+
 impl Link {
-    /// The identifier, with `bits` one bits if it has to be made.
-    pub(crate) fn identifier(&self, bits: u32) -> Xid {
-        match self {
-            Self::Identifier(xid) => *xid,
-            Self::Name(name) => link_identifier(name, bits),
-        }
+    /// The identifiers, at least one.
+    pub(crate) fn identifiers(&self, naming: Naming) -> impl Iterator<Item = Xid> {
+        let (given, name) = match self {
+            Self::Identifier(xid) => (Some(*xid), None),
+            Self::Name(name) => (None, Some(name.as_str())),
+        };
+        let made = name.into_iter().flat_map(move |name| {
+            let of = move |tag| tagged_identifier(name, naming.bits, tag, naming.tags);
+            (0..naming.tags).map(of)
+        });
+        given.into_iter().chain(made)
     }
 }
 
@@ -35,6 +49,8 @@ pub(crate) enum Statement {
     AllRoutes(Link),
     /// `bits NUMBER`
     Bits(u32),
+    /// `tags NUMBER`
+    Tags(u32),
     /// `fill-limit NUMBER`
     FillLimit(u32),
 }
@@ -43,7 +59,7 @@ impl Statement {
     /// Reads a statement; [`Statement::AllRoutes`] only if it is to be deleted.
     pub(crate) fn read(words: &[&str], delete: bool) -> Result<Self, WordError> {
         let mut reader = WordReader::new(words);
-        let statement = match reader.word("`local`, `route`, `bits` or `fill-limit`")? {
+        let statement = match reader.word("`local`, `route`, `bits`, `tags` or `fill-limit`")? {
             "local" => Self::Local(link(&mut reader)?),
             "route" => {
                 let link = link(&mut reader)?;
@@ -55,11 +71,12 @@ impl Statement {
                 }
             }
             "bits" => Self::Bits(number(&mut reader, "a number of one bits", MAX_LINK_BITS)?),
+            "tags" => Self::Tags(number(&mut reader, "a number of tags", MAX_TAGS)?),
             "fill-limit" => Self::FillLimit(number(&mut reader, "a number of bits", FILTER_BITS)?),
             word => {
                 return Err(reader.error(format!(
                     "`{word}` is not a statement of zf; write `local LINK`, `route LINK via XID` \
-                     (LINK is zf-… or `link NAME`), `bits NUMBER` or `fill-limit NUMBER`"
+                     (LINK is zf-… or `link NAME`), `bits NUMBER`, `tags NUMBER` or `fill-limit NUMBER`"
                 )));
             }
         };
@@ -125,6 +142,7 @@ mod tests {
         );
         assert_eq!(read("route link west", true), Ok(Statement::AllRoutes(west)));
         assert_eq!(set("bits 16"), Statement::Bits(16));
+        assert_eq!(set("tags 8"), Statement::Tags(8));
         assert_eq!(set("fill-limit 160"), Statement::FillLimit(160));
     }
 
@@ -147,6 +165,7 @@ mod tests {
             ("bits 0".to_owned(), Some(1)),
             ("bits 17".to_owned(), Some(1)),
             ("bits five".to_owned(), Some(1)),
+            ("tags 9".to_owned(), Some(1)),
             ("fill-limit 161".to_owned(), Some(1)),
             ("fill-limit 0".to_owned(), Some(1)),
         ];

@@ -2,3 +2,4 @@
 
 mod forwarding;
 mod lookup;
+mod many;

@@ -10,10 +10,12 @@ use weft_xip::{Xid, XidType};
 
 use crate::filter::{Bits, DEFAULT_LINK_BITS, FILTER_BITS};
 use crate::links::{Links, MatchList, Target};
-use crate::statement::{Link, Statement};
+use crate::statement::{Link, Naming, Statement};
 
 /// Most one bits of a filter that is followed, unless configured: half of all.
 pub const DEFAULT_FILL_LIMIT: u32 = FILTER_BITS / 2;
+
+const DEFAULT_NAMING: Naming = Naming { bits: DEFAULT_LINK_BITS, tags: 1 };
 
 /// The principal zFilter; see the crate's text.
 #[derive(Debug)]
@@ -21,7 +23,7 @@ pub struct ZFilter {
     links: Links,
     /// The same links with their identifiers, for look-ups.
     list: MatchList,
-    bits: u32,
+    naming: Naming,
     fill_limit: u32,
     changes: ChangeLog,
 }
@@ -33,7 +35,7 @@ impl ZFilter {
         Self {
             links: Links::default(),
             list: MatchList::default(),
-            bits: DEFAULT_LINK_BITS,
+            naming: DEFAULT_NAMING,
             fill_limit: DEFAULT_FILL_LIMIT,
             changes: ChangeLog::default(),
         }
@@ -47,10 +49,8 @@ impl ZFilter {
             Statement::Route(link, gateway) => self.insert(link, Some(gateway)),
             // Only read in order to be deleted.
             Statement::AllRoutes(_) => {}
-            Statement::Bits(bits) => {
-                self.bits = bits;
-                self.rename();
-            }
+            Statement::Bits(bits) => self.rename(Naming { bits, ..self.naming }),
+            Statement::Tags(tags) => self.rename(Naming { tags, ..self.naming }),
             Statement::FillLimit(limit) => self.fill_limit = limit,
         }
     }
@@ -69,47 +69,55 @@ impl ZFilter {
                 !gateways.is_empty()
             }
             Statement::Bits(bits) => {
-                let found = reset(&mut self.bits, bits, DEFAULT_LINK_BITS);
+                let found = self.naming.bits == bits;
                 if found {
-                    self.rename();
+                    self.rename(Naming { bits: DEFAULT_NAMING.bits, ..self.naming });
                 }
                 found
             }
-            Statement::FillLimit(limit) => reset(&mut self.fill_limit, limit, DEFAULT_FILL_LIMIT),
+            Statement::Tags(tags) => {
+                let found = self.naming.tags == tags;
+                if found {
+                    self.rename(Naming { tags: DEFAULT_NAMING.tags, ..self.naming });
+                }
+                found
+            }
+            Statement::FillLimit(limit) => {
+                let found = self.fill_limit == limit;
+                if found {
+                    self.fill_limit = DEFAULT_FILL_LIMIT;
+                }
+                found
+            }
         }
     }
 
     fn insert(&mut self, link: Link, target: Target) {
-        let identifier = link.identifier(self.bits);
-        if self.links.insert(link, target) {
-            self.list.insert(identifier, target);
+        if !self.links.has(&link, target) {
+            link.identifiers(self.naming).for_each(|xid| self.list.insert(xid, target));
+            self.links.insert(link, target);
         }
     }
 
     fn remove(&mut self, link: &Link, target: Target) -> bool {
         let found = self.links.remove(link, target);
         if found {
-            self.list.remove(link.identifier(self.bits), target);
+            link.identifiers(self.naming).for_each(|xid| self.list.remove(xid, target));
         }
         found
     }
 
-    /// Works out all identifiers again.
-    fn rename(&mut self) {
+    /// Works out all identifiers again, if there are others now.
+    fn rename(&mut self, naming: Naming) {
+        if naming == self.naming {
+            return;
+        }
+        self.naming = naming;
         self.list = MatchList::default();
         for (link, target) in self.links.iter() {
-            self.list.insert(link.identifier(self.bits), target);
+            link.identifiers(naming).for_each(|xid| self.list.insert(xid, target));
         }
     }
-}
-
-/// Puts the default back if the value is the one to be deleted.
-fn reset(value: &mut u32, deleted: u32, default: u32) -> bool {
-    let found = *value == deleted;
-    if found {
-        *value = default;
-    }
-    found
 }
 
 impl Default for ZFilter {
@@ -158,17 +166,18 @@ impl Principal for ZFilter {
         routes.sort_unstable();
         let route =
             |(xid, via): (Xid, Xid)| json!({ "xid": xid.to_string(), "via": via.to_string() });
-        let identifier = |link: &Link| link.identifier(self.bits).to_string();
-        let names: serde_json::Map<_, _> = self
-            .links
-            .named()
-            .map(|(name, link)| (name.to_owned(), identifier(link).into()))
-            .collect();
+        let identifiers = |link: &Link| -> Value {
+            let mut all = link.identifiers(self.naming).map(|xid| xid.to_string());
+            if self.naming.tags > 1 { all.collect() } else { all.next().into() }
+        };
+        let names: serde_json::Map<_, _> =
+            self.links.named().map(|(name, link)| (name.to_owned(), identifiers(link))).collect();
         json!({
             "locals": locals,
             "routes": routes.into_iter().map(route).collect::<Value>(),
             "links": names,
-            "bits": self.bits,
+            "bits": self.naming.bits,
+            "tags": self.naming.tags,
             "fill-limit": self.fill_limit,
         })
     }

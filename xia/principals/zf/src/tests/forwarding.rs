@@ -91,8 +91,13 @@ fn router(limits: Limits, lines: &[String], ports: u16) -> Forwarder {
 
 /// A packet to `filter`, then to a socket; as received on port 9999.
 fn packet(filter: Xid) -> Packet {
-    let sink = Xid::new(XidType::XDP, [9; 20]);
-    let repr = XipRepr::new(Address::scoping(&[filter, sink]).unwrap(), None, 4);
+    packet_by(&[filter])
+}
+
+/// A packet to these filters, one behind the other, then to a socket.
+fn packet_by(filters: &[Xid]) -> Packet {
+    let path: Vec<_> = filters.iter().copied().chain([Xid::new(XidType::XDP, [9; 20])]).collect();
+    let repr = XipRepr::new(Address::scoping(&path).unwrap(), None, 4);
     let mut bytes = vec![0; repr.buffer_len()];
     repr.emit(&mut bytes).unwrap();
     bytes.extend(b"data");
@@ -225,8 +230,12 @@ impl Tree {
 
     /// How often each leaf gets a packet that enters at the root.
     fn multicast(&mut self, filter: Xid) -> BTreeMap<u16, u32> {
+        self.send(packet(filter))
+    }
+
+    fn send(&mut self, packet: Packet) -> BTreeMap<u16, u32> {
         let mut delivered = BTreeMap::new();
-        let mut travelling = VecDeque::from([(0, packet(filter))]);
+        let mut travelling = VecDeque::from([(0, packet)]);
         while let Some((node, mut packet)) = travelling.pop_front() {
             packet.meta.port = PortId(9999);
             for verdict in route(&mut self.routers[usize::from(node)], packet) {
@@ -272,4 +281,44 @@ fn a_virtual_link_and_single_links_share_a_filter() {
     let delivered = tree.multicast(filter);
     assert_eq!(delivered.len(), 64);
     assert!(delivered.values().all(|copies| *copies == 1), "one copy for each gateway");
+}
+
+#[test]
+fn a_tree_that_is_larger_than_a_filter_fits_two_in_one_address() {
+    let mut tree = Tree::new(None);
+    // The second filter begins at the nodes 1 and 2, all of whose leaves are receivers: with their links
+    // the whole tree has 2 + 8 + 32, which no filter holds.
+    for node in [1, 2] {
+        let line = format!("local link stage-{node}");
+        let words: Vec<_> = line.split(' ').collect();
+        let router = &mut tree.routers[node];
+        let mut zf = router.principal_mut(XidType::ZF).unwrap();
+        zf.set(NOW, &words, &mut Vec::new()).unwrap();
+    }
+    let upper = ["to-1", "to-2", "stage-1", "stage-2"].map(|name| link_identifier(name, 5));
+    let below: Vec<u16> = [1, 2].into_iter().flat_map(children).collect();
+    let leaves: Vec<u16> = below.iter().copied().flat_map(children).collect();
+    let of = |nodes: &[u16]| {
+        let links = nodes.iter().map(|node| link_identifier(&link_to(*node), 5));
+        union(&links.collect::<Vec<_>>())
+    };
+    assert!(fill(&of(&leaves)) > 80);
+    // Each half of the leaves is a tree that fits.
+    let mut delivered = BTreeMap::new();
+    for (stage, part) in [(1, 0..4), (2, 4..8)] {
+        let links =
+            [link_to(stage), format!("stage-{stage}")].map(|name| link_identifier(&name, 5));
+        let lower: Vec<_> =
+            below[part].iter().flat_map(|node| children(*node).chain([*node])).collect();
+        let lower = of(&lower);
+        assert!(fill(&lower) <= 80);
+        delivered.extend(tree.send(packet_by(&[union(&links), lower])));
+    }
+    let every_leaf: BTreeMap<u16, u32> = leaves.iter().map(|leaf| (*leaf, 1)).collect();
+    assert_eq!(delivered, every_leaf);
+    // One packet whose lower part is the same below both.
+    let few: Vec<_> = below.iter().map(|node| *children(*node).start()).collect();
+    let lower = of(&below.iter().chain(&few).copied().collect::<Vec<_>>());
+    let both: BTreeMap<u16, u32> = few.iter().map(|leaf| (*leaf, 1)).collect();
+    assert_eq!(tree.send(packet_by(&[union(&upper), lower])), both);
 }

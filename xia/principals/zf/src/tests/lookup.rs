@@ -8,7 +8,7 @@ use weft_xip::principal::{Answer, BindError, Branch, Principal, SocketId};
 use weft_xip::words::WordError;
 use weft_xip::{Xid, XidType};
 
-use crate::{ZFilter, link_identifier, union};
+use crate::{ZFilter, best_filter, link_identifier, tagged_identifier, union};
 
 const NOW: Instant = Instant::ZERO;
 
@@ -136,6 +136,39 @@ fn named_links_follow_the_number_of_bits() {
 }
 
 #[test]
+fn named_links_have_an_identifier_for_each_tag() {
+    let given = zf(0x0f);
+    let mut node = with(&[
+        format!("route link west via {}", hid(1)),
+        "local link here".into(),
+        format!("route {given} via {}", hid(2)),
+    ]);
+    let both = Ok(vec![Branch::Through, Branch::To(hid(1))]);
+    let names = ["west", "here"];
+    assert_eq!(ask(&node, best_filter(names.into_iter(), 5, 1).1), both);
+    set(&mut node, "tags 4").unwrap();
+    for tag in 0..4 {
+        let tree = union(&names.map(|name| tagged_identifier(name, 5, tag, 4)));
+        assert_eq!(ask(&node, tree), both, "tag {tag}");
+    }
+    assert_eq!(ask(&node, best_filter(names.into_iter(), 5, 4).1), both);
+    assert_eq!(
+        ask(&node, union(&names.map(|name| link_identifier(name, 5)))),
+        Err(Answer::Unknown)
+    );
+    assert_eq!(ask(&node, given), Ok(vec![Branch::To(hid(2))]), "it is no name");
+    let west = (0..4).map(|tag| tagged_identifier("west", 5, tag, 4).to_string());
+    assert_eq!(node.show()["links"]["west"], json!(west.collect::<Vec<_>>()));
+
+    delete(&mut node, "local link here").unwrap();
+    let here = tagged_identifier("here", 5, 3, 4);
+    assert_eq!(ask(&node, here), Err(Answer::Unknown));
+    assert!(delete(&mut node, "tags 5").is_err());
+    delete(&mut node, "tags 4").unwrap();
+    assert_eq!(ask(&node, link_identifier("west", 5)), Ok(vec![Branch::To(hid(1))]));
+}
+
+#[test]
 fn two_links_may_share_an_identifier() {
     let twin = link_identifier("west", 5);
     let lines = [format!("route link west via {}", hid(1)), format!("route {twin} via {}", hid(1))];
@@ -183,6 +216,7 @@ fn shows_everything_in_order() {
             "routes": [route(zf(1), hid(1)), route(zf(1), hid(2)), route(zf(2), hid(1))],
             "links": { "here": here },
             "bits": 5,
+            "tags": 1,
             "fill-limit": 80,
         })
     );
