@@ -3,6 +3,7 @@
 
 mod cache;
 mod driven;
+mod errors;
 mod hosts;
 mod kernel;
 mod live;

@@ -49,7 +49,7 @@ extern "C" {
 #define WEFT_XIA_TOO_LONG (-5)    /* the datagram is too long for the channel to the node */
 #define WEFT_XIA_TOO_SMALL (-6)   /* the buffer is shorter than the next datagram, which stays, or the text */
 #define WEFT_XIA_NO_NODE (-7)     /* there is no node there, or this user may not talk to it */
-#define WEFT_XIA_REFUSED (-8)     /* the node said no; receiving: an earlier datagram could not leave it */
+#define WEFT_XIA_REFUSED (-8)     /* the node said no; receiving: an earlier datagram could not leave it or was dropped */
 #define WEFT_XIA_SYSTEM (-10)     /* a system call failed */
 #define WEFT_XIA_ARGUMENT (-11)   /* this call makes no sense: a null pointer, a hop limit of 300 */
 #define WEFT_XIA_BUG (-12)        /* an error in the library itself; close the socket */

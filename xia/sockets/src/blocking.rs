@@ -134,7 +134,7 @@ impl XdpSocket {
     ///
     /// # Errors
     /// Nothing came in time; the node went away; [`SocketError::Refused`] says that an earlier
-    /// datagram could not leave the node.
+    /// datagram could not leave the node, or was dropped on its way.
     pub fn recv_from(&mut self) -> Result<(Vec<u8>, Option<Address>), SocketError> {
         loop {
             match receive(&mut self.client, &mut self.buffer, self.timeout)? {

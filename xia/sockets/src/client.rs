@@ -28,7 +28,7 @@ pub enum ClientEvent {
         /// Its payload.
         payload: Packet,
     },
-    /// A datagram could not leave the node, for this reason.
+    /// A datagram could not leave the node, or somebody says that it was dropped on its way, for this reason.
     Rejected(String),
     /// The reply to a command.
     Reply(String),

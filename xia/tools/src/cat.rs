@@ -101,7 +101,7 @@ impl Cat {
             ClientEvent::Failed(error) => self.fail(error, out),
             ClientEvent::Datagram { payload, .. } => self.received(payload.bytes(), out),
             ClientEvent::Rejected(reason) => {
-                let line = format!("a datagram could not leave this node: {reason}");
+                let line = format!("a datagram was not delivered: {reason}");
                 out.push(Action::Report { level: Level::Warning, line });
             }
             ClientEvent::Congested => self.congested = true,

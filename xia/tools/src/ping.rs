@@ -95,7 +95,7 @@ impl Ping {
             }
             ClientEvent::Rejected(reason) => {
                 if self.rejected.as_ref() != Some(&reason) {
-                    let line = format!("a request could not leave this node: {reason}");
+                    let line = format!("a request was not delivered: {reason}");
                     out.push(Action::Report { level: Level::Warning, line });
                     self.rejected = Some(reason);
                 }

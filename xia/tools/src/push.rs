@@ -72,7 +72,7 @@ impl Push {
             }
             ClientEvent::Rejected(reason) => {
                 if self.rejected.as_ref() != Some(&reason) {
-                    let line = format!("datagrams cannot leave this node: {reason}");
+                    let line = format!("datagrams are not delivered: {reason}");
                     out.push(Action::Report { level: Level::Warning, line });
                     self.rejected = Some(reason);
                 }

@@ -16,7 +16,7 @@
 //!   82 failed    text…
 //!   83 datagram  rows(1) source rows… payload…
 //!   84 reply     last(1) text…         a long reply comes in parts
-//!   85 rejected  text…                 a datagram could not leave this node
+//!   85 rejected  text…                 a datagram could not leave this node, or a router has dropped it
 //! ```
 //!
 //! Rows are the 28-byte rows of XIP.
@@ -108,7 +108,8 @@ pub enum Response {
         /// The part's bytes; UTF-8 only when joined.
         part: Vec<u8>,
     },
-    /// A datagram could not leave this node, for this reason. Not told for every datagram.
+    /// A datagram could not leave this node, or somebody says that it was dropped on its way, for this reason.
+    /// Not told for every datagram.
     Rejected(String),
 }
 
@@ -207,7 +208,7 @@ pub fn emit_failed(text: &str) -> Packet {
     with_text(kind::FAILED, text)
 }
 
-/// The message that tells why a datagram could not leave.
+/// The message that tells why a datagram could not leave or was dropped.
 #[must_use]
 pub fn emit_rejected(text: &str) -> Packet {
     with_text(kind::REJECTED, text)

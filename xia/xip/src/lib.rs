@@ -3,6 +3,7 @@
 pub mod changes;
 pub mod channel;
 pub mod dag;
+pub mod error_message;
 pub mod forward;
 pub mod header;
 pub mod kept_port;

@@ -146,7 +146,7 @@ impl PerfClient {
             ClientEvent::Datagram { payload, .. } => self.datagram(now, &payload, out),
             ClientEvent::Rejected(reason) => {
                 if self.rejected.as_ref() != Some(&reason) {
-                    let line = format!("a datagram could not leave this node: {reason}");
+                    let line = format!("a datagram was not delivered: {reason}");
                     out.push(Action::Report { level: Level::Warning, line });
                     self.rejected = Some(reason);
                 }

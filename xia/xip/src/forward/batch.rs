@@ -142,14 +142,25 @@ impl Forwarder {
         match decision {
             Decision::Forward(hop) => {
                 if !spend_hop(&mut view, received) {
+                    let trip = self.trip(now, packet.meta.port);
+                    let view = XipPacket::checked_before(packet.bytes());
+                    self.note_drop(&view, DropReason::HopLimit, &trip);
                     return Fate::Drop(DropReason::HopLimit);
                 }
                 match self.egress.frame(hop.port, hop.link, packet) {
                     Ok(()) => Fate::Transmit(hop.port),
-                    Err(reason) => Fate::Drop(reason),
+                    Err(reason) => {
+                        let trip = self.trip(now, packet.meta.port);
+                        self.note_unframed(packet, reason, hop.port, &trip);
+                        Fate::Drop(reason)
+                    }
                 }
             }
-            Decision::Drop(reason) => Fate::Drop(reason),
+            Decision::Drop(reason) => {
+                let trip = self.trip(now, packet.meta.port);
+                self.note_drop(&XipPacket::checked_before(packet.bytes()), reason, &trip);
+                Fate::Drop(reason)
+            }
             Decision::Through | Decision::Deliver(_) => {
                 let Some(row) = view.take_edge(usize::from(slot)) else { return Fate::Walk };
                 match (decision, view.is_sink(usize::from(row))) {
@@ -198,7 +209,13 @@ impl Forwarder {
 
     /// What stays the same for a packet from `port`.
     pub(super) fn trip(&self, now: Instant, port: PortId) -> Trip {
-        Trip { received: port != PortId::NONE, copies_left: self.limits.copies, time: now }
+        Trip {
+            from: port,
+            received: port != PortId::NONE,
+            copies_left: self.limits.copies,
+            is_branched: false,
+            time: now,
+        }
     }
 
     /// Where the cache may have the decision for a packet whose edges lead to `targets`.

@@ -124,7 +124,9 @@ impl Forwarder {
     /// Begins to tell another engine, which has nothing yet and this much room, what is decided here; or ends it.
     /// What has no decision it may pass on at the rate at which each port may cause decisions.
     pub fn set_offloading(&mut self, room: Option<OffloadRoom>) {
-        self.dst.set_offloading(room, self.limits.slow_path);
+        // What the other engine dropped, nobody would be told of.
+        let with_drops = !self.errors.is_on();
+        self.dst.set_offloading(room, self.limits.slow_path, with_drops);
     }
 
     /// Tells the other engine again where all neighbours are, because its ports have changed.

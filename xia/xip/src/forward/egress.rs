@@ -51,6 +51,11 @@ impl EgressTable {
         self.place(port).ok().map(|place| &self.ports[place].1)
     }
 
+    /// The longest XIP packet that can leave by the port, in bytes; 0 if there is none.
+    pub(super) fn mtu(&self, port: PortId) -> usize {
+        self.get(port).map_or(0, |egress| egress.mtu)
+    }
+
     /// Where the port is, or where it would have to be.
     fn place(&self, port: PortId) -> Result<usize, usize> {
         self.ports.binary_search_by_key(&port, |(port, _)| *port)

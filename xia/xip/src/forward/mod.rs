@@ -26,6 +26,7 @@ mod batch;
 mod cached;
 mod dst;
 mod egress;
+mod errors;
 mod loops;
 mod principals;
 mod reasons;
@@ -40,6 +41,8 @@ use weft_base::{Counters, Instant, Packet, PortId, Random};
 pub use cached::PrincipalMut;
 pub use dst::{CacheActivity, CacheSize, CachedDecision, Decision};
 pub use egress::{Egress, Framing};
+pub use errors::ErrorActivity;
+pub(crate) use errors::{Dropped, Errors};
 pub use reasons::DropReason;
 pub use resolve::MAX_REDIRECTS;
 pub use slow_path::SlowPathLimit;
@@ -71,11 +74,13 @@ pub struct Limits {
     /// How many packets of each input port may cause a decision; `None` is no limit. Without a routing cache
     /// there is none.
     pub slow_path: Option<SlowPathLimit>,
+    /// How many error messages to their sources packets of each input port may cause; `None`: nobody is told.
+    pub errors: Option<SlowPathLimit>,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { redirects: 8, copies: 64, cache: 64 << 20, slow_path: None }
+        Self { redirects: 8, copies: 64, cache: 64 << 20, slow_path: None, errors: None }
     }
 }
 
@@ -116,6 +121,7 @@ pub struct Forwarder {
     dst: DstCache,
     cache_activity: Counters<CacheActivity>,
     slow_path: SlowPath,
+    errors: Errors,
     egress: EgressTable,
     limits: Limits,
     tracer: Tracer,
@@ -140,10 +146,14 @@ type CheckedPacket = XipPacket<Packet>;
 
 /// What stays the same for a packet and all its copies.
 struct Trip {
+    /// The port that it came in on, or none.
+    from: PortId,
     /// Came in on a port, so that sending it on costs a hop.
     received: bool,
     /// Copies that may still be made.
     copies_left: usize,
+    /// It goes several ways at once from here, or would if there were more.
+    is_branched: bool,
     /// When it was given to the forwarder.
     time: Instant,
 }
@@ -171,6 +181,7 @@ impl Forwarder {
             dst: DstCache::new(limits.cache, &mut random),
             cache_activity: Counters::new(),
             slow_path: SlowPath::new(limits.slow_path),
+            errors: Errors::new(limits.errors),
             egress: EgressTable::default(),
             limits,
             tracer: Tracer::default(),
@@ -206,6 +217,7 @@ impl Forwarder {
     pub fn remove_port(&mut self, port: PortId) {
         self.egress.remove(port);
         self.slow_path.remove_port(port);
+        self.errors.remove_port(port);
     }
 
     /// What was done with packets so far.
@@ -218,6 +230,17 @@ impl Forwarder {
     #[must_use]
     pub fn drops(&self) -> &Counters<DropReason> {
         &self.drops
+    }
+
+    /// What became of error messages so far.
+    #[must_use]
+    pub fn error_activity(&self) -> &Counters<ErrorActivity> {
+        &self.errors.activity
+    }
+
+    /// What sources are to be told of, and what became of it.
+    pub(crate) fn errors(&mut self) -> &mut Errors {
+        &mut self.errors
     }
 
     /// Why the latest packet given to [`Forwarder::route`], or a copy of it, was dropped; `None` if
@@ -300,7 +323,10 @@ impl Forwarder {
         out: &mut Vec<Verdict>,
     ) -> Option<CheckedPacket> {
         match outcome {
-            Outcome::NextEdge(reason) | Outcome::Drop(reason) => self.drop_packet(reason),
+            Outcome::NextEdge(reason) | Outcome::Drop(reason) => {
+                self.note_drop(&packet, reason, trip);
+                self.drop_packet(reason)
+            }
             Outcome::Through if packet.is_sink(edge.row) => self.drop_packet(DropReason::NotASink),
             Outcome::Through => self.take_edge(packet, edge),
             Outcome::Deliver(_) if !packet.is_sink(edge.row) => {
@@ -330,6 +356,7 @@ impl Forwarder {
         trip: &mut Trip,
         out: &mut Vec<Verdict>,
     ) {
+        trip.is_branched = true;
         if self.branches.len() > 1 {
             let (id, hop_limit) = (trace::packet_id(&packet), packet.hop_limit());
             if !self.loops.admits(trip.time, id, hop_limit) {
@@ -401,16 +428,40 @@ impl Forwarder {
         out: &mut Vec<Verdict>,
     ) -> Option<CheckedPacket> {
         if !spend_hop(&mut packet, trip.received) {
+            self.note_drop(&packet, DropReason::HopLimit, trip);
             return self.drop_packet(DropReason::HopLimit);
         }
         let mut packet = packet.into_inner();
         if let Err(reason) = self.egress.frame(hop.port, hop.link, &mut packet) {
+            self.note_unframed(&packet, reason, hop.port, trip);
             return self.drop_packet(reason);
         }
         self.tracer.step(|| Step::Sent { port: hop.port, link: hop.link });
         self.activity.add(Activity::Forwarded, 1);
         out.push(Verdict::Transmit { port: hop.port, packet });
         None
+    }
+
+    /// Takes down that a packet is dropped, if its source is to be told.
+    #[inline]
+    fn note_drop<T: AsRef<[u8]>>(
+        &mut self,
+        packet: &XipPacket<T>,
+        reason: DropReason,
+        trip: &Trip,
+    ) {
+        if self.errors.is_on() {
+            self.errors.note(packet, reason, trip, 0);
+        }
+    }
+
+    /// The same of a packet that could not be put on the link behind `port`.
+    #[inline]
+    fn note_unframed(&mut self, packet: &Packet, reason: DropReason, port: PortId, trip: &Trip) {
+        if self.errors.is_on() {
+            let mtu = if reason == DropReason::TooBig { self.egress.mtu(port) } else { 0 };
+            self.errors.note(&XipPacket::checked_before(packet.bytes()), reason, trip, mtu);
+        }
     }
 
     /// Counts a drop; the packet goes out of scope at the caller.

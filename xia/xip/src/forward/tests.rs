@@ -1,5 +1,7 @@
 //! Tests of the forwarder with principals whose answers are tables.
 
+mod errors;
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;

@@ -8,6 +8,7 @@
 //!     redirects 8;                  # longest chain of redirects
 //!     copies 64;                    # most packets that one packet may become
 //!     slow-path 100000;             # decisions that each port may cause in a second
+//!     errors 100;                   # error messages to sources that each port may cause in a second
 //!     engine auto;                  # let the kernel forward what the routing cache knows
 //!     principal hid { local hid-…; }
 //!     principal zf { route zf-… via hid-…; }
@@ -25,6 +26,9 @@ use crate::forward::{Limits, MAX_REDIRECTS, SlowPathLimit};
 
 /// A port's budget for decisions may be used up at once by this part of it.
 const BURSTS_PER_SECOND: u32 = 5;
+
+/// Most error messages a second that can be configured: a router has other things to do.
+const MOST_ERRORS: u64 = 100_000;
 
 const XID_FORM: Form = Form { what: "an XID", example: "hid-<40 hex digits>" };
 const ENGINE_FORM: Form = Form { what: "an engine", example: "auto" };
@@ -61,18 +65,23 @@ fn read_limits(block: &mut Block<'_>, default: Limits) -> Result<Limits, Errors>
     let copies = block.leaf_in("copies", 1..=65_536_u64)?;
     let cache = block.leaf::<ByteSize>("cache")?;
     let slow_path = block.leaf_in("slow-path", 0..=u64::from(u32::MAX))?.map(|n| n as u32);
+    let errors = block.leaf_in("errors", 0..=MOST_ERRORS)?.map(|n| n as u32);
     Ok(Limits {
         redirects: redirects.map_or(default.redirects, |n| n as usize),
         copies: copies.map_or(default.copies, |n| n as usize),
         cache: cache.map_or(default.cache, |size| size.bytes() as usize),
         slow_path: match slow_path {
             None => Some(SlowPathLimit::default()),
-            Some(0) => None,
-            Some(per_second) => {
-                Some(SlowPathLimit { per_second, burst: per_second.div_ceil(BURSTS_PER_SECOND) })
-            }
+            Some(per_second) => limit(per_second),
         },
+        errors: errors.and_then(limit),
     })
+}
+
+/// So many a second; zero means none here, and no limit there.
+fn limit(per_second: u32) -> Option<SlowPathLimit> {
+    let burst = per_second.div_ceil(BURSTS_PER_SECOND);
+    (per_second > 0).then_some(SlowPathLimit { per_second, burst })
 }
 
 fn read_engine(block: &mut Block<'_>) -> Result<Option<EngineMode>, Errors> {

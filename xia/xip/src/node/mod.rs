@@ -14,6 +14,7 @@ mod commands;
 pub mod config;
 mod echo;
 mod engine;
+mod errors;
 mod interfaces;
 mod principals;
 mod protocols;
@@ -358,6 +359,9 @@ impl Node {
         for verdict in verdicts.drain(..) {
             match verdict {
                 Verdict::Transmit { port, packet } => out.push(Action::Transmit { port, packet }),
+                Verdict::Deliver { socket, packet } if errors::is_error(&packet) => {
+                    self.error_received(socket, &packet, out);
+                }
                 Verdict::Deliver { socket: ECHO, packet } => self.echo(now, &packet, out),
                 Verdict::Deliver { socket, packet } => {
                     let channel = self.sockets.channel(socket);
@@ -371,6 +375,7 @@ impl Node {
             }
         }
         self.verdicts = verdicts;
+        self.send_errors(now, out);
     }
 
     fn echo(&mut self, now: Instant, request: &Packet, out: &mut Vec<Action>) {

@@ -78,6 +78,7 @@ impl Node {
             "drops": counts(self.forwarder.drops()),
             "cache": counts(self.forwarder.cache_activity()),
             "refusals": counts(&self.refusals),
+            "errors": counts(self.forwarder.error_activity()),
         })
     }
 
@@ -95,6 +96,11 @@ impl Node {
                 "xip-cache",
                 "what the routing cache found and forgot",
                 forwarder.cache_activity(),
+            ),
+            CounterGroup::new(
+                "xip-errors",
+                "what became of error messages",
+                forwarder.error_activity(),
             ),
             CounterGroup::new("xip-refusals", "what applications asked in vain", &self.refusals),
         ];

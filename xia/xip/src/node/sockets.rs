@@ -82,6 +82,11 @@ impl Sockets {
         self.by_id.get(&id).map(|socket| socket.channel)
     }
 
+    /// The address of a socket.
+    pub(super) fn address_of(&self, id: SocketId) -> Option<&Address> {
+        self.by_id.get(&id).map(|socket| &socket.address)
+    }
+
     /// The address that a channel is bound to.
     pub(super) fn address(&self, channel: ChannelId) -> Option<&Address> {
         self.by_channel
