@@ -10,7 +10,7 @@
 //! |---|---|---|
 //! | `egress` | port | the interface |
 //! | `ports` | port | MAC address in a word; the longest packet in the lower half of a word, flags above |
-//! | `.bss` | 0 | of the port that the program is attached to: MAC address, a word of the program's own, flags |
+//! | `.bss` | 0 | of the port that the program is attached to: MAC address, two words of the program's own, flags |
 //!
 //! Reference: bpf(2); Linux kernel, Documentation/bpf/map_devmap.rst.
 
@@ -31,11 +31,11 @@ const WRITE: &str = "write into a map of a packet engine";
 pub const MOST_PORTS: u16 = 256;
 /// Bytes of an element of `ports`: two words.
 const PORT_LEN: usize = 16;
-/// Bytes of the program's variables: three words.
-const VARIABLES_LEN: usize = 24;
+/// Bytes of the program's variables: four words.
+const VARIABLES_LEN: usize = 32;
 /// The words of the program's variables.
 const MAC: usize = 0;
-const FLAGS: usize = 2;
+const FLAGS: usize = 3;
 /// Of a port: its driver takes packets from programs in driver mode only under conditions that cannot be seen.
 const RELUCTANT: u64 = 1;
 /// Of a program: it runs in driver mode.

@@ -136,12 +136,12 @@ struct {
 	__type(value, __u64);
 } counters SEC(".maps");
 
-// How many packets may be passed from each port: nanoseconds between two of them, 0 if there is no limit; and how
-// far ahead of their time they may come, in nanoseconds.
+// How many packets may be passed from each port: nanoseconds between two of them, 0 if there is no limit; how far
+// ahead of their time they may come; and how far the first one may after others were refused.
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 2);
+	__uint(max_entries, 3);
 	__type(key, __u32);
 	__type(value, __u64);
 } limits SEC(".maps");
@@ -152,6 +152,8 @@ volatile struct {
 	__u64 mac;
 	/* When the next packet should be passed, by the monotonic clock. */
 	__u64 next;
+	/* Packets were refused and none was passed since. */
+	__u64 saves;
 	/* PROGRAM_* */
 	__u64 flags;
 } port;
@@ -170,24 +172,32 @@ static __always_inline void count(__u32 what)
 // Passes the packet on, unless too many were.
 //
 // Each passed packet moves `next` by one interval; who is more than a burst ahead of the clock waits. This
-// is the virtual scheduling form of a token bucket (ITU-T I.371): all its state is one word.
+// is the virtual scheduling form of a token bucket (ITU-T I.371): all its state is one word. Who had to wait
+// does so until there is room for a batch: waking the stack for each packet costs more than the packet.
 static __always_inline int pass(__u32 reason)
 {
-	const __u32 first = 0, second = 1;
-	const __u64 *interval = bpf_map_lookup_elem(&limits, &first);
-	const __u64 *burst = bpf_map_lookup_elem(&limits, &second);
+	const __u32 at_interval = 0, at_burst = 1, at_saving = 2;
+	const __u64 *interval = bpf_map_lookup_elem(&limits, &at_interval);
+	const __u64 *burst = bpf_map_lookup_elem(&limits, port.saves ? &at_saving : &at_burst);
 
 	if (interval && burst && *interval) {
 		const __u64 now = bpf_ktime_get_ns();
 		const __u64 next = port.next;
 		const __u64 begin = next > now ? next : now;
 
-		// Two processors at the same instant: one of them is refused, which errs on the safe side.
-		if (begin - now > *burst ||
-		    !__sync_bool_compare_and_swap(&port.next, next, begin + *interval)) {
+		if (begin - now > *burst) {
+			if (!port.saves)
+				port.saves = 1;
 			count(LIMITED);
 			return XDP_DROP;
 		}
+		/* Two processors at the same instant: one of them is refused, which errs on the safe side. */
+		if (!__sync_bool_compare_and_swap(&port.next, next, begin + *interval)) {
+			count(LIMITED);
+			return XDP_DROP;
+		}
+		if (port.saves)
+			port.saves = 0;
 	}
 	count(reason);
 	return XDP_PASS;

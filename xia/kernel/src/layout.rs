@@ -38,12 +38,14 @@ pub(crate) const fn key_len(edges: usize) -> usize {
     edges * XID_LEN
 }
 
-/// The elements of `limits`: nanoseconds between two packets, zero if there is no limit; and how far ahead of their
-/// time packets may come.
-pub(crate) fn limit_words(limit: Option<SlowPathLimit>) -> [u64; 2] {
-    let Some(SlowPathLimit { per_second, burst }) = limit else { return [0; 2] };
-    let interval = 1_000_000_000 / u64::from(per_second.max(1));
-    [interval.max(1), interval.saturating_mul(u64::from(burst.saturating_sub(1)))]
+/// The elements of `limits`: nanoseconds between two packets, zero if there is no limit; how far ahead of their time
+/// packets may come; and how far the first one after a time of saving.
+pub(crate) fn limit_words(limit: Option<SlowPathLimit>) -> [u64; 3] {
+    let Some(limit) = limit else { return [0; 3] };
+    let interval = (1_000_000_000 / u64::from(limit.per_second.max(1))).max(1);
+    let of = |packets: u32| interval.saturating_mul(u64::from(packets.saturating_sub(1)));
+    let burst = of(limit.burst);
+    [interval, burst, burst.saturating_sub(of(limit.together()))]
 }
 
 /// An element of `hops`.

@@ -31,6 +31,8 @@ pub const NAME: &str = "xip";
 pub(crate) const HOPS: usize = MAX_FAN_OUT;
 /// The number of the table of counters.
 pub(crate) const COUNTED: usize = HOPS + 1;
+/// Elements of the table of limits.
+const LIMIT_WORDS: u32 = 3;
 /// The number of the table that says how many packets may be passed on.
 pub(crate) const LIMITS: usize = COUNTED + 1;
 
@@ -66,6 +68,6 @@ pub(crate) fn shapes(sizes: &TableSizes) -> Vec<MapShape> {
         .map(|(most, edges)| MapShape::hash(key_len(edges) as u32, ENTRY_LEN as u32, *most));
     let hops = MapShape::numbered(MapKind::Array, HOP_LEN as u32, sizes.hops);
     let counted = MapShape::numbered(MapKind::PerProcessor, 8, COUNTERS.len() as u32);
-    let limits = MapShape::numbered(MapKind::Array, 8, 2);
+    let limits = MapShape::numbered(MapKind::Array, 8, LIMIT_WORDS);
     decisions.chain([hops, counted, limits]).collect()
 }

@@ -129,8 +129,9 @@ mod tests {
                 })
                 .collect()
         };
-        assert_eq!(words(Some(limit)), [(LIMITS, 0, 1_000_000), (LIMITS, 1, 10_000_000)]);
-        assert_eq!(words(None), [(LIMITS, 0, 0), (LIMITS, 1, 0)]);
+        let expected = [(LIMITS, 0, 1_000_000), (LIMITS, 1, 10_000_000), (LIMITS, 2, 6_000_000)];
+        assert_eq!(words(Some(limit)), expected);
+        assert_eq!(words(None), [(LIMITS, 0, 0), (LIMITS, 1, 0), (LIMITS, 2, 0)]);
         let cleared: Vec<_> =
             written(&Offload::Clear).into_iter().map(|(table, _)| table).collect();
         assert_eq!(cleared, [4, 3, 2, 1, 0]);

@@ -45,7 +45,8 @@ pub enum Offload {
     },
     /// There is no decision at all, and no neighbour.
     Clear,
-    /// How many packets for which there is no decision may be passed on from each port; `None` is no limit.
+    /// How many packets for which there is no decision may be passed on from each port; `None` is no limit. As here,
+    /// a port whose limit was reached saves up [`SlowPathLimit::together`] of them before it goes on.
     Limit(Option<SlowPathLimit>),
 }
 

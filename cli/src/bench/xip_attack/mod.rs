@@ -13,10 +13,13 @@
 //! With a budget (`slow-path` in the node file) each port may cause so many decisions in a second; without one, all
 //! packets of the flood are decided.
 //!
+//! That is the engine alone; `network` measures both engines with packets that come in and leave by ports.
+//!
 //! Also counted are the useful decisions that are gone afterwards: those that were used more than once before the
 //! flood began. All decisions for legitimate packets have room in the cache, so that without a flood none goes.
 
 mod flood;
+mod network;
 
 use std::collections::HashSet;
 use std::hint::black_box;
@@ -26,11 +29,13 @@ use weft_base::{Instant, Packet, PortId, Random};
 use weft_xip::forward::{Activity, Forwarder, Limits, SlowPathLimit};
 use weft_xip::{Xid, XidType};
 
-use super::measure::{Bench, Experiment, Figure, Plan, Session};
+use super::measure::{Bench, Experiment, Figure, Plan, Program, Session};
 use super::report::{Bound, Goal, Row};
 use super::xip_engine::stopwatch::Stopwatch;
 use super::xip_engine::world::{self, IN, Names};
 use super::xip_engine::zipf::Zipf;
+use super::xip_forward::XipForward;
+use super::xip_forward::traffic::Flood as Flooding;
 use flood::{Flood, Kind, Packets};
 
 /// Legitimate destinations.
@@ -64,6 +69,11 @@ struct Case {
 const USUAL: u32 = 100_000;
 /// One that leaves nearly all of the router to known addresses. It is the one that the goals are about.
 const STRICT: u32 = 10_000;
+
+/// A budget as a node file says it: a fifth of it may come at once.
+fn limit(per_second: u32) -> SlowPathLimit {
+    SlowPathLimit { per_second, burst: per_second / 5 }
+}
 
 fn cases(quick: bool) -> Vec<Case> {
     let mut cases = Vec::new();
@@ -106,11 +116,22 @@ impl Bench for XipAttack {
 
     fn duration(&self, plan: &Plan) -> Duration {
         let sides = 2 * cases(plan.quick).len() * plan.runs;
-        Duration::from_secs(3)
+        let in_network = 2 * network::cases(plan.quick).len() * plan.runs;
+        Duration::from_secs(10)
             + Duration::from_nanos(1_500 * BATCH as u64) * (sides * batches(plan)) as u32
+            + Duration::from_millis(if plan.quick { 900 } else { 1500 }) * in_network as u32
+    }
+
+    fn needs(&self) -> &'static [Program] {
+        XipForward.needs()
     }
 
     fn prepare(&self, plan: &Plan) -> Result<Box<dyn Session>, String> {
+        let in_network = network::cases(plan.quick);
+        let network = match in_network.iter().any(|case| plan.includes(&case.experiment())) {
+            true => Some(network::Flooded::new(plan.quick)?),
+            false => None,
+        };
         let mut random = Random::from_seed(1);
         let domains = (0..DOMAINS).map(|_| world::name(XidType::AD, &mut random)).collect();
         let names = Names::new(domains, &mut random);
@@ -123,6 +144,8 @@ impl Bench for XipAttack {
             cases: cases(plan.quick),
             batches: batches(plan),
             peak,
+            in_network,
+            network,
         }))
     }
 }
@@ -140,15 +163,29 @@ struct Attacked {
     batches: usize,
     /// Packets a second that the router forwards at most.
     peak: f64,
+    /// Cases in a network, which come after the others.
+    in_network: Vec<network::Case>,
+    /// If any of them is measured.
+    network: Option<network::Flooded>,
 }
 
 impl Attacked {
     /// A router that knows all domains and has decided nothing yet.
     fn router(names: &Names, budget: Option<u32>) -> Result<Forwarder, String> {
-        let burst = SlowPathLimit::default().burst;
-        let slow_path = budget.map(|per_second| SlowPathLimit { per_second, burst });
+        let slow_path = budget.map(limit);
         let limits = Limits { cache: CACHE, slow_path, ..Limits::default() };
         world::router_with(names, limits).map_err(|error| error.to_string())
+    }
+
+    /// A case in the network, by its number among those.
+    fn measure_in_network(
+        &mut self,
+        case: usize,
+        flood: Flooding,
+        run: usize,
+    ) -> Result<Vec<f64>, String> {
+        let network = self.network.as_mut().ok_or("no network was prepared")?;
+        Ok(vec![network.measure(self.in_network[case], flood, run)?])
     }
 
     fn measure(&self, case: Case, kind: Kind, run: usize) -> Result<Vec<f64>, String> {
@@ -254,16 +291,22 @@ impl Session for Attacked {
                 most_runs: None,
             }
         };
-        self.cases.iter().map(experiment).collect()
+        let in_network = self.in_network.iter().map(network::Case::experiment);
+        self.cases.iter().map(experiment).chain(in_network).collect()
     }
 
     fn weft(&mut self, experiment: usize, run: usize) -> Result<Vec<f64>, String> {
-        let case = self.cases[experiment];
-        self.measure(case, case.kind, run)
+        match self.cases.get(experiment) {
+            Some(case) => self.measure(*case, case.kind, run),
+            None => self.measure_in_network(experiment - self.cases.len(), Flooding::New, run),
+        }
     }
 
     fn peer(&mut self, experiment: usize, run: usize) -> Result<Vec<f64>, String> {
-        self.measure(self.cases[experiment], Kind::One, run)
+        match self.cases.get(experiment) {
+            Some(case) => self.measure(*case, Kind::One, run),
+            None => self.measure_in_network(experiment - self.cases.len(), Flooding::One, run),
+        }
     }
 
     fn goals(&self, rows: &[Row]) -> Vec<Goal> {
@@ -281,7 +324,8 @@ impl Session for Attacked {
                 goal(MEMORY, Bound::AtMost(0.0), median(MEMORY)),
             ]
         };
-        defended.flat_map(of_case).collect()
+        let in_network = self.in_network.iter().filter_map(|case| case.goal(rows));
+        defended.flat_map(of_case).chain(in_network).collect()
     }
 }
 
@@ -311,7 +355,7 @@ mod tests {
                 let is_deliverable = matches!(kind, Kind::Deliverable | Kind::Long);
                 assert_eq!(sent, if is_deliverable { *decided } else { 0 }, "{kind:?}");
             }
-            let burst = SlowPathLimit::default().burst as usize;
+            let burst = limit(1000).burst as usize;
             assert_eq!(decided, [burst, 1000 * BATCH], "{kind:?}");
         }
     }

@@ -2,10 +2,12 @@
 //!
 //! Reference: Machado et al., "Linux XIA", §6.3.1 and Figure 5.
 
+use weft_xip::forward::SlowPathLimit;
+
 use super::frames::Form;
 
 /// Bytes of a frame, link header included, and ports, unless they are what is varied.
-const FRAME_LEN: usize = 256;
+pub(super) const FRAME_LEN: usize = 256;
 const PORTS: usize = 4;
 
 /// What packets are measured with, and what happens meanwhile.
@@ -45,9 +47,12 @@ pub(super) struct Case {
 }
 
 /// What else has to be prepared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sides {
-    pub(super) each_edge: bool,
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::bench) struct Sides {
+    /// The kernel engine with one look-up for each edge.
+    pub(in crate::bench) each_edge: bool,
+    /// Portable engines whose ports may cause no more than this to be decided.
+    pub(in crate::bench) limited: Vec<SlowPathLimit>,
 }
 
 const FORMS: &str = "Address forms";
@@ -109,7 +114,7 @@ pub(super) fn needs(cases: &[Case], ports: usize) -> (Vec<Form>, Sides) {
     forms.sort_unstable();
     forms.dedup();
     let each_edge = here.iter().any(|case| case.contest == Contest::EachEdge);
-    (forms, Sides { each_edge })
+    (forms, Sides { each_edge, limited: Vec::new() })
 }
 
 impl Case {

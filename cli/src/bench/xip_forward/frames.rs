@@ -15,7 +15,7 @@ const IDENTIFIER: usize = 4;
 
 /// A form of packets.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Ord, Eq)]
-pub(super) enum Form {
+pub(in crate::bench) enum Form {
     /// XIP: entry → this many domains that nobody knows, in order, and the destination at last.
     Fallback(usize),
     /// XIP: entry → the router's own domain → the destination.
@@ -31,9 +31,18 @@ pub(super) struct Template {
     pub(super) bytes: Vec<u8>,
     /// Where the first bytes of the destination go.
     pub(super) identifier_at: usize,
+    /// Where the first bytes of the first edge's identifier go, if a flood varies them.
+    pub(super) flood_at: usize,
     /// Where the entry node's edges are, and what they are before a router has marked any.
     pub(super) edges_at: usize,
     pub(super) edges: [u8; 4],
+}
+
+/// The destination of a flood that has only one: a domain that nobody knows.
+pub(super) fn nobody() -> Xid {
+    let mut id = [0; 20];
+    id[..4].copy_from_slice(&[0, 1, 2, 3]);
+    Xid::new(XidType::AD, id)
 }
 
 /// The domain number `index` (from 1) that nobody knows.
@@ -89,7 +98,8 @@ impl Template {
         // The row of the destination: its type was left out for the address to be a template.
         bytes[last..last + IDENTIFIER].copy_from_slice(&XidType::AD.0.to_be_bytes());
         let identifier_at = last + IDENTIFIER;
-        Self { program: "weft_xip_source", bytes, identifier_at, edges_at, edges }
+        let flood_at = ETHERNET_HEADER_LEN + FIXED_HEADER_LEN + IDENTIFIER;
+        Self { program: "weft_xip_source", bytes, identifier_at, flood_at, edges_at, edges }
     }
 
     fn ip(len: usize) -> Self {
@@ -100,7 +110,8 @@ impl Template {
         let total = header.len() as u16;
         header[..HEADER.len()].copy_from_slice(&HEADER);
         header[2..4].copy_from_slice(&total.to_be_bytes());
-        Self { program: "weft_ip_source", bytes, identifier_at: 0, edges_at: 0, edges: [0; 4] }
+        let program = "weft_ip_source";
+        Self { program, bytes, identifier_at: 0, flood_at: 0, edges_at: 0, edges: [0; 4] }
     }
 }
 
@@ -126,6 +137,7 @@ mod tests {
             (Form::Via, 2, [0, 0x7f, 0x7f, 0x7f]),
         ] {
             let mut template = Template::new(form, unknown(9), 256);
+            assert_eq!(template.flood_at, ETHERNET_HEADER_LEN + FIXED_HEADER_LEN + IDENTIFIER);
             assert_eq!((template.bytes.len(), template.edges), (256, edges));
             template.bytes[template.identifier_at] = 11;
             let packet = XipPacket::new_checked(&template.bytes[ETHERNET_HEADER_LEN..]).unwrap();

@@ -1,6 +1,7 @@
 //! The router's kernel engine: decisions that the portable engine takes, carried out by the kernel.
 
 use std::num::NonZeroU16;
+use std::time::Duration;
 
 use weft_base::{Instant, Packet, PortId};
 use weft_ebpf::{
@@ -8,20 +9,22 @@ use weft_ebpf::{
     Slot, embedded,
 };
 use weft_xia_kernel::{Mirror, TableSizes, engine};
-use weft_xip::forward::{Forwarder, Verdict};
+use weft_xip::forward::{Forwarder, SlowPathLimit, Verdict};
 use weft_xip::header::MAX_HEADER_LEN;
 use weft_xip::offload::{Edges, Engine, Offload, Offloaded};
 use weft_xip::{Address, Xid, XidType, XipRepr};
 
 use super::super::xip_engine::world::{IN, Names};
 use super::changes::Changes;
-use super::frames::{Form, address, unknown};
+use super::frames::{Form, address, nobody, unknown};
 use super::network::{Network, Side};
 
 /// The longest XIP packet that the cables take.
 const MTU: u32 = 1500;
 /// Bytes for a cache: more than all destinations need.
 const CACHE: usize = 3 << 30;
+/// Between two packets that routers learn from: longer than between two decisions that any limit allows.
+const STEP: Duration = Duration::from_micros(100);
 
 /// The kernel engine of a router, and the portable one that decides for it.
 pub(super) struct Kernel {
@@ -111,6 +114,11 @@ impl Kernel {
         self.follow()
     }
 
+    /// Limits from now on how many packets without a decision are passed on from each port.
+    pub(super) fn limit(&mut self, limit: Option<SlowPathLimit>) -> Result<(), String> {
+        self.write(&[Offload::Limit(limit)])
+    }
+
     /// Lets the kernel know what the portable engine has decided.
     fn follow(&mut self) -> Result<(), String> {
         let mut changes = Vec::new();
@@ -152,9 +160,14 @@ impl Kernel {
     }
 }
 
-/// Lets a router decide about packets of these forms to every destination.
+/// Lets a router decide about packets of these forms to every destination, slowly enough for any limit.
 pub(super) fn learn(router: &mut Forwarder, names: &Names, forms: &[Form]) -> Result<(), String> {
     router.set_cache_limit(CACHE);
+    let mut now = Instant::ZERO;
+    let mut route = |router: &mut Forwarder, address: &Address| {
+        now += STEP;
+        route(router, now, address)
+    };
     for form in forms {
         for domain in &names.domains {
             // What is used again is told to another engine.
@@ -162,19 +175,25 @@ pub(super) fn learn(router: &mut Forwarder, names: &Names, forms: &[Form]) -> Re
                 route(router, &address(*form, names.local_domain, *domain))?;
             }
         }
+        let nowhere = address(*form, names.local_domain, nobody());
+        for _ in 0..2 {
+            if route(router, &nowhere).is_ok() {
+                return Err(format!("the router should have no way to {nowhere}"));
+            }
+        }
     }
     Ok(())
 }
 
 /// Routes a packet to an address as one that came in on a port.
-fn route(router: &mut Forwarder, address: &Address) -> Result<(), String> {
+fn route(router: &mut Forwarder, now: Instant, address: &Address) -> Result<(), String> {
     let header = XipRepr::new(*address, None, 0);
     let mut bytes = [0; MAX_HEADER_LEN];
     header.emit(&mut bytes).map_err(|error| error.to_string())?;
     let mut packet = Packet::from_slice(&bytes[..header.buffer_len()]);
     packet.meta.port = IN;
     let mut verdicts = Vec::new();
-    router.route(Instant::ZERO, packet, &mut verdicts);
+    router.route(now, packet, &mut verdicts);
     match verdicts[..] {
         [Verdict::Transmit { .. }] => Ok(()),
         _ => Err(format!("the router has no way to {address}")),

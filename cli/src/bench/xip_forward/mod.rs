@@ -18,17 +18,17 @@
 //!
 //! The caches of both engines hold a decision for every destination before anything is measured.
 
-mod cases;
+pub(super) mod cases;
 mod changes;
-mod frames;
+pub(super) mod frames;
 mod kernel;
 mod linux;
-mod network;
+pub(super) mod network;
 mod portable;
-mod prefixes;
-mod site;
-mod threads;
-mod traffic;
+pub(super) mod prefixes;
+pub(super) mod site;
+pub(super) mod threads;
+pub(super) mod traffic;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -104,7 +104,7 @@ impl Bench for XipForward {
         for Case { point, .. } in &included {
             if let Entry::Vacant(place) = sites.entry(point.ports) {
                 let (forms, sides) = cases::needs(&included, point.ports);
-                place.insert(Site::new(point.ports, &prefixes, &forms, sides, processors)?);
+                place.insert(Site::new(point.ports, &prefixes, &forms, &sides, processors)?);
             }
         }
         let time = time(plan.quick);

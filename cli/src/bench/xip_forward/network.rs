@@ -40,7 +40,7 @@ pub(super) struct Network {
 }
 
 /// Lets the calling thread see only networks that are made from now on.
-pub(super) fn enter_namespace() -> Result<(), String> {
+pub(in crate::bench) fn enter_namespace() -> Result<(), String> {
     weft_port::namespace::enter().map_err(|error| {
         format!("{error}; run this benchmark as root, it makes network namespaces")
     })

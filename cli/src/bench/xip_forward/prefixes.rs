@@ -39,7 +39,7 @@ const LENGTHS: [(u8, u32); 19] = [
 
 /// A block of IPv4 addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Prefix {
+pub(in crate::bench) struct Prefix {
     pub(super) address: Ipv4Addr,
     pub(super) length: u8,
 }
@@ -47,7 +47,7 @@ pub(super) struct Prefix {
 impl Prefix {
     /// The address of the block that stands for it: the bit behind the prefix is one, all others are zero. No
     /// two blocks have the same.
-    pub(super) fn destination(self) -> Ipv4Addr {
+    pub(in crate::bench) fn destination(self) -> Ipv4Addr {
         Ipv4Addr::from_bits(self.address.to_bits() | 1 << (31 - self.length))
     }
 
@@ -143,7 +143,7 @@ fn of_record(body: &[u8]) -> Option<Prefix> {
 }
 
 /// This many blocks, all different, in no order; which ones follows from `random`.
-pub(super) fn prefixes(count: usize, random: &mut Random) -> Vec<Prefix> {
+pub(in crate::bench) fn prefixes(count: usize, random: &mut Random) -> Vec<Prefix> {
     let mut known = HashSet::with_capacity(count);
     let mut prefixes = Vec::with_capacity(count);
     let all: u32 = LENGTHS.iter().map(|(_, share)| share).sum();

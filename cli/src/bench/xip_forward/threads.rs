@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The processors.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Processors {
+pub(in crate::bench) struct Processors {
     router: usize,
     others: usize,
 }
@@ -45,7 +45,7 @@ impl Processors {
     ///
     /// # Errors
     /// There is only one.
-    pub(super) fn new() -> Result<Self, String> {
+    pub(in crate::bench) fn new() -> Result<Self, String> {
         match thread::available_parallelism().map_or(1, NonZero::get) {
             1 => Err("this benchmark needs two processors: one is the router's alone".to_owned()),
             count => Ok(Self { router: count - 1, others: 0 }),

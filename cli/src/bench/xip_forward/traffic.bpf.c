@@ -63,7 +63,18 @@ volatile struct {
 	__u64 interval;
 	/* When the next packet is due. */
 	__u64 due;
+	/* FLOOD_*: every other packet is one of a flood. */
+	__u64 flood;
+	/* Where the identifier begins in which packets of a flood differ: the destination's, or that of a domain that
+	 * nobody knows and that is tried before it. */
+	__u64 flood_at;
 } source;
+
+enum { FLOOD_NONE, FLOOD_NEW, FLOOD_ONE };
+/* Packets of a flood do not count when they arrive. */
+enum { HOPS = 255, FLOOD_HOPS = 100 };
+/* How identifiers begin that nobody knows, as in net-eval. */
+#define NOBODY bpf_htonl(0x00010203)
 
 /* Who is this late does not catch up. */
 enum { LATEST = 1000000 };
@@ -119,7 +130,7 @@ int weft_xip_source(struct xdp_md *ctx)
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct ethhdr *ethernet = data;
 	__u8 *header = data + sizeof(*ethernet);
-	__u32 sample, interface;
+	__u32 sample, interface, first;
 
 	if ((void *)(header + 8) > end)
 		return XDP_ABORTED;
@@ -128,8 +139,22 @@ int weft_xip_source(struct xdp_md *ctx)
 	interface = next_frame(ethernet, &sample);
 	if (!interface)
 		return XDP_ABORTED;
-	header[4] = 255;
+	header[4] = HOPS;
 	header[7] = 0x7e;
+	if (source.flood) {
+		first = NOBODY;
+		if (source.next & 1) {
+			header[4] = FLOOD_HOPS;
+			if (source.flood == FLOOD_ONE)
+				sample = NOBODY;
+			else if (source.flood_at == source.identifier_at)
+				sample = bpf_get_prandom_u32();
+			else
+				first = bpf_get_prandom_u32();
+		}
+		if (write_word(data, end, source.flood_at, first))
+			return XDP_ABORTED;
+	}
 	if (write_word(data, end, source.identifier_at, sample) ||
 	    write_word(data, end, source.edges_at, source.edges))
 		return XDP_ABORTED;

@@ -18,20 +18,37 @@ const OBJECT: Result<&[u8], ProgramError> = embedded!("traffic");
 /// Destinations that are drawn beforehand, a power of two: four or five for each prefix.
 pub(super) const SAMPLES: usize = 1 << 21;
 /// Bytes of the source's variables.
-const VARIABLES: u32 = 64;
+const VARIABLES: u32 = 80;
 /// Before it counts: queues fill, and threads get their processors.
 const WARM_UP: Duration = Duration::from_millis(150);
 
+/// How packets are sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::bench) struct Sending {
+    /// So many a second, or as fast as possible.
+    pub(in crate::bench) pace: Option<f64>,
+    pub(in crate::bench) flood: Option<Flood>,
+}
+
+/// What every other packet is, then: it does not count when it arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::bench) enum Flood {
+    /// One with an address that has hardly ever been.
+    New,
+    /// One with an address that leads nowhere, always the same.
+    One,
+}
+
 /// Packets per second.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rate {
+pub(in crate::bench) struct Rate {
     /// That arrive.
-    pub(super) arriving: f64,
+    pub(in crate::bench) arriving: f64,
     /// That arrive for each second that the router has worked: more, if the source was too slow for it, or
     /// its processor did something else meanwhile.
-    pub(super) of_router: f64,
+    pub(in crate::bench) of_router: f64,
     /// That the source has sent.
-    pub(super) offered: f64,
+    pub(in crate::bench) offered: f64,
 }
 
 /// A network's traffic.
@@ -83,14 +100,14 @@ impl Traffic {
         }
     }
 
-    /// Sends packets of this form through all ports, as fast as possible or at a `pace` of so many a second; how
-    /// many of them arrive forwarded. `router` are the threads that forward.
+    /// Sends packets of this form through all ports; how many of them arrive forwarded. `router` are the threads that
+    /// forward.
     pub(super) fn measure(
         &self,
         network: &Network,
         router: &Threads,
         template: &Template,
-        pace: Option<f64>,
+        sending: Sending,
         time: Duration,
     ) -> Result<Rate, String> {
         let variables = Map::create("source", MapShape::numbered(MapKind::Array, VARIABLES, 1))
@@ -102,8 +119,14 @@ impl Traffic {
             template.identifier_at as u64,
             template.edges_at as u64,
             u64::from(u32::from_ne_bytes(template.edges)),
-            pace.map_or(0, |pace| (1e9 / pace).max(1.0) as u64),
+            sending.pace.map_or(0, |pace| (1e9 / pace).max(1.0) as u64),
             0,
+            match sending.flood {
+                None => 0,
+                Some(Flood::New) => 1,
+                Some(Flood::One) => 2,
+            },
+            template.flood_at as u64,
         ];
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         variables.set(&0_u32.to_ne_bytes(), &bytes).map_err(|error| error.to_string())?;

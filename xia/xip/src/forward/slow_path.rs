@@ -4,7 +4,8 @@
 //! A packet for which the routing cache has nothing costs several times what one costs for which it has. So each
 //! port has a budget of its own for them: a flood on one port takes from the others no more than that, and
 //! packets with known addresses pass, on the flooded port, too. The budget is a token bucket in its virtual
-//! scheduling form (ITU-T I.371), whose state is one time.
+//! scheduling form (ITU-T I.371), whose state is one time; and once it is empty, some dozens of decisions are saved up
+//! before the next one, because they cost less together.
 
 use std::time::Duration;
 
@@ -26,12 +27,26 @@ impl Default for SlowPathLimit {
     }
 }
 
+/// Decisions that a port saves up before it causes the next one, once its budget was used up; half of the burst if that
+/// is less.
+const TOGETHER: u32 = 64;
+
 /// What is left of the budgets.
 #[derive(Debug)]
 pub(super) struct SlowPath {
     bucket: Option<Bucket>,
-    /// For each port when its next decision should come. Few; they are compared one after the other.
-    ports: Vec<(PortId, Instant)>,
+    /// Few; they are compared one after the other.
+    ports: Vec<Budget>,
+}
+
+/// What is left to a port.
+#[derive(Debug)]
+struct Budget {
+    port: PortId,
+    /// When its next decision should come.
+    next: Instant,
+    /// It was used up and has not saved up enough since.
+    saves: bool,
 }
 
 /// A limit in times.
@@ -41,12 +56,37 @@ struct Bucket {
     interval: Duration,
     /// How far ahead of its time a decision may be.
     tolerance: Duration,
+    /// The same for the first one after a time of saving.
+    tolerance_saving: Duration,
+}
+
+impl SlowPathLimit {
+    /// Decisions that a port saves up before it causes the next one, once its budget was used up. Decisions that come
+    /// together cost a fraction of what they cost one by one, since they wait for memory together.
+    #[must_use]
+    pub const fn together(&self) -> u32 {
+        let half = self.burst / 2;
+        if half < 1 {
+            1
+        } else if half < TOGETHER {
+            half
+        } else {
+            TOGETHER
+        }
+    }
 }
 
 impl Bucket {
     fn new(limit: SlowPathLimit) -> Self {
         let interval = Duration::from_secs(1) / limit.per_second.max(1);
-        Self { interval, tolerance: interval * limit.burst.saturating_sub(1) }
+        let tolerance = interval * limit.burst.saturating_sub(1);
+        let saved = interval * (limit.together() - 1);
+        Self { interval, tolerance, tolerance_saving: tolerance.saturating_sub(saved) }
+    }
+
+    /// How far ahead the next decision of a port may be.
+    fn tolerance(&self, budget: &Budget) -> Duration {
+        if budget.saves { self.tolerance_saving } else { self.tolerance }
     }
 }
 
@@ -58,12 +98,12 @@ impl SlowPath {
     /// Whether a packet from `port` may cause a decision now. If so, it is charged.
     pub(super) fn admits(&mut self, now: Instant, port: PortId) -> bool {
         let Some(bucket) = self.bucket else { return true };
-        let place = self.place(now, port);
-        let next = &mut self.ports[place].1;
-        let due = (*next).max(now);
-        let admitted = due.since(now) <= bucket.tolerance;
+        let budget = self.budget(now, port);
+        let due = budget.next.max(now);
+        let admitted = due.since(now) <= bucket.tolerance(budget);
+        budget.saves = !admitted;
         if admitted {
-            *next = due + bucket.interval;
+            budget.next = due + bucket.interval;
         }
         admitted
     }
@@ -71,39 +111,47 @@ impl SlowPath {
     /// How many decisions packets from `port` may cause now.
     pub(super) fn room(&self, now: Instant, port: PortId) -> u32 {
         let Some(bucket) = self.bucket else { return u32::MAX };
-        let next = self.ports.iter().find(|(of, _)| *of == port);
-        let ahead = next.map_or(Duration::ZERO, |(_, next)| next.since(now));
-        let Some(left) = bucket.tolerance.checked_sub(ahead) else { return 0 };
+        let budget = self.ports.iter().find(|budget| budget.port == port);
+        let ahead = budget.map_or(Duration::ZERO, |budget| budget.next.since(now));
+        if budget.is_some_and(|budget| ahead > bucket.tolerance(budget)) {
+            return 0;
+        }
+        let left = bucket.tolerance.saturating_sub(ahead);
         let more = left.as_nanos() / bucket.interval.as_nanos().max(1);
         u32::try_from(more).unwrap_or(u32::MAX).saturating_add(1)
     }
 
-    /// Whether that is none.
+    /// Whether that is none, for a packet that would cause one.
     #[inline]
-    pub(super) fn is_used_up(&self, now: Instant, port: PortId) -> bool {
+    pub(super) fn is_used_up(&mut self, now: Instant, port: PortId) -> bool {
         let Some(bucket) = self.bucket else { return false };
-        let next = self.ports.iter().find(|(of, _)| *of == port);
-        next.is_some_and(|(_, next)| next.since(now) > bucket.tolerance)
+        let budget = self.ports.iter_mut().find(|budget| budget.port == port);
+        budget.is_some_and(|budget| {
+            budget.saves = budget.next.since(now) > bucket.tolerance(budget);
+            budget.saves
+        })
     }
 
     /// The decision was one that is never kept: such packets are not what the budget is for.
     pub(super) fn give_back(&mut self, port: PortId) {
         let Some(bucket) = self.bucket else { return };
-        if let Some((_, next)) = self.ports.iter_mut().find(|(of, _)| *of == port) {
-            *next = Instant::ZERO + next.since(Instant::ZERO).saturating_sub(bucket.interval);
+        if let Some(budget) = self.ports.iter_mut().find(|budget| budget.port == port) {
+            let since_zero = budget.next.since(Instant::ZERO);
+            budget.next = Instant::ZERO + since_zero.saturating_sub(bucket.interval);
         }
     }
 
     pub(super) fn remove_port(&mut self, port: PortId) {
-        self.ports.retain(|(of, _)| *of != port);
+        self.ports.retain(|budget| budget.port != port);
     }
 
-    fn place(&mut self, now: Instant, port: PortId) -> usize {
-        let found = self.ports.iter().position(|(of, _)| *of == port);
-        found.unwrap_or_else(|| {
-            self.ports.push((port, now));
+    fn budget(&mut self, now: Instant, port: PortId) -> &mut Budget {
+        let found = self.ports.iter().position(|budget| budget.port == port);
+        let place = found.unwrap_or_else(|| {
+            self.ports.push(Budget { port, next: now, saves: false });
             self.ports.len() - 1
-        })
+        });
+        &mut self.ports[place]
     }
 }
 
@@ -129,7 +177,11 @@ mod tests {
         };
         assert_eq!(admitted(0, 1, 100), 10);
         assert_eq!(admitted(0, 2, 5), 5, "another port has its own");
-        assert_eq!(admitted(3, 1, 100), 3);
+        assert_eq!(admitted(3, 1, 100), 0, "three are too few to go on with");
+        assert_eq!(admitted(5, 1, 100), 5);
+        assert_eq!(admitted(9, 1, 100), 0);
+        assert_eq!(admitted(10, 1, 1), 1);
+        assert_eq!(admitted(11, 1, 100), 5, "what was not used is kept");
         assert_eq!(admitted(1000, 1, 100), 10, "no more than a burst is saved up");
     }
 
