@@ -65,27 +65,22 @@ impl Links {
 /// of them match.
 ///
 /// The list is cut into words, which are searched by means of [`Rows`]. A word with all of its links to one
-/// target is a branch if any of them matches; so targets with many links have words of their own, as far as that
-/// does not take many more words.
+/// target is a branch if any of them matches. To give targets words of their own is slower: more words are to be
+/// read then.
 #[derive(Debug, Default)]
 pub(crate) struct MatchList {
     rows: Rows,
     words: Vec<Word>,
     len: usize,
-    /// What [`MatchList::len`] was and how many words it took, when all was laid out.
-    laid_out: (usize, usize),
 }
 
 /// Entries of a word when all are laid out anew: links that come later have room for a while.
 const PACKED: usize = 60;
-/// So many links to one target have words of their own then.
-const MANY: usize = 32;
-
 /// At least one entry and at most [`WORD`], in order.
 #[derive(Debug, Default)]
 struct Word {
-    /// The same for every entry.
-    is_uniform: bool,
+    /// The branch of all entries, if it is the same.
+    uniform: Option<Branch>,
     /// Those of the entries. Apart from them, because look-ups need nothing else.
     branches: Vec<Branch>,
     entries: Vec<Entry>,
@@ -185,86 +180,46 @@ impl MatchList {
         word.branches.clear();
         word.branches.extend(word.entries.iter().map(branch));
         // They are in order.
-        word.is_uniform = word.branches.first() == word.branches.last();
+        word.uniform =
+            word.branches.first().copied().filter(|one| word.branches.last() == Some(one));
         self.rows.write(at, word.entries.iter().map(|entry| Bits::of(&entry.link)));
     }
 
     /// Lays all out anew if an eighth more words are used than it takes: words that were halved would have to be
     /// read for ever.
     fn tidy(&mut self) {
-        let (len, words) = self.laid_out;
-        let as_then = (self.len * words).checked_div(len).unwrap_or(0);
-        let enough = as_then.max(self.len.div_ceil(PACKED));
-        if self.words.len() > enough + enough / 8 + 1 {
+        if self.words.len() > self.len.div_ceil(PACKED) * 9 / 8 + 1 {
             self.lay_out();
         }
     }
 
     fn lay_out(&mut self) {
         let all: Vec<Entry> = self.words.drain(..).flat_map(|word| word.entries).collect();
-        let mut last = Vec::new();
-        for to_one in all.chunk_by(|one, next| one.target == next.target) {
-            if to_one.len() >= MANY {
-                self.lay_down(&mut last);
-                // As many in one word as in the other.
-                let words = to_one.len().div_ceil(PACKED);
-                let chunks = to_one.chunks(to_one.len().div_ceil(words));
-                chunks.for_each(|chunk| self.lay_down(&mut chunk.to_vec()));
-                continue;
-            }
-            for entry in to_one {
-                last.push(*entry);
-                if last.len() == PACKED {
-                    self.lay_down(&mut last);
-                }
-            }
-        }
-        self.lay_down(&mut last);
+        let word = |entries: &[Entry]| Word { entries: entries.to_vec(), ..Word::default() };
+        self.words = all.chunks(PACKED).map(word).collect();
         self.rows.reset(self.words.len());
         (0..self.words.len()).for_each(|word| self.write(word));
-        self.laid_out = (self.len, self.words.len());
-    }
-
-    fn lay_down(&mut self, entries: &mut Vec<Entry>) {
-        if !entries.is_empty() {
-            self.words.push(Word { entries: std::mem::take(entries), ..Word::default() });
-        }
     }
 
     /// Pushes the branch of every link that is in `filter`, each branch once.
     pub(crate) fn branches(&self, filter: Bits, branches: &mut Vec<Branch>) {
-        // The places of matches are collected first, without branches of the processor that could be foreseen
-        // wrongly: how many a word has is random.
-        let mut places = [0_usize; PLACES];
-        let mut len = 0;
-        self.rows.search(filter, |word, links| {
-            let first = links & links.wrapping_neg();
-            let mut rest = if self.words[word].is_uniform { first } else { links };
-            let mut take = || {
-                places[len % PLACES] = word * WORD + rest.trailing_zeros() as usize % WORD;
-                len += usize::from(rest != 0);
-                rest &= rest.wrapping_sub(1);
-                rest != 0
-            };
-            for _ in 0..MOST_OFTEN {
-                take();
-            }
-            while take() {}
-            if len >= PLACES - WORD {
-                self.push(&places[..len], branches);
-                len = 0;
+        self.rows.search(filter, |from, held| {
+            let words = &self.words[from..][..held.len()];
+            for (word, links) in words.iter().zip(held) {
+                if *links == 0 {
+                    continue;
+                }
+                if let Some(branch) = &word.uniform {
+                    push(branch, branches);
+                    continue;
+                }
+                let mut rest = *links;
+                while rest != 0 {
+                    push(&word.branches[rest.trailing_zeros() as usize], branches);
+                    rest &= rest - 1;
+                }
             }
         });
-        self.push(&places[..len], branches);
-    }
-
-    fn push(&self, places: &[usize], branches: &mut Vec<Branch>) {
-        for place in places {
-            let branch = &self.words[place / WORD].branches[place % WORD];
-            if branches.last() != Some(branch) {
-                branches.push(*branch);
-            }
-        }
     }
 
     /// Each link identifier with each of its targets, once.
@@ -274,7 +229,9 @@ impl MatchList {
     }
 }
 
-/// Places of matches that are collected before they become branches.
-const PLACES: usize = 256;
-/// More matches than this in a word are rare, even of filters half full.
-const MOST_OFTEN: usize = 3;
+/// Pushes a branch, unless it is the one that was pushed last.
+fn push(branch: &Branch, branches: &mut Vec<Branch>) {
+    if branches.last() != Some(branch) {
+        branches.push(*branch);
+    }
+}
