@@ -12,6 +12,9 @@ pub const ETHERTYPE_XIP: u16 = 0xc0de;
 /// EtherType of the neighbour discovery of the HID principal (NWP).
 pub const ETHERTYPE_NWP: u16 = 0xc0df;
 
+/// EtherType of the neighbour discovery of the second version of HID: weft's own.
+pub const ETHERTYPE_NWP2: u16 = 0xc0e1;
+
 /// EtherType of link-state routing between XIA nodes: weft's own, the next one after those of Linux XIA.
 pub const ETHERTYPE_LINK_STATE: u16 = 0xc0e0;
 
@@ -66,13 +69,15 @@ impl XidType {
     pub const ZF: XidType = XidType(0x20);
     /// Longest prefix match: bit string, most significant bit first.
     pub const LPM: XidType = XidType(0x21);
+    /// Host, in the second version of its principal: hash of a public key. A number of weft's own.
+    pub const HID2: XidType = XidType(0x5746_0011);
     /// XIP directly over IPv6: IPv6 address, 4 zero bytes. A number of weft's own, because nobody has given one, and
     /// none of those from 0x1000 on, which people take for theirs.
     pub const I6ID: XidType = XidType(0x5746_0015);
 }
 
 /// Names of the well-known principals, ascending by number.
-pub const WELL_KNOWN: [(&str, XidType); 16] = [
+pub const WELL_KNOWN: [(&str, XidType); 17] = [
     ("nat", XidType::NAT),
     ("ad", XidType::AD),
     ("hid", XidType::HID),
@@ -88,6 +93,7 @@ pub const WELL_KNOWN: [(&str, XidType); 16] = [
     ("u6id", XidType::U6ID),
     ("zf", XidType::ZF),
     ("lpm", XidType::LPM),
+    ("hid2", XidType::HID2),
     ("i6id", XidType::I6ID),
 ];
 

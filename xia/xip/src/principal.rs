@@ -14,6 +14,7 @@
 
 use serde_json::Value;
 use weft_base::{CounterGroup, Instant, LinkAddress, Packet, PortId, Token};
+use weft_keys::PrivateKey;
 use weft_port::{PortInfo, PortSpec};
 use weft_runtime::Level;
 
@@ -35,6 +36,17 @@ pub trait Principal: Send {
     /// [`Principal::handle`]. For [`Answer::Branches`] the branches are pushed to `branches`, which is empty
     /// before.
     fn lookup(&self, xid: &Xid, branches: &mut Vec<Branch>) -> Answer;
+
+    /// The key of the node, if it has one: told once and before anything else, for principals that prove that an
+    /// XID is theirs.
+    fn take_key(&mut self, key: &PrivateKey) {
+        let _ = key;
+    }
+
+    /// The node ends, or the principal is removed: the last thing it is told. Its neighbours may be told.
+    fn stop(&mut self, out: &mut Vec<Output>) {
+        let _ = out;
+    }
 
     /// Told of XIDs that will be looked up soon, so that the memory of their entries can be on its way
     /// to the processor by then. Worth it for tables that are larger than its caches.

@@ -96,7 +96,7 @@ impl Node {
                 Ok(done())
             }
             ["principal", "remove", name] => {
-                self.remove_principal(name, out)?;
+                self.remove_principal(now, name, out)?;
                 Ok(done())
             }
             ["protocol", "add", name] => {

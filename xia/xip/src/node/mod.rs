@@ -482,6 +482,7 @@ impl Component for Node {
             }
             Event::Stop => {
                 self.stop_protocols(now, out);
+                self.stop_principals(now, out);
                 self.stop_engine(out);
                 out.push(Action::Exit { status: 0 });
             }

@@ -19,10 +19,13 @@ impl Node {
         name: &str,
         out: &mut Vec<Action>,
     ) -> Result<XidType, String> {
-        let principal = self.registry.make(name, &self.random)?;
+        let mut principal = self.registry.make(name, &self.random)?;
         let kind = principal.kind();
         if let Some(present) = self.names.get(&kind) {
             return Err(format!("principal {present} is there already; remove it first"));
+        }
+        if let Some(key) = &self.settings.key {
+            principal.take_key(key);
         }
         self.forwarder.add_principal(principal);
         self.names.insert(kind, name.to_owned());
@@ -44,12 +47,33 @@ impl Node {
     ///
     /// # Errors
     /// The node has no such principal.
-    pub fn remove_principal(&mut self, name: &str, out: &mut Vec<Action>) -> Result<(), String> {
+    pub fn remove_principal(
+        &mut self,
+        now: Instant,
+        name: &str,
+        out: &mut Vec<Action>,
+    ) -> Result<(), String> {
         let kind = self.kind_of(name)?;
+        self.stop_principal(now, kind, out);
         self.names.remove(&kind);
         self.forwarder.remove_principal(kind);
         self.close_ports(Part::Principal(kind), out);
         Ok(())
+    }
+
+    /// Lets a principal take leave of its neighbours.
+    fn stop_principal(&mut self, now: Instant, kind: XidType, out: &mut Vec<Action>) {
+        let Some(mut principal) = self.forwarder.principal_mut(kind) else { return };
+        let mut outputs = Vec::new();
+        principal.stop(&mut outputs);
+        drop(principal);
+        self.carry_out(now, Part::Principal(kind), outputs, out);
+    }
+
+    /// Lets all principals take leave of their neighbours.
+    pub(super) fn stop_principals(&mut self, now: Instant, out: &mut Vec<Action>) {
+        let kinds: Vec<_> = self.forwarder.kinds().collect();
+        kinds.into_iter().for_each(|kind| self.stop_principal(now, kind, out));
     }
 
     /// Closes the ports of a part that is gone, and forgets those it has asked for.

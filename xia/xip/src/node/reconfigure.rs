@@ -195,7 +195,7 @@ impl Node {
             Step::AddInterface(name) => self.add_interface(name),
             Step::RemoveInterface(name) => self.remove_interface(now, name, out),
             Step::AddPrincipal(name) => self.add_principal(now, name, out).map(drop),
-            Step::RemovePrincipal(name) => self.remove_principal(name, out),
+            Step::RemovePrincipal(name) => self.remove_principal(now, name, out),
             Step::AddProtocol(name) => self.add_protocol(now, name, out),
             Step::RemoveProtocol(name) => self.remove_protocol(now, name, out),
             Step::Engine { to, .. } => {
