@@ -30,6 +30,7 @@ pub fn principals() -> Registry {
         .with("ad", |_| Box::new(Ad::new()))
         .with_statements("example", weft_xia_example::STATEMENTS, |_| Box::<Nearest>::default())
         .with("hid", |random| Box::new(Hid::new(random)))
+        .with("hid2", |random| Box::new(Hid::second(random)))
         .with("i4id", |_| Box::new(Tunnels::new(Way::I4id)))
         .with("i6id", |_| Box::new(Tunnels::new(Way::I6id)))
         .with("lpm", |_| Box::new(Lpm::new()))
@@ -88,10 +89,10 @@ pub(crate) fn components() -> Vec<Registered> {
         Registered {
             class: Class {
                 statement: Some(weft_xia_component::STATEMENT),
-                // The EtherTypes of XIP, of its neighbour discovery and of link-state routing; for tunnels
+                // The EtherTypes of XIP, of neighbour discovery and of link-state routing; for tunnels
                 // UDP, and IP with the numbers that are free for experiments.
                 access: "fea/fea/1.0/open_port?\
-                         spec=ethernet:*:0xc0de|ethernet:*:0xc0df|ethernet:*:0xc0e0|udp:*|ip:*:253|ip:*:254 \
+                         spec=ethernet:*:0xc0de|ethernet:*:0xc0df|ethernet:*:0xc0e0|ethernet:*:0xc0e1|udp:*|ip:*:253|ip:*:254 \
                          fea/fea/1.0/open_engine?engine=xip fea/fea/1.0/attach_engine?engine=xip \
                          fea/fea/1.0/detach_engine?engine=xip"
                     .into(),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
 use weft_base::{Instant, Packet, PortId, Random};
+use weft_keys::PrivateKey;
 use weft_port::PortInfo;
 use weft_xia_hid::Hid;
 use weft_xia_hid::nwp::{NwpMessage, NwpRepr};
@@ -61,6 +62,10 @@ fn receive(bytes: &[u8]) {
 fn host() -> (Hid, Vec<Output>) {
     let mut hid = Hid::new(Random::from_seed(1));
     let mut out = Vec::new();
+    let key = PrivateKey::from_seed([1; 32]);
+    hid.take_key(&key);
+    let own = Xid::new(XidType::HID, key.public_key().hash().to_bytes());
+    hid.set(Instant::ZERO, &["local", &own.to_string()], &mut out).expect("it is a host");
     for words in [["local", &LOCAL.to_string()], ["neighbour-limit", &LIMIT.to_string()]] {
         hid.set(Instant::ZERO, &words, &mut out).expect("the statements are right");
     }

@@ -5,6 +5,7 @@
 //! ```text
 //! alias NAME xdp "some text";            an XDP identifier: the first 160 bits of SHA-256 of the text
 //! alias NAME ad "some text";             an AD identifier, likewise
+//! alias NAME hid2 @r1;                   a node's HID in the second version of the principal
 //! alias NAME u4id 10.0.3.2:13781;        the U4ID of a UDP/IPv4 address
 //! alias NAME zf r1-c1 r1-c2;             the zFilter that holds the links of these names
 //! alias NAME zf-tags 4 r1-c1 r1-c2;      the one with the fewest bits, if links have four tags
@@ -57,6 +58,16 @@ fn key(mut random: Random) -> PrivateKey {
     PrivateKey::from_seed(seed)
 }
 
+/// The same host by the second version of HID.
+fn second_version(words: &[String]) -> Result<String, String> {
+    let host = match words {
+        [host] => host.parse::<Xid>().ok().filter(|xid| xid.kind == XidType::HID),
+        _ => None,
+    };
+    let host = host.ok_or("write `hid2 @NODE`")?;
+    Ok(Xid::new(XidType::HID2, host.id).to_string())
+}
+
 /// The identifier that a text stands for.
 fn text_identifier(kind: XidType, words: &[String]) -> String {
     let digest = Sha256::digest(words.join(" "));
@@ -101,6 +112,7 @@ impl Host for WeftHost {
         match kind {
             "xdp" => Ok(text_identifier(XidType::XDP, words)),
             "ad" => Ok(text_identifier(XidType::AD, words)),
+            "hid2" => second_version(words),
             "lpm" => prefix_identifier(words),
             "i4id" => tunnel_identifier(Way::I4id, words),
             "u4id" => tunnel_identifier(Way::U4id, words),
@@ -118,7 +130,7 @@ impl Host for WeftHost {
                 Ok(best_filter(names, DEFAULT_LINK_BITS, tags).1.to_string())
             }
             _ => Err(format!(
-                "`{kind}` is no kind of alias; there are ad, i4id, lpm, u4id, xdp, zf and zf-tags"
+                "`{kind}` is no kind of alias; there are ad, hid2, i4id, lpm, u4id, xdp, zf and zf-tags"
             )),
         }
     }

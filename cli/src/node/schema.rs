@@ -46,7 +46,9 @@ hid-0000000000000000000000000000000000000002; }
 hid-0000000000000000000000000000000000000002;
         neighbour-limit 7;
         neighbour-expiry 20s;
+        proof required eth0;
     }
+    principal hid2 { local hid2-0000000000000000000000000000000000000003; proof off; }
     principal u4id { tunnel 10.0.0.1:13781; }
     principal xdp;
     principal zf { bits 5; tags 2; fill-limit 80; route link a via \

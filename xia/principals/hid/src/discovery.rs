@@ -9,7 +9,6 @@ use weft_base::{Instant, Packet, PortId, Random};
 use weft_runtime::Level;
 use weft_wire::{ETHERNET_HEADER_LEN, EtherType, EthernetFrame, EthernetRepr, MacAddr};
 use weft_xip::Xid;
-use weft_xip::numbers::ETHERTYPE_NWP;
 use weft_xip::principal::Output;
 
 use crate::Hid;
@@ -144,7 +143,7 @@ impl Hid {
     }
 
     /// The interfaces on which NWP is spoken now.
-    fn discovering(&self) -> Vec<String> {
+    pub(crate) fn discovering(&self) -> Vec<String> {
         let open = self.interfaces.iter().filter(|(_, interface)| interface.nwp.port().is_some());
         open.map(|(name, _)| name.clone()).collect()
     }
@@ -173,7 +172,7 @@ impl Hid {
         let Some(interface) = self.interfaces.get(name) else { return };
         let Some(port) = interface.nwp.port() else { return };
         for message in messages {
-            let packet = frame(message, interface.mac, to);
+            let packet = frame(message, (interface.mac, to), EtherType(self.version.ethertype));
             out.push(Output::Transmit { port, packet });
             self.counters.add(activity, 1);
         }
@@ -206,7 +205,7 @@ impl Hid {
         out: &mut Vec<Output>,
     ) {
         let frame = match EthernetFrame::new_checked(bytes) {
-            Ok(frame) if frame.ethertype() == EtherType(ETHERTYPE_NWP) => frame,
+            Ok(frame) if frame.ethertype() == EtherType(self.version.ethertype) => frame,
             _ => return self.counters.add(Activity::Malformed, 1),
         };
         let to_all = frame.destination().is_broadcast();
@@ -218,12 +217,21 @@ impl Hid {
             Ok(message) => message,
             Err(_) => return self.counters.add(Activity::Malformed, 1),
         };
-        if let NwpMessage::Probe(message) | NwpMessage::Here(message) = &message
-            && (message.hardware_address() != source || !is_station(source))
-        {
+        let claimed = match &message {
+            NwpMessage::Probe(question)
+            | NwpMessage::Challenge(question)
+            | NwpMessage::Here(question) => Some(question.hardware_address()),
+            NwpMessage::Proof(sealed) | NwpMessage::Withdrawal(sealed) => {
+                Some(sealed.hardware_address())
+            }
+            NwpMessage::Announcement(_) | NwpMessage::NeighbourList(_) => None,
+        };
+        if claimed.is_some_and(|claimed| claimed != source || !is_station(source)) {
             return self.counters.add(Activity::BadAddress, 1);
         }
-        self.neighbours.places_mut(name).heard(source, now);
+        if !matches!(message, NwpMessage::Withdrawal(_)) {
+            self.neighbours.places_mut(name).heard(source, now);
+        }
         match message {
             NwpMessage::Announcement(message) => {
                 self.counters.add(Activity::AnnouncementsReceived, 1);
@@ -235,7 +243,9 @@ impl Hid {
             }
             NwpMessage::Probe(message) => self.on_probe(now, name, &message, out),
             NwpMessage::Here(message) => self.on_here(now, name, &message, out),
-            _ => {}
+            NwpMessage::Challenge(message) => self.on_challenge(now, name, &message, out),
+            NwpMessage::Proof(message) => self.on_proof(now, name, &message, out),
+            NwpMessage::Withdrawal(message) => self.on_withdrawal(now, name, &message),
         }
     }
 
@@ -254,12 +264,16 @@ impl Hid {
         }
         let mut is_new = false;
         for hid in message.hids() {
+            let hid = self.own_kind(hid);
             is_new |= self.hear_of(now, name, (hid, mac), true, out);
         }
         self.neighbours.places_mut(name).announced(mac, now);
+        let claimed = self.claimed_by(name, message.hids(), mac);
+        is_new |= !claimed.is_empty() && self.needs_proof(name);
         if to_all && self.announcer.introduces(now, mac, is_new, self.limit) {
             self.send_announcement(name, mac, Activity::IntroductionsSent, out);
         }
+        self.challenge(now, name, (claimed, mac), out);
         if self.announcer.chance(self.locals.len(), self.neighbours.count(name)) {
             let mtu = self.interfaces.get(name).map_or(0, |interface| interface.mtu);
             let lists = neighbour_lists(self.neighbours.list(name), mtu);
@@ -275,7 +289,7 @@ impl Hid {
         out: &mut Vec<Output>,
     ) {
         for entry in list.entries() {
-            let hid = entry.hid();
+            let hid = self.own_kind(entry.hid());
             for mac in entry.addresses() {
                 let is_own = self.is_own_mac(mac);
                 if is_own && self.locals.contains(&hid) {
@@ -289,8 +303,26 @@ impl Hid {
         }
     }
 
-    /// Enters a place of which the neighbour spoke `itself`, or others did; true if it is new.
+    /// Believes in a place of which the neighbour spoke `itself`, or others did, unless proof is required; true if
+    /// it is new.
     pub(crate) fn hear_of(
+        &mut self,
+        now: Instant,
+        name: &str,
+        (hid, mac): (Xid, MacAddr),
+        itself: bool,
+        out: &mut Vec<Output>,
+    ) -> bool {
+        if self.needs_proof(name) && !self.locals.contains(&hid) {
+            let is_proven = self.neighbours.places_mut(name).life(hid, mac).is_some();
+            self.counters.add(Activity::Unproven, u64::from(!is_proven));
+            return false;
+        }
+        self.enter(now, name, (hid, mac), itself, out)
+    }
+
+    /// Enters a place of which the neighbour spoke `itself`, or others did; true if it is new.
+    pub(crate) fn enter(
         &mut self,
         now: Instant,
         name: &str,
@@ -355,11 +387,15 @@ impl Hid {
 }
 
 /// A whole frame with one message.
-fn frame(message: &NwpRepr, source: MacAddr, destination: MacAddr) -> Packet {
+fn frame(
+    message: &NwpRepr,
+    (source, destination): (MacAddr, MacAddr),
+    ethertype: EtherType,
+) -> Packet {
     let mut bytes = vec![0; message.buffer_len()];
     message.emit(&mut bytes).expect("messages are made with no more entries than can be counted");
     let mut packet = Packet::from_slice(&bytes);
-    EthernetRepr { source, destination, ethertype: EtherType(ETHERTYPE_NWP) }
+    EthernetRepr { source, destination, ethertype }
         .emit(packet.push_front(ETHERNET_HEADER_LEN))
         .expect("the header gets the room it needs");
     packet

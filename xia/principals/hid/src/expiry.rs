@@ -21,7 +21,9 @@ use weft_xip::principal::Output;
 use crate::Hid;
 use crate::activity::Activity;
 use crate::discovery::ANNOUNCEMENT_PERIOD;
+use crate::interfaces::Asker;
 use crate::nwp::{NONCE_LEN, NwpRepr, Question, QuestionRepr};
+use crate::proof::{CHALLENGES, Policy};
 
 /// How long a neighbour may be silent before it is probed, unless `neighbour-expiry` says otherwise.
 pub const DEFAULT_EXPIRY: Duration = Duration::from_secs(15);
@@ -35,10 +37,6 @@ const TRIES_PER_ADDRESS: u32 = 10;
 /// The same, on links with very many addresses.
 const MOST_TRIES: u32 = 1000;
 
-/// Questions on an interface: so many at once, and then one in this time.
-const QUESTIONS: (Duration, u32) = (Duration::from_millis(2), 128);
-/// Answers likewise.
-const ANSWERS: (Duration, u32) = (Duration::from_millis(2), 128);
 /// A nonce is good for once to twice this time.
 const NONCE_LIFE: Duration = Duration::from_secs(8);
 
@@ -96,11 +94,12 @@ impl Hid {
     /// Has a learned place looked after in time, unless it is already: soon, if only others spoke of it.
     pub(crate) fn watch(&mut self, now: Instant, name: &str, (hid, mac): (Xid, MacAddr)) {
         let Some(expiry) = self.watch.expiry else { return };
+        let required = self.needs_proof(name);
         let places = self.neighbours.places_mut(name);
         if places.life(hid, mac).is_none_or(|life| life.is_scheduled()) {
             return;
         }
-        let sign = places.last_sign(hid, mac);
+        let sign = places.last_sign(hid, mac, required);
         let due = match sign {
             Some(sign) => (sign + self.watch.about(expiry)).max(now),
             None => now + self.watch.about(PROBE_PERIOD),
@@ -139,9 +138,10 @@ impl Hid {
         out: &mut Vec<Output>,
     ) {
         let Some(expiry) = self.watch.expiry else { return };
+        let required = self.needs_proof(name);
         let places = self.neighbours.places_mut(name);
         let Some(life) = places.life(hid, mac) else { return };
-        let sign = places.last_sign(hid, mac);
+        let sign = places.last_sign(hid, mac, required);
         if sign.is_some_and(|sign| now.since(sign) < expiry) {
             return self.watch(now, name, (hid, mac));
         }
@@ -150,7 +150,10 @@ impl Hid {
         let next = match self.can_ask(name, is_weft) {
             // Nobody could answer; that says nothing about neighbours.
             false => now + expiry,
-            true if life.asked >= tries => return self.expire(now, name, hid, mac),
+            true if life.asked >= tries => {
+                self.counters.add(Activity::Expired, 1);
+                return self.remove_gone(now, name, hid, mac);
+            }
             true => {
                 self.probe(now, name, (hid, mac), out);
                 now + PROBE_PERIOD
@@ -172,8 +175,7 @@ impl Hid {
     }
 
     /// A place is gone.
-    fn expire(&mut self, now: Instant, name: &str, hid: Xid, mac: MacAddr) {
-        self.counters.add(Activity::Expired, 1);
+    pub(crate) fn remove_gone(&mut self, now: Instant, name: &str, hid: Xid, mac: MacAddr) {
         self.neighbours.expire(name, hid, mac, now);
         self.announcer.table_has_room();
         self.refresh(hid);
@@ -187,33 +189,44 @@ impl Hid {
         (hid, mac): (Xid, MacAddr),
         out: &mut Vec<Output>,
     ) {
-        if !self.may_ask(now, name) {
+        if !self.may_ask(now, name, Asker::Known) {
             return;
         }
+        let policy = self.policy(name);
         let places = self.neighbours.places_mut(name);
         let is_weft = places.is_weft(mac);
         let Some(life) = places.life_mut(hid, mac) else { return };
         life.asked += 1;
         let asked = life.asked;
+        // A proof is an answer, too.
+        let is_challenge = match policy {
+            Policy::Off => false,
+            Policy::Preferred => life.proven.is_none() && life.challenged < CHALLENGES,
+            Policy::Required => true,
+        };
+        life.challenged += u32::from(is_challenge);
         if !is_weft {
             self.send_announcement(name, mac, Activity::AnnouncementsToSilent, out);
         }
         if is_weft || asked <= TRIES {
             let question = self.question(now, name, mac, vec![hid]);
-            self.send(name, mac, &[NwpRepr::Probe(question)], Activity::ProbesSent, out);
+            let (question, activity) = match is_challenge {
+                true => (NwpRepr::Challenge(question), Activity::ChallengesSent),
+                false => (NwpRepr::Probe(question), Activity::ProbesSent),
+            };
+            self.send(name, mac, &[question], activity, out);
         }
     }
 
     /// Takes one question from an interface's budget.
-    pub(crate) fn may_ask(&mut self, now: Instant, name: &str) -> bool {
-        let Some(interface) = self.interfaces.get_mut(name) else { return false };
-        interface.questions.take(now, QUESTIONS.0, QUESTIONS.1)
+    pub(crate) fn may_ask(&mut self, now: Instant, name: &str, whom: Asker) -> bool {
+        self.interfaces.get_mut(name).is_some_and(|one| one.budgets.ask(now, whom))
     }
 
     /// Takes one answer from an interface's budget.
     pub(crate) fn may_answer(&mut self, now: Instant, name: &str) -> bool {
         let Some(interface) = self.interfaces.get_mut(name) else { return false };
-        let allowed = interface.answers.take(now, ANSWERS.0, ANSWERS.1);
+        let allowed = interface.budgets.answer(now);
         if !allowed {
             self.counters.add(Activity::OverBudget, 1);
         }
@@ -243,7 +256,8 @@ impl Hid {
         out: &mut Vec<Output>,
     ) {
         self.counters.add(Activity::ProbesReceived, 1);
-        let hids: Vec<_> = probe.hids().filter(|hid| self.locals.contains(hid)).collect();
+        let hids = probe.hids().map(|hid| self.own_kind(hid));
+        let hids: Vec<_> = hids.filter(|hid| self.locals.contains(hid)).collect();
         let Some(own) = self.interfaces.get(name) else { return };
         let (hardware_address, spoke) = (own.mac, own.spoke);
         if hids.is_empty() || !self.may_answer(now, name) {
@@ -271,6 +285,7 @@ impl Hid {
             return self.counters.add(Activity::BadNonce, 1);
         }
         for hid in here.hids() {
+            let hid = self.own_kind(hid);
             self.hear_of(now, name, (hid, mac), true, out);
         }
         self.neighbours.places_mut(name).spoke_weft(mac);

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::Value;
 use weft_base::{CounterGroup, Counters, Instant, KeyedHash, LinkAddress, PortId, Random, Token};
+use weft_keys::PrivateKey;
 use weft_port::PortInfo;
 use weft_runtime::Level;
 use weft_xip::changes::{Change, ChangeLog};
@@ -17,7 +18,9 @@ use crate::discovery::Announcer;
 use crate::expiry::{DEFAULT_EXPIRY, Watch};
 use crate::interfaces::{Interface, Interfaces, next_retry};
 use crate::neighbours::Neighbours;
+use crate::proof::{Policy, Prover};
 use crate::statements::Statement;
+use crate::version::{FIRST, SECOND, Version};
 
 /// Neighbours that are learned at most, unless `neighbour-limit` says otherwise.
 pub const DEFAULT_NEIGHBOUR_LIMIT: usize = 4096;
@@ -25,6 +28,7 @@ pub const DEFAULT_NEIGHBOUR_LIMIT: usize = 4096;
 /// The principal HID; see the crate's text.
 #[derive(Debug)]
 pub struct Hid {
+    pub(crate) version: Version,
     pub(crate) locals: BTreeSet<Xid>,
     pub(crate) neighbours: Neighbours,
     /// Routes that were stated.
@@ -32,11 +36,15 @@ pub struct Hid {
     /// Routes that a routing protocol has found.
     pub(crate) learned: BTreeMap<Xid, Xid>,
     pub(crate) interfaces: Interfaces,
-    pub(crate) switches: Switches,
+    /// Where NWP is spoken; everywhere if nothing was said.
+    pub(crate) switches: Switches<bool>,
+    /// What is believed where.
+    pub(crate) proofs: Switches<Policy>,
     pub(crate) limit: usize,
     pub(crate) counters: Counters<Activity>,
     pub(crate) announcer: Announcer,
     pub(crate) watch: Watch,
+    pub(crate) prover: Prover,
     /// What [`Principal::lookup`] answers, worked out whenever something changes. Neighbours choose
     /// the keys, so the hash has a secret seed.
     answers: HashMap<Xid, Answer, KeyedHash>,
@@ -44,16 +52,39 @@ pub struct Hid {
     last_token: u32,
 }
 
-/// Where NWP is spoken; everywhere if nothing was said.
-#[derive(Debug, Default)]
-pub(crate) struct Switches {
-    everywhere: Option<bool>,
-    interfaces: BTreeMap<String, bool>,
+/// What was stated for all interfaces, and for some.
+#[derive(Debug)]
+pub(crate) struct Switches<T> {
+    everywhere: Option<T>,
+    interfaces: BTreeMap<String, T>,
 }
 
-impl Switches {
-    fn is_on(&self, interface: &str) -> bool {
-        self.interfaces.get(interface).copied().or(self.everywhere).unwrap_or(true)
+impl<T: Copy + PartialEq> Switches<T> {
+    fn new() -> Self {
+        Self { everywhere: None, interfaces: BTreeMap::new() }
+    }
+
+    /// What holds on an interface; `None` if nothing was said.
+    pub(crate) fn of(&self, interface: &str) -> Option<T> {
+        self.interfaces.get(interface).copied().or(self.everywhere)
+    }
+
+    fn set(&mut self, interface: Option<String>, value: T) {
+        match interface {
+            Some(name) => drop(self.interfaces.insert(name, value)),
+            None => self.everywhere = Some(value),
+        }
+    }
+
+    /// Takes back what was said; false if it was not.
+    fn delete(&mut self, interface: Option<String>, value: T) -> bool {
+        match interface {
+            Some(name) if self.interfaces.get(&name) == Some(&value) => {
+                self.interfaces.remove(&name).is_some()
+            }
+            Some(_) => false,
+            None => self.everywhere.take_if(|there| *there == value).is_some(),
+        }
     }
 }
 
@@ -62,23 +93,41 @@ impl Hid {
     /// speak up, and seeds a hash table.
     #[must_use]
     pub fn new(random: Random) -> Self {
+        Self::of_version(FIRST, random)
+    }
+
+    /// The same of the second version, which believes nothing without proof, and whose XIDs and frames are others.
+    #[must_use]
+    pub fn second(random: Random) -> Self {
+        Self::of_version(SECOND, random)
+    }
+
+    fn of_version(version: Version, random: Random) -> Self {
         let hash = KeyedHash::new(&mut random.fork("answers"));
         let watch = Watch::new(random.fork("watch"));
         Self {
+            version,
             locals: BTreeSet::new(),
             neighbours: Neighbours::default(),
             routes: BTreeMap::new(),
             learned: BTreeMap::new(),
             interfaces: Interfaces::new(),
-            switches: Switches::default(),
+            switches: Switches::new(),
+            proofs: Switches::new(),
             limit: DEFAULT_NEIGHBOUR_LIMIT,
             counters: Counters::new(),
+            prover: Prover::new(random.fork("epochs")),
             announcer: Announcer::new(random),
             watch,
             answers: HashMap::with_hasher(hash),
             changes: ChangeLog::default(),
             last_token: 0,
         }
+    }
+
+    /// An XID of a message, all of which are read as those of the first version.
+    pub(crate) fn own_kind(&self, xid: Xid) -> Xid {
+        Xid::new(self.version.kind, xid.id)
     }
 
     /// Works out again what look-ups of `hid` are answered.
@@ -119,7 +168,8 @@ impl Hid {
             self.interface_down(old, out);
         }
         let hids = self.neighbours.hids(&name);
-        let interface = Interface::new(&name, port, info);
+        let interface =
+            Interface::new(&name, port, info, self.version.ethertype, self.prover.epoch());
         self.interfaces.insert(name, interface);
         hids.into_iter().for_each(|hid| self.refresh(hid));
         self.apply_switches(out);
@@ -147,16 +197,22 @@ impl Hid {
     fn apply_switches(&mut self, out: &mut Vec<Output>) {
         let mut silenced = Vec::new();
         for (name, interface) in &mut self.interfaces {
-            let wanted = interface.can_discover() && self.switches.is_on(name);
+            let wanted = interface.can_discover() && self.switches.of(name).unwrap_or(true);
             if wanted && interface.nwp.state() == PortState::Closed {
                 self.last_token += 1;
                 interface.nwp.open(Token(self.last_token), out);
             } else if !wanted && interface.nwp.state() != PortState::Closed {
-                interface.nwp.close(out);
                 silenced.push(name.clone());
             }
         }
-        silenced.iter().for_each(|name| self.forget_learned(name));
+        let locals: Vec<_> = self.locals.iter().copied().collect();
+        for name in silenced {
+            self.withdraw(&name, &locals, out);
+            if let Some(interface) = self.interfaces.get_mut(&name) {
+                interface.nwp.close(out);
+            }
+            self.forget_learned(&name);
+        }
     }
 
     fn port_opened(&mut self, now: Instant, token: Token, port: PortId, out: &mut Vec<Output>) {
@@ -235,13 +291,13 @@ impl Hid {
                 self.refresh(hid);
             }
             Statement::Route { via: None, .. } => return Err("`via` is missing".to_owned()),
-            Statement::Nwp { on, interface: Some(name) } => {
-                self.switches.interfaces.insert(name, on);
+            Statement::Nwp { on, interface } => {
+                self.switches.set(interface, on);
                 self.apply_switches(out);
             }
-            Statement::Nwp { on, interface: None } => {
-                self.switches.everywhere = Some(on);
-                self.apply_switches(out);
+            Statement::Proof { policy, interface } => {
+                self.proofs.set(interface, policy);
+                self.require_proofs(now, out);
             }
             Statement::Limit(limit) => {
                 self.limit = limit;
@@ -282,6 +338,7 @@ impl Hid {
                 if found {
                     self.announcer.forget_claim(hid);
                     self.refresh(hid);
+                    self.withdraw_everywhere(&[hid], out);
                     self.announce_everywhere(now, out);
                 }
                 found
@@ -305,20 +362,14 @@ impl Hid {
                 }
                 found
             }
-            Statement::Nwp { on, interface: Some(name) } => {
-                let found = self.switches.interfaces.get(&name) == Some(&on);
-                if found {
-                    self.switches.interfaces.remove(&name);
-                    self.apply_switches(out);
-                }
+            Statement::Nwp { on, interface } => {
+                let found = self.switches.delete(interface, on);
+                self.apply_switches(out);
                 found
             }
-            Statement::Nwp { on, interface: None } => {
-                let found = self.switches.everywhere == Some(on);
-                if found {
-                    self.switches.everywhere = None;
-                    self.apply_switches(out);
-                }
+            Statement::Proof { policy, interface } => {
+                let found = self.proofs.delete(interface, policy);
+                self.require_proofs(now, out);
                 found
             }
             Statement::Limit(limit) => {
@@ -343,7 +394,7 @@ impl Hid {
 
 impl Principal for Hid {
     fn kind(&self) -> XidType {
-        XidType::HID
+        self.version.kind
     }
 
     fn lookup(&self, xid: &Xid, _: &mut Vec<Branch>) -> Answer {
@@ -383,7 +434,7 @@ impl Principal for Hid {
         words: &[&str],
         out: &mut Vec<Output>,
     ) -> Result<(), WordError> {
-        let statement = Statement::read(words, false)?;
+        let statement = Statement::read(words, self.version.kind, false)?;
         self.set_statement(now, statement, out).map_err(WordError::new)?;
         self.run_timers(now, out);
         Ok(())
@@ -395,7 +446,7 @@ impl Principal for Hid {
         words: &[&str],
         out: &mut Vec<Output>,
     ) -> Result<(), WordError> {
-        let statement = Statement::read(words, true)?;
+        let statement = Statement::read(words, self.version.kind, true)?;
         self.delete_statement(now, statement, out).map_err(WordError::new)?;
         self.run_timers(now, out);
         Ok(())
@@ -415,7 +466,21 @@ impl Principal for Hid {
 
     fn counters(&self) -> Option<CounterGroup> {
         let help = "what was done with messages of neighbour discovery";
-        Some(CounterGroup::new("neighbour-discovery", help, &self.counters))
+        Some(CounterGroup::new(self.version.counters, help, &self.counters))
+    }
+
+    fn take_key(&mut self, key: &PrivateKey) {
+        self.prover.set_key(key.clone());
+        if self.version.names_itself {
+            let hid = Xid::new(self.version.kind, key.public_key().hash().to_bytes());
+            self.locals.insert(hid);
+            self.refresh(hid);
+        }
+    }
+
+    fn stop(&mut self, out: &mut Vec<Output>) {
+        let locals: Vec<_> = self.locals.iter().copied().collect();
+        self.withdraw_everywhere(&locals, out);
     }
 
     fn locals(&self) -> Vec<Xid> {

@@ -31,6 +31,8 @@
 //! * on an announcement learns its HIDs, and with the same probability answers with a list of all
 //!   neighbours on that interface, the announcer included;
 //! * on a list learns all of it;
+//! * asks newcomers to prove that they have the key of their HID: `proof`;
+//! * withdraws HIDs that it has no more, when it ends, and where NWP is switched off;
 //! * asks a neighbour that falls silent whether it is there, and forgets it if it does not answer: `expiry`.
 //!
 //! HIDs of this node that others announce are refused, counted and reported.
@@ -41,6 +43,7 @@
 //! neighbour hid-… link MAC interface NAME     always reached there (also spelt `neighbor`)
 //! route hid-… via XID                         a host that is no neighbour: look that XID up instead
 //! nwp on|off [NAME]                           neighbour discovery, everywhere or on one interface
+//! proof off|preferred|required [NAME]         what announcers must prove, preferred if not set
 //! neighbour-limit NUMBER                      learned neighbours at most, 4096 if not set
 //! neighbour-expiry DURATION|off               how long a neighbour may be silent, 15s if not set
 //! ```
@@ -55,10 +58,12 @@
 //! * Hardware addresses that are zero, a group's or this node's own are refused.
 //! * What is learned is bounded, and forgotten where NWP is switched off.
 //! * Neighbours that are silent and do not answer are forgotten.
+//! * Nodes tell their neighbours when they end, and prove it.
+//! * Announcers are asked to prove their HIDs. Where that is not required, and for a host that has proven nothing,
+//!   anyone on the link can attract its packets, as in Linux XIA. A configured neighbour cannot be displaced.
 //!
-//! As in Linux XIA there is no withdrawal, and nothing proves that
-//! an announcer owns its HIDs: anyone on the link can attract a neighbour's packets. A configured
-//! neighbour cannot be displaced.
+//! # Versions
+//! There is a second version, [`Hid::second`], which differs by its numbers and by requiring proof.
 //!
 //! ```
 //! use weft_base::{Instant, Random};
@@ -81,10 +86,12 @@ mod interfaces;
 mod neighbours;
 pub mod nwp;
 mod places;
+mod proof;
 mod show;
 mod statements;
 #[cfg(test)]
 mod tests;
+mod version;
 
 pub use activity::Activity;
 pub use discovery::ANNOUNCEMENT_PERIOD;

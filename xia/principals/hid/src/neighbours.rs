@@ -116,6 +116,18 @@ impl Neighbours {
         lost
     }
 
+    /// Forgets what was learned on an interface and not proven; returns which places.
+    pub(crate) fn forget_unproven(&mut self, interface: &str) -> Vec<(Xid, MacAddr)> {
+        let Some(places) = self.interfaces.get(interface) else { return Vec::new() };
+        let claimed = |origin: Origin| origin.learned.is_some_and(|life| life.proven.is_none());
+        let all = places.iter().filter(|(_, _, origin)| claimed(*origin));
+        let all: Vec<_> = all.map(|(hid, mac, _)| (hid, mac)).collect();
+        for (hid, mac) in &all {
+            self.unlearn(interface, *hid, *mac);
+        }
+        all
+    }
+
     /// Forgets what was learned of a HID, everywhere.
     pub(crate) fn forget_hid(&mut self, hid: Xid) {
         let interfaces: Vec<_> = self.interfaces.keys().cloned().collect();
@@ -147,13 +159,15 @@ impl Neighbours {
     }
 
     /// Where to send packets for `hid`, of all places on interfaces that are `up`: configured
-    /// before learned, then by name of the interface, then by hardware address in byte order.
+    /// before learned, proven before claimed, then by name of the interface, then by hardware address in byte order.
     pub(crate) fn best(&self, hid: Xid, up: impl Fn(&str) -> bool) -> Option<(&str, MacAddr)> {
         self.interfaces
             .iter()
             .filter(|(interface, _)| up(interface))
             .flat_map(|(interface, places)| places.of_hid(hid).map(move |p| (interface, p)))
-            .min_by_key(|(interface, (mac, origin))| (!origin.configured, *interface, *mac))
+            .min_by_key(|(interface, (mac, origin))| {
+                (!origin.configured, !origin.is_proven(), *interface, *mac)
+            })
             .map(|(interface, (mac, _))| (interface.as_str(), mac))
     }
 

@@ -11,6 +11,8 @@ use weft_base::Instant;
 use weft_wire::MacAddr;
 use weft_xip::Xid;
 
+use crate::nwp::EPOCH_LEN;
+
 /// Places that are remembered as gone. The oldest give way.
 const MAX_GONE: usize = 1024;
 
@@ -30,6 +32,27 @@ pub(crate) struct Life {
     pub(crate) asked: u32,
     /// When to look after it; it is in the agenda then.
     due: Option<Instant>,
+    /// When somebody said, without proof, that it is gone. Only later signs of life count.
+    doubted: Option<Instant>,
+    /// Challenges that were sent.
+    pub(crate) challenged: u32,
+    pub(crate) proven: Option<Proven>,
+}
+
+/// A proof of a place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Proven {
+    /// A withdrawal counts in this epoch of the node.
+    pub(crate) epoch: [u8; EPOCH_LEN],
+    /// When it was proven last.
+    at: Instant,
+}
+
+impl Origin {
+    /// Whether its node has proven that it has the key.
+    pub(crate) fn is_proven(&self) -> bool {
+        self.learned.is_some_and(|life| life.proven.is_some())
+    }
 }
 
 impl Life {
@@ -49,6 +72,8 @@ struct Station {
     announced: Option<Instant>,
     /// Whether it speaks weft's messages.
     is_weft: bool,
+    /// Whether it has proven a HID.
+    is_proven: bool,
 }
 
 /// The places on one interface.
@@ -112,7 +137,7 @@ impl Places {
     pub(crate) fn named(&mut self, hid: Xid, mac: MacAddr, now: Instant) {
         self.gone.remove(&(hid, mac));
         if let Some(life) = self.life_mut(hid, mac) {
-            (life.named, life.asked) = (Some(now), 0);
+            (life.named, life.asked, life.doubted) = (Some(now), 0, None);
         }
     }
 
@@ -187,12 +212,49 @@ impl Places {
         self.stations.get(&mac).is_some_and(|station| station.is_weft)
     }
 
-    /// When a learned place gave its last sign of life, if it ever did: its node named it, or said anything
-    /// since without leaving it out of an announcement.
-    pub(crate) fn last_sign(&self, hid: Xid, mac: MacAddr) -> Option<Instant> {
-        let named = self.life(hid, mac)?.named;
+    pub(crate) fn is_proven(&self, mac: MacAddr) -> bool {
+        self.stations.get(&mac).is_some_and(|station| station.is_proven)
+    }
+
+    /// A learned place was proven; whether it was not before. `None` if there is no such place.
+    pub(crate) fn prove(
+        &mut self,
+        hid: Xid,
+        mac: MacAddr,
+        epoch: [u8; EPOCH_LEN],
+        now: Instant,
+    ) -> Option<bool> {
+        let life = self.life_mut(hid, mac)?;
+        (life.asked, life.doubted) = (0, None);
+        let before = life.proven.replace(Proven { epoch, at: now });
+        if let Some(station) = self.stations.get_mut(&mac) {
+            (station.is_weft, station.is_proven) = (true, true);
+        }
+        Some(before.is_none())
+    }
+
+    /// Somebody says that a learned place is gone. False if that was said before.
+    pub(crate) fn doubt(&mut self, hid: Xid, mac: MacAddr, now: Instant) -> bool {
+        let Some(life) = self.life_mut(hid, mac) else { return false };
+        if life.doubted.is_some() {
+            return false;
+        }
+        (life.doubted, life.asked) = (Some(now), 0);
+        true
+    }
+
+    /// When a learned place gave its last sign of life, if it ever did and nobody doubted it since: its node named
+    /// it, or said anything since without leaving it out of an announcement. Proofs are all that counts if
+    /// they are `required`.
+    pub(crate) fn last_sign(&self, hid: Xid, mac: MacAddr, required: bool) -> Option<Instant> {
+        let life = self.life(hid, mac)?;
         let station = self.stations.get(&mac)?;
-        if named >= station.announced { named.max(station.heard) } else { named }
+        let sign = match required {
+            true => life.proven.map(|proven| proven.at),
+            false if life.named >= station.announced => life.named.max(station.heard),
+            false => life.named,
+        };
+        sign.filter(|sign| life.doubted.is_none_or(|doubted| *sign > doubted))
     }
 
     /// Puts a learned place on the agenda in place of when it was there, or takes it off.
@@ -248,24 +310,50 @@ mod tests {
         Instant::from_nanos(u64::from(seconds))
     }
 
-    const LEARNED: Origin =
-        Origin { configured: false, learned: Some(Life { named: None, asked: 0, due: None }) };
+    const LEARNED: Origin = Origin {
+        configured: false,
+        learned: Some(Life {
+            named: None,
+            asked: 0,
+            due: None,
+            doubted: None,
+            challenged: 0,
+            proven: None,
+        }),
+    };
 
     #[test]
     fn what_a_station_says_is_a_sign_of_all_that_it_did_not_leave_out() {
         let mut places = Places::default();
         places.insert(hid(1), mac(1), LEARNED);
         places.insert(hid(2), mac(1), LEARNED);
-        assert_eq!(places.last_sign(hid(1), mac(1)), None, "others have named it");
+        assert_eq!(places.last_sign(hid(1), mac(1), false), None, "others have named it");
         places.heard(mac(1), at(1));
-        assert_eq!(places.last_sign(hid(1), mac(1)), Some(at(1)));
+        assert_eq!(places.last_sign(hid(1), mac(1), false), Some(at(1)));
         places.named(hid(1), mac(1), at(2));
         places.announced(mac(1), at(2));
-        assert_eq!(places.last_sign(hid(1), mac(1)), Some(at(2)));
-        assert_eq!(places.last_sign(hid(2), mac(1)), None, "it was left out");
+        assert_eq!(places.last_sign(hid(1), mac(1), false), Some(at(2)));
+        assert_eq!(places.last_sign(hid(2), mac(1), false), None, "it was left out");
         places.heard(mac(1), at(3));
-        assert_eq!(places.last_sign(hid(1), mac(1)), Some(at(3)));
-        assert_eq!(places.last_sign(hid(2), mac(1)), None);
+        assert_eq!(places.last_sign(hid(1), mac(1), false), Some(at(3)));
+        assert_eq!(places.last_sign(hid(2), mac(1), false), None);
+    }
+
+    #[test]
+    fn what_is_doubted_needs_a_new_sign_and_where_proof_is_required_a_proof() {
+        let mut places = Places::default();
+        places.insert(hid(1), mac(1), LEARNED);
+        places.named(hid(1), mac(1), at(1));
+        assert!(places.doubt(hid(1), mac(1), at(2)) && !places.doubt(hid(1), mac(1), at(3)));
+        assert_eq!(places.last_sign(hid(1), mac(1), false), None);
+        places.heard(mac(1), at(4));
+        assert_eq!(places.last_sign(hid(1), mac(1), false), Some(at(4)));
+        assert_eq!(places.last_sign(hid(1), mac(1), true), None);
+        assert_eq!(places.prove(hid(1), mac(1), [1; EPOCH_LEN], at(5)), Some(true));
+        assert_eq!(places.prove(hid(1), mac(1), [1; EPOCH_LEN], at(6)), Some(false));
+        assert_eq!(places.last_sign(hid(1), mac(1), true), Some(at(6)));
+        assert!(places.doubt(hid(1), mac(1), at(7)));
+        assert_eq!(places.prove(hid(2), mac(1), [1; EPOCH_LEN], at(8)), None);
     }
 
     #[test]

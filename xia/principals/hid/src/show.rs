@@ -36,6 +36,7 @@ fn neighbours(hid: &Hid) -> Value {
             "link": place.mac.to_string(),
             "interface": place.interface,
             "origin": if place.origin.configured { "configured" } else { "learned" },
+            "proven": place.origin.is_proven(),
             "used": is_used(&place),
         })
     };
@@ -54,6 +55,7 @@ fn interfaces(hid: &Hid) -> Value {
             "name": name,
             "link": interface.mac.to_string(),
             "nwp": state(interface.nwp.state()),
+            "proof": hid.policy(name).name(),
             "neighbours": hid.neighbours.count(name),
         })
     };

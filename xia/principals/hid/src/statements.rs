@@ -8,6 +8,8 @@ use weft_wire::MacAddr;
 use weft_xip::words::{WordError, WordReader};
 use weft_xip::{Xid, XidType};
 
+use crate::proof::Policy;
+
 /// A statement that was read; what it does depends on whether it is set or deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Statement {
@@ -21,6 +23,8 @@ pub(crate) enum Statement {
     Route { hid: Xid, via: Option<Xid> },
     /// `nwp on|off [interface]`
     Nwp { on: bool, interface: Option<String> },
+    /// `proof off|preferred|required [interface]`
+    Proof { policy: Policy, interface: Option<String> },
     /// `neighbour-limit NUMBER`
     Limit(usize),
     /// `neighbour-expiry DURATION|off`
@@ -35,28 +39,31 @@ const EXPIRIES: RangeInclusive<Duration> =
 
 impl Statement {
     /// Reads a statement; [`Statement::AllOf`] only if it is to be deleted.
-    pub(crate) fn read(words: &[&str], delete: bool) -> Result<Self, WordError> {
+    pub(crate) fn read(words: &[&str], kind: XidType, delete: bool) -> Result<Self, WordError> {
         let mut reader = WordReader::new(words);
-        let what = "`local`, `neighbour`, `route`, `nwp`, `neighbour-limit` or `neighbour-expiry`";
+        let what = "`local`, `neighbour`, `route`, `nwp`, `proof`, `neighbour-limit` or \
+                    `neighbour-expiry`";
         let statement = match reader.word(what)? {
-            "local" => Self::Local(reader.xid_of(XidType::HID)?),
+            "local" => Self::Local(reader.xid_of(kind)?),
             "neighbour" | "neighbor" => {
-                let hid = reader.xid_of(XidType::HID)?;
+                let hid = reader.xid_of(kind)?;
                 if delete && reader.clone().end().is_ok() {
                     Self::AllOf(hid)
                 } else {
                     Self::neighbour(hid, &mut reader)?
                 }
             }
-            "route" => Self::route(&mut reader, delete)?,
+            "route" => Self::route(&mut reader, kind, delete)?,
             "nwp" => Self::nwp(&mut reader)?,
+            "proof" => Self::proof(&mut reader)?,
             "neighbour-limit" | "neighbor-limit" => Self::Limit(limit(&mut reader)?),
             "neighbour-expiry" | "neighbor-expiry" => Self::Expiry(expiry(&mut reader)?),
             word => {
                 return Err(reader.error(format!(
                     "`{word}` is not a statement of hid; write `local hid-…`, \
                      `neighbour hid-… link MAC interface NAME`, `route hid-… via XID`, \
-                     `nwp on|off [interface]`, `neighbour-limit NUMBER` or \
+                     `nwp on|off [interface]`, `proof off|preferred|required [interface]`, \
+                 `neighbour-limit NUMBER` or \
                      `neighbour-expiry DURATION|off`"
                 )));
             }
@@ -76,8 +83,8 @@ impl Statement {
         Ok(Self::Neighbour { hid, mac, interface })
     }
 
-    fn route(reader: &mut WordReader, delete: bool) -> Result<Self, WordError> {
-        let hid = reader.xid_of(XidType::HID)?;
+    fn route(reader: &mut WordReader, kind: XidType, delete: bool) -> Result<Self, WordError> {
+        let hid = reader.xid_of(kind)?;
         if delete && reader.clone().end().is_ok() {
             return Ok(Self::Route { hid, via: None });
         }
@@ -98,10 +105,24 @@ impl Statement {
             "off" => false,
             _ => return Err(reader.error("expected `on` or `off`")),
         };
-        let rest = reader.clone().end().is_err();
-        let interface = rest.then(|| reader.word("the interface's name").map(str::to_owned));
-        Ok(Self::Nwp { on, interface: interface.transpose()? })
+        Ok(Self::Nwp { on, interface: interface(reader)? })
     }
+
+    fn proof(reader: &mut WordReader) -> Result<Self, WordError> {
+        let policy = match reader.word("`off`, `preferred` or `required`")? {
+            "off" => Policy::Off,
+            "preferred" => Policy::Preferred,
+            "required" => Policy::Required,
+            _ => return Err(reader.error("expected `off`, `preferred` or `required`")),
+        };
+        Ok(Self::Proof { policy, interface: interface(reader)? })
+    }
+}
+
+/// The name of an interface, if there is one.
+fn interface(reader: &mut WordReader) -> Result<Option<String>, WordError> {
+    let rest = reader.clone().end().is_err();
+    rest.then(|| reader.word("the interface's name").map(str::to_owned)).transpose()
 }
 
 fn limit(reader: &mut WordReader) -> Result<usize, WordError> {
@@ -140,7 +161,7 @@ mod tests {
     const ROUTER: &str = "hid-0202020202020202020202020202020202020202";
 
     fn read(line: &str, delete: bool) -> Result<Statement, WordError> {
-        Statement::read(&line.split(' ').collect::<Vec<_>>(), delete)
+        Statement::read(&line.split(' ').collect::<Vec<_>>(), XidType::HID, delete)
     }
 
     #[test]
@@ -166,6 +187,10 @@ mod tests {
             set("nwp off eth0"),
             Statement::Nwp { on: false, interface: Some("eth0".into()) }
         );
+        let policy = Policy::Required;
+        assert_eq!(set("proof required"), Statement::Proof { policy, interface: None });
+        let (policy, interface) = (Policy::Off, Some("eth0".into()));
+        assert_eq!(set("proof off eth0"), Statement::Proof { policy, interface });
         assert_eq!(set("neighbour-limit 7"), Statement::Limit(7));
         assert_eq!(set("neighbour-expiry 20s"), Statement::Expiry(Some(Duration::from_secs(20))));
         assert_eq!(set("neighbor-expiry off"), Statement::Expiry(None));
@@ -190,6 +215,8 @@ mod tests {
             (format!("neighbour {HID} link 02:00:00:00:00:01 on eth0"), Some(4)),
             (format!("neighbour {HID} link 02:00:00:00:00:01 interface"), None),
             (format!("neighbour {HID} link 02:00:00:00:00:01 interface eth0 x"), Some(6)),
+            ("proof maybe".to_owned(), Some(1)),
+            ("proof off eth0 eth1".to_owned(), Some(3)),
             ("nwp maybe".to_owned(), Some(1)),
             ("nwp".to_owned(), None),
             ("nwp on eth0 eth1".to_owned(), Some(3)),
@@ -202,6 +229,6 @@ mod tests {
         for (line, word) in cases {
             assert_eq!(read(&line, false).unwrap_err().word, word, "{line}");
         }
-        assert!(Statement::read(&[], false).is_err());
+        assert!(Statement::read(&[], XidType::HID, false).is_err());
     }
 }

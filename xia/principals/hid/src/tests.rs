@@ -5,4 +5,5 @@ mod exchange;
 mod expiry;
 mod hostile;
 mod link;
+mod proof;
 mod table;

@@ -19,6 +19,12 @@ pub const SEAL_LEN: usize = EPOCH_LEN + PublicKey::LEN + Signature::LEN;
 /// Where a nonce ends; it follows the hardware address.
 const NONCE_END: usize = field::HARDWARE_ADDRESS.end + NONCE_LEN;
 
+/// How many HIDs fit a question on a link with this MTU; at least one.
+#[must_use]
+pub fn hids_in_question(mtu: usize) -> usize {
+    (mtu.saturating_sub(NONCE_END) / ID_LEN).clamp(1, super::MAX_HIDS)
+}
+
 /// What a proof signs: a text that no other signature begins with.
 const PROOF_CONTEXT: &[u8] = b"weft NWP proof 1\0";
 /// What a withdrawal signs.
@@ -178,7 +184,9 @@ pub struct SealedRepr {
 }
 
 impl SealedRepr {
-    pub(super) fn parse(view: &Sealed) -> Self {
+    /// Reads a checked message.
+    #[must_use]
+    pub fn parse(view: &Sealed) -> Self {
         Self {
             hardware_address: view.hardware_address(),
             nonce: view.nonce(),

@@ -63,8 +63,8 @@ mod tests;
 mod view;
 
 pub use extension::{
-    EPOCH_LEN, NONCE_LEN, Question, QuestionRepr, SEAL_LEN, Seal, Sealed, SealedRepr, signed_proof,
-    signed_withdrawal,
+    EPOCH_LEN, NONCE_LEN, Question, QuestionRepr, SEAL_LEN, Seal, Sealed, SealedRepr,
+    hids_in_question, signed_proof, signed_withdrawal,
 };
 pub use repr::{NeighbourRepr, NwpRepr, announcements, neighbour_lists};
 pub use view::{Announcement, NeighbourEntry, NeighbourList, NwpMessage};

@@ -178,6 +178,7 @@ fn the_frame_of_an_announcement_is_that_of_linux_xia() {
 #[test]
 fn without_an_identity_a_node_listens_and_says_nothing() {
     let mut node = Node::new(1);
+    node.set(at(0), "proof off");
     node.up(at(0));
     node.grant(at(0));
     assert!(node.out.is_empty());

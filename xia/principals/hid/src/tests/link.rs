@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use weft_base::{Instant, LinkAddress, Packet, PortId, Random, Token};
+use weft_keys::PrivateKey;
 use weft_port::{PortInfo, PortSpec};
 use weft_wire::{EthernetFrame, MacAddr};
 use weft_xip::principal::{Answer, Input, NextHop, Output, Principal};
@@ -37,13 +38,25 @@ pub(super) type Line = (u64, u8, MacAddr, NwpRepr);
 /// A node with one interface `eth0`; its HID and its hardware address end in `id`.
 pub(super) struct Node {
     pub(super) id: u8,
+    /// Its identity.
+    pub(super) own: Xid,
     pub(super) hid: Hid,
     pub(super) out: Vec<Output>,
 }
 
 impl Node {
     pub(super) fn new(id: u8) -> Self {
-        Self { id, hid: Hid::new(Random::from_seed(u64::from(id))), out: Vec::new() }
+        let random = Random::from_seed(u64::from(id));
+        Self { id, own: hid(id), hid: Hid::new(random), out: Vec::new() }
+    }
+
+    /// A node with a key, of which its HID is the hash.
+    pub(super) fn keyed(id: u8) -> Self {
+        let key = PrivateKey::from_seed([id; 32]);
+        let mut node = Self::new(id);
+        node.own = Xid::new(XidType::HID, key.public_key().hash().to_bytes());
+        node.hid.take_key(&key);
+        node
     }
 
     pub(super) fn set(&mut self, now: Instant, line: &str) {
@@ -109,7 +122,10 @@ pub(super) struct Link {
 
 impl Link {
     pub(super) fn new(ids: &[u8]) -> Self {
-        let nodes = ids.iter().map(|id| Node::new(*id)).collect();
+        Self::of(ids.iter().map(|id| Node::new(*id)).collect())
+    }
+
+    pub(super) fn of(nodes: Vec<Node>) -> Self {
         let (dead, plain) = (BTreeSet::new(), BTreeSet::new());
         Self { nodes, now: Instant::ZERO, log: Vec::new(), dead, plain }
     }
@@ -118,7 +134,7 @@ impl Link {
     pub(super) fn start(&mut self, index: usize) {
         let now = self.now;
         let node = &mut self.nodes[index];
-        node.set(now, &format!("local {}", hid(node.id)));
+        node.set(now, &format!("local {}", node.own));
         node.up(now);
         node.grant(now);
         self.carry();
@@ -140,6 +156,7 @@ impl Link {
                         Output::Transmit { port: NWP_PORT, packet } => {
                             frames.push_back((sender, packet));
                         }
+                        Output::Report { .. } => {}
                         other => panic!("unexpected {other:?}"),
                     }
                 }

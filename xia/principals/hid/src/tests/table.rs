@@ -159,7 +159,12 @@ fn nwp_is_switched_off_everywhere_or_on_one_interface() {
     let mut node = ready();
     hear_from(&mut node, 2);
     node.set(NOW, "nwp off");
-    assert!(matches!(node.out.as_slice(), [Output::ClosePort { port: NWP_PORT }]));
+    let [Output::Transmit { packet, .. }, Output::ClosePort { port: NWP_PORT }] =
+        node.out.as_slice()
+    else {
+        panic!("it takes leave and closes the port: {:?}", node.out);
+    };
+    assert_eq!(packet.bytes()[15], 0x84, "a withdrawal");
     assert_eq!(node.ask(hid(2)), Answer::Unknown);
     assert_eq!(node.hid.deadline(), None);
     node.out.clear();
@@ -167,7 +172,7 @@ fn nwp_is_switched_off_everywhere_or_on_one_interface() {
     node.grant(NOW);
     node.out.clear();
     node.delete(NOW, "nwp on eth0");
-    assert!(matches!(node.out.as_slice(), [Output::ClosePort { .. }]), "off holds again");
+    assert!(matches!(node.out.last(), Some(Output::ClosePort { .. })), "off holds again");
     node.out.clear();
     node.delete(NOW, "nwp off");
     node.grant(NOW);
@@ -242,7 +247,7 @@ fn shows_everything_in_order() {
     let line = |id: u8, last: u8, interface: &str, origin: &str, used: bool| {
         json!({
             "xid": hid(id).to_string(), "link": mac(last).to_string(), "interface": interface,
-            "origin": origin, "used": used,
+            "origin": origin, "proven": false, "used": used,
         })
     };
     assert_eq!(shown["locals"], json!([hid(1).to_string()]));
@@ -257,7 +262,7 @@ fn shows_everything_in_order() {
     assert_eq!(
         shown["interfaces"],
         json!([
-            { "name": "eth0", "link": mac(1).to_string(), "nwp": "on", "neighbours": 2 },
+            { "name": "eth0", "link": mac(1).to_string(), "nwp": "on", "proof": "preferred", "neighbours": 2 },
         ])
     );
     assert_eq!(shown["neighbour-limit"], 4096);
