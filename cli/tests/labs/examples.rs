@@ -40,6 +40,22 @@ fn a_simulated_network_leaves_ip() {
 }
 
 #[test]
+fn one_version_of_hid_replaces_another_and_no_packet_is_lost() {
+    if is_root() {
+        run("two-versions", &[]);
+    }
+    run("two-versions", &["--engine", "sim"]);
+}
+
+#[test]
+fn who_has_not_the_key_is_refused_where_proof_is_required() {
+    if is_root() {
+        run("spoofed-host", &[]);
+    }
+    run("spoofed-host", &["--engine", "sim"]);
+}
+
+#[test]
 fn the_kernel_forwards() {
     if is_root() {
         run("kernel-engine", &[]);
