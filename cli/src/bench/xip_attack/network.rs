@@ -13,7 +13,7 @@ use weft_xip::forward::SlowPathLimit;
 use super::super::measure::{Experiment, Figure};
 use super::super::report::{Bound, Goal, Row};
 use super::super::xip_engine::zipf::Zipf;
-use super::super::xip_forward::cases::Sides;
+use super::super::xip_forward::cases::{Place, Sides};
 use super::super::xip_forward::frames::Form;
 use super::super::xip_forward::network;
 use super::super::xip_forward::prefixes::{self, Prefix};
@@ -22,7 +22,7 @@ use super::super::xip_forward::threads::Processors;
 use super::super::xip_forward::traffic::{Flood, Sending};
 use super::{DOMAINS, EXPONENT, STRICT, USUAL, limit};
 
-const PORTS: usize = 4;
+const PLACE: Place = Place { ports: 4, changes: false };
 const PANEL: &str = "Legitimate packets that arrive during a flood";
 
 /// What one experiment is about.
@@ -98,7 +98,7 @@ impl Flooded {
         let prefixes = prefixes::prefixes(DOMAINS, &mut Random::from_seed(1));
         let sides = Sides { limited: vec![limit(STRICT), limit(USUAL)], ..Sides::default() };
         let forms = [Form::Fallback(0), Form::Fallback(1)];
-        let site = Site::new(PORTS, &prefixes, &forms, &sides, Processors::new()?)?;
+        let site = Site::new(PLACE, &prefixes, &forms, &sides, Processors::new()?)?;
         let time = Duration::from_millis(if quick { 400 } else { 1000 });
         Ok(Self { site, prefixes, peaks: Vec::new(), time })
     }

@@ -107,9 +107,18 @@ pub(super) fn cases(quick: bool) -> Vec<Case> {
     cases
 }
 
-/// The forms of packets that a site with so many ports has to know, and what else.
-pub(super) fn needs(cases: &[Case], ports: usize) -> (Vec<Form>, Sides) {
-    let here: Vec<_> = cases.iter().filter(|case| case.point.ports == ports).collect();
+/// Where a case is measured. Routes change in a place of their own: each form of packets that caches know makes a
+/// change more work, and one form is the paper's point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::bench) struct Place {
+    pub(in crate::bench) ports: usize,
+    /// Routes change here.
+    pub(in crate::bench) changes: bool,
+}
+
+/// The forms of packets that have to be known at a place, and what else.
+pub(super) fn needs(cases: &[Case], place: Place) -> (Vec<Form>, Sides) {
+    let here: Vec<_> = cases.iter().filter(|case| case.place() == place).collect();
     let mut forms: Vec<_> = here.iter().map(|case| case.point.form).collect();
     forms.sort_unstable();
     forms.dedup();
@@ -118,6 +127,10 @@ pub(super) fn needs(cases: &[Case], ports: usize) -> (Vec<Form>, Sides) {
 }
 
 impl Case {
+    pub(super) fn place(&self) -> Place {
+        Place { ports: self.point.ports, changes: self.point.updates > 0 }
+    }
+
     /// What its point is called: whatever differs from the paper's, and form and exponent always.
     pub(super) fn name(&self) -> String {
         let Point { form, exponent, len, ports, updates } = self.point;

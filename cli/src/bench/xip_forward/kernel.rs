@@ -79,10 +79,7 @@ impl Kernel {
         forms: &[Form],
     ) -> Result<Self, String> {
         let domains = names.domains.len() as u32;
-        let sizes = TableSizes {
-            decisions: [domains + 4, domains, domains, domains],
-            ..TableSizes::default()
-        };
+        let sizes = TableSizes { decisions: [domains + 4; 4], ..TableSizes::default() };
         let program = program(engine(&sizes));
         let tables = EngineTables::create(&program).map_err(|error| error.to_string())?;
         let mirror = Mirror::new(sizes);

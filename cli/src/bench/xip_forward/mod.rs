@@ -39,7 +39,7 @@ use weft_base::Random;
 use super::measure::{Bench, Experiment, Figure, Plan, Program, Session};
 use super::report::{Bound, Goal, Row};
 use super::xip_engine::zipf::Zipf;
-use cases::{Case, Contest, MANY_UPDATES, cases};
+use cases::{Case, Contest, MANY_UPDATES, Place, cases};
 use prefixes::Prefix;
 use site::{Measured, Site};
 use threads::Processors;
@@ -86,9 +86,9 @@ impl Bench for XipForward {
             Contest::Overload => 1 + PACES.len(),
         };
         let sides: usize = cases.iter().map(sides).sum::<usize>() * plan.runs;
-        let sites = if plan.quick { 1 } else { 3 };
-        Duration::from_secs(15) * sites
-            + (time(plan.quick) + Duration::from_millis(450)) * sides as u32
+        let sites = if plan.quick { 1 } else { 4 };
+        Duration::from_secs(20) * sites
+            + (time(plan.quick) + Duration::from_millis(900)) * sides as u32
     }
 
     fn prepare(&self, plan: &Plan) -> Result<Box<dyn Session>, String> {
@@ -101,10 +101,10 @@ impl Bench for XipForward {
         let cases = cases(plan.quick);
         let included: Vec<_> = cases.iter().filter(|case| is_in(plan, case)).copied().collect();
         let mut sites = BTreeMap::new();
-        for Case { point, .. } in &included {
-            if let Entry::Vacant(place) = sites.entry(point.ports) {
-                let (forms, sides) = cases::needs(&included, point.ports);
-                place.insert(Site::new(point.ports, &prefixes, &forms, &sides, processors)?);
+        for case in &included {
+            if let Entry::Vacant(entry) = sites.entry(case.place()) {
+                let (forms, sides) = cases::needs(&included, case.place());
+                entry.insert(Site::new(case.place(), &prefixes, &forms, &sides, processors)?);
             }
         }
         let time = time(plan.quick);
@@ -123,12 +123,11 @@ fn is_in(plan: &Plan, case: &Case) -> bool {
 
 /// Everything that lasts for all runs.
 struct Router {
-    /// By the number of ports.
-    sites: BTreeMap<usize, Site>,
+    sites: BTreeMap<Place, Site>,
     prefixes: Vec<Prefix>,
     cases: Vec<Case>,
-    /// The ports, the exponent and the run for which destinations were drawn last.
-    drawn: Option<(usize, f64, usize)>,
+    /// The place, the exponent and the run for which destinations were drawn last.
+    drawn: Option<(Place, f64, usize)>,
     /// What the portable engine forwarded last with as many packets as the source can send.
     full_speed: Option<f64>,
     time: Duration,
@@ -137,14 +136,14 @@ struct Router {
 impl Router {
     /// The place where a case is measured; its destinations are drawn, the same for all sides of a run.
     fn site(&mut self, case: &Case, run: usize) -> Result<&mut Site, String> {
-        let (ports, exponent) = (case.point.ports, case.point.exponent);
-        let site = self.sites.get_mut(&ports);
+        let (place, exponent) = (case.place(), case.point.exponent);
+        let site = self.sites.get_mut(&place);
         let site = site.ok_or_else(|| format!("nothing was prepared for {}", case.name()))?;
-        if self.drawn != Some((ports, exponent, run)) {
+        if self.drawn != Some((place, exponent, run)) {
             let zipf = Zipf::new(self.prefixes.len(), exponent);
             let mut random = Random::from_seed(run as u64);
             site.set_samples(|| self.prefixes[zipf.draw(&mut random)].destination().octets());
-            self.drawn = Some((ports, exponent, run));
+            self.drawn = Some((place, exponent, run));
         }
         Ok(site)
     }

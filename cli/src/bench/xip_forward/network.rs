@@ -9,6 +9,8 @@ use std::thread;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
+use super::cases::Place;
+
 /// One of the two namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
@@ -36,7 +38,7 @@ impl Side {
 
 /// The network, which ends with the thread that has made it.
 pub(super) struct Network {
-    ports: usize,
+    place: Place,
 }
 
 /// Lets the calling thread see only networks that are made from now on.
@@ -47,13 +49,13 @@ pub(in crate::bench) fn enter_namespace() -> Result<(), String> {
 }
 
 impl Network {
-    /// Makes a network with so many cables, one in this process.
-    pub(super) fn new(ports: usize) -> Result<Self, String> {
-        let network = Self { ports };
+    /// Makes the network of a place.
+    pub(super) fn new(place: Place) -> Result<Self, String> {
+        let network = Self { place };
         for side in [Side::Router, Side::Host] {
             run("ip", &["netns", "add", &network.namespace(side)])?;
         }
-        for port in 0..ports {
+        for port in 0..place.ports {
             network.lay_cable(port)?;
         }
         Ok(network)
@@ -61,16 +63,22 @@ impl Network {
 
     /// How many cables there are.
     pub(super) fn ports(&self) -> usize {
-        self.ports
+        self.place.ports
     }
 
     fn namespace(&self, side: Side) -> String {
-        format!("weft-{}{}", side.letter(), self.ports)
+        format!("weft-{}{}", side.letter(), self.tag())
     }
 
     /// The name of a side's end of a cable, which no other network of this process has.
     pub(super) fn interface(&self, side: Side, port: usize) -> String {
-        format!("x{}{}p{port}", side.letter(), self.ports)
+        format!("x{}{}p{port}", side.letter(), self.tag())
+    }
+
+    /// What tells it from the other networks of this process.
+    fn tag(&self) -> String {
+        let Place { ports, changes } = self.place;
+        format!("{ports}{}", if changes { "c" } else { "" })
     }
 
     fn lay_cable(&self, port: usize) -> Result<(), String> {

@@ -7,7 +7,7 @@ use weft_xip::Xid;
 use weft_xip::forward::{Limits, SlowPathLimit};
 
 use super::super::xip_engine::world::{self, Names};
-use super::cases::{FRAME_LEN, Point, Sides};
+use super::cases::{FRAME_LEN, Place, Point, Sides};
 use super::changes;
 use super::frames::{Form, Template};
 use super::kernel::{self, Kernel};
@@ -42,9 +42,9 @@ pub(super) struct Measured {
 }
 
 impl Site {
-    /// A network with so many ports, in which everything knows these prefixes, and what packets of `forms` need.
+    /// A network for this place, in which everything knows these prefixes, and what packets of `forms` need.
     pub(in crate::bench) fn new(
-        ports: usize,
+        place: Place,
         prefixes: &[Prefix],
         forms: &[Form],
         sides: &Sides,
@@ -52,7 +52,7 @@ impl Site {
     ) -> Result<Self, String> {
         let mut random = Random::from_seed(1);
         let domains = prefixes.iter().map(|prefix| prefix.domain()).collect();
-        let names = Names::behind(ports, domains, &mut random);
+        let names = Names::behind(place.ports, domains, &mut random);
         let port = |gateway| names.neighbours.iter().position(|host| *host == gateway);
         let behind: Vec<_> =
             names.gateways.iter().map(|gateway| port(*gateway).unwrap_or_default()).collect();
@@ -61,7 +61,7 @@ impl Site {
             world::router_with(&names, limits).map_err(|error| error.to_string())
         };
         let router = || limited(None);
-        let network = Network::new(ports)?;
+        let network = Network::new(place)?;
         let linux = Linux::new(&network, prefixes, &behind)?;
         let portable = |limit| -> Result<_, String> {
             let mut forwarder = limited(limit)?;
