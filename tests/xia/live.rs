@@ -123,6 +123,27 @@ fn what_ports_have_moved_is_shown() {
 }
 
 #[test]
+fn routes_and_neighbours_of_all_principals_are_shown_together() {
+    let mut network = network();
+    let sink = "xdp-0000000000000000000000000000000000000001";
+    command(&mut network, "a", &format!("set xdp route {sink} via {DOMAIN}")).unwrap();
+    let mut shown = |what: &str| -> serde_json::Value {
+        let ask = Ask::new(&socket("a"), what, |value| vec![value.to_string()]);
+        let ask = network.start("a", ask);
+        assert_eq!(network.wait(ask, 5), 0);
+        serde_json::from_str(&network.printed(ask)).unwrap()
+    };
+    let route = |principal: &str, xid: &str, via: &str| serde_json::json!({ "principal": principal, "origin": "stated", "xid": xid, "via": via });
+    let routes = [route("ad", DOMAIN, HOST_B), route("xdp", sink, DOMAIN)];
+    assert_eq!(shown("show routes"), serde_json::json!({ "routes": routes }));
+    let neighbours = shown("show neighbours");
+    let [one] = &neighbours["neighbours"].as_array().unwrap()[..] else { panic!("{neighbours}") };
+    assert_eq!((&one["principal"], &one["xid"]), (&"hid".into(), &HOST_B.into()), "{one}");
+    assert_eq!((&one["state"], &one["interface"]), (&"reachable".into(), &"eth0".into()), "{one}");
+    assert!(one["age_ms"].as_u64() < Some(1000) && one.get("heard_ns").is_none(), "{one}");
+}
+
+#[test]
 fn a_node_without_principals_runs_and_counts_what_it_cannot_route() {
     let mut network = Network::new(1);
     network.machine("a", &["eth0"]);

@@ -213,7 +213,7 @@ impl Xia {
         match call {
             interface::Call::Show(interface::Show { what }) => {
                 let what = what.as_deref().unwrap_or("node");
-                let json = running.node.show(what).map_err(XrlError::failed)?.to_string();
+                let json = running.node.show(now, what).map_err(XrlError::failed)?.to_string();
                 Ok(Encoded::new(interface::ShowReply { json }))
             }
             interface::Call::Change(interface::Change { words }) => {

@@ -209,6 +209,11 @@ impl Neighbours {
         })
     }
 
+    /// When a place gave its last sign of life; see [`Places::last_sign`].
+    pub(crate) fn last_sign(&self, place: &Place, required: bool) -> Option<Instant> {
+        self.interfaces.get(place.interface)?.last_sign(place.hid, place.mac, required)
+    }
+
     /// When the first place of all is due.
     pub(crate) fn next_due(&self) -> Option<Instant> {
         self.interfaces.values().filter_map(Places::next_due).min()

@@ -1,6 +1,7 @@
 //! The state of HID for people and programs.
 
 use serde_json::{Value, json};
+use weft_base::Instant;
 use weft_xip::kept_port::PortState;
 use weft_xip::table::show_routes;
 
@@ -31,6 +32,7 @@ fn neighbours(hid: &Hid) -> Value {
         hid.neighbours.best(place.hid, up) == Some((place.interface, place.mac))
     };
     let line = |place: Place| {
+        let heard = hid.neighbours.last_sign(&place, hid.needs_proof(place.interface));
         json!({
             "xid": place.hid.to_string(),
             "link": place.mac.to_string(),
@@ -38,9 +40,21 @@ fn neighbours(hid: &Hid) -> Value {
             "origin": if place.origin.configured { "configured" } else { "learned" },
             "proven": place.origin.is_proven(),
             "used": is_used(&place),
+            "state": state(&place, heard),
+            "heard_ns": heard.map(Instant::as_nanos),
         })
     };
     places.into_iter().map(line).collect()
+}
+
+/// How a place is, in a word.
+fn state(place: &Place, heard: Option<Instant>) -> &'static str {
+    match (place.origin.learned, heard) {
+        (None, _) => "configured",
+        (Some(life), _) if life.asked > 0 => "silent",
+        (Some(_), Some(_)) => "reachable",
+        (Some(_), None) => "reported",
+    }
 }
 
 fn interfaces(hid: &Hid) -> Value {

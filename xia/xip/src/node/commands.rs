@@ -1,7 +1,7 @@
 //! Operators' commands to a running node: one line of words in, JSON text out.
 //!
 //! ```text
-//! show [node|principals|counters|ports|dst|anchors|trace]
+//! show [node|principals|routes|neighbours|counters|ports|forwarding|dst|anchors|trace]
 //! principal add NAME            principal remove NAME
 //! protocol add NAME             protocol remove NAME
 //! set PRINCIPAL words…          delete PRINCIPAL words…
@@ -89,8 +89,8 @@ impl Node {
         let command = Command::parse(text).map_err(|errors| errors.to_string())?;
         let words: Vec<&str> = command.statement().words().iter().map(|word| word.text()).collect();
         match words.as_slice() {
-            ["show"] => self.show("node"),
-            ["show", what] => self.show(what),
+            ["show"] => self.show(now, "node"),
+            ["show", what] => self.show(now, what),
             ["principal", "add", name] => {
                 self.add_principal(now, name, out)?;
                 Ok(done())
@@ -138,7 +138,8 @@ impl Node {
                 Ok(done())
             }
             _ => Err(format!(
-                "unknown command `{text}`; there are: show [node|principals|counters|ports|forwarding|dst|anchors|trace], \
+                "unknown command `{text}`; there are: show [node|principals|routes|neighbours|counters|ports|\
+                 forwarding|dst|anchors|trace], \
                  principal add|remove NAME, protocol add|remove NAME, \
                  set|delete PRINCIPAL|PROTOCOL WORDS, \
                  interface add|remove NAME, dst flush|check|limit, engine MODE, trace NUMBER|off"

@@ -1,7 +1,9 @@
 //! What a node shows of itself, as JSON whose lists are sorted.
 
+mod tables;
+
 use serde_json::{Map, Value, json};
-use weft_base::{CounterGroup, Counters, LinkAddress, PortId, Reason};
+use weft_base::{CounterGroup, Counters, Instant, LinkAddress, PortId, Reason};
 use weft_port::PortStatistics;
 use weft_runtime::DriverCounts;
 use weft_wire::MacAddr;
@@ -13,14 +15,16 @@ use crate::forward::{Step, Visit};
 use crate::principal::{Answer, SocketId};
 
 impl Node {
-    /// The part of the node's state that `what` names.
+    /// The part of the node's state that `what` names, at the time `now`.
     ///
     /// # Errors
     /// There is nothing of this name.
-    pub fn show(&mut self, what: &str) -> Result<Value, String> {
+    pub fn show(&mut self, now: Instant, what: &str) -> Result<Value, String> {
         match what {
             "node" => Ok(self.show_node()),
             "principals" => Ok(self.show_principals()),
+            "routes" => Ok(self.show_routes()),
+            "neighbours" => Ok(self.show_neighbours(now)),
             "counters" => Ok(self.show_counters()),
             "dst" => Ok(self.show_dst(false)),
             "all-dst" => Ok(self.show_dst(true)),
@@ -32,8 +36,8 @@ impl Node {
                 Ok(self.protocols.get(protocol).map(|protocol| protocol.show()).unwrap_or_default())
             }
             _ => Err(format!(
-                "there is no `{what}` to show; there are: node, principals, counters, ports, forwarding, dst, \
-                 all-dst, anchors, all-anchors, trace, and the protocols that the node runs"
+                "there is no `{what}` to show; there are: node, principals, routes, neighbours, counters, ports, \
+                 forwarding, dst, all-dst, anchors, all-anchors, trace, and the protocols that the node runs"
             )),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use weft_base::Instant;
 use weft_wire::MacAddr;
 use weft_xip::principal::{Answer, Input, Output, Principal};
@@ -201,6 +202,27 @@ fn who_is_configured_stays_and_expiry_can_be_switched_off_and_on() {
     assert_eq!(node.ask(hid(2)), reached_at(mac(2)), "it is configured");
     assert_eq!(node.ask(hid(3)), Answer::Unknown);
     assert_eq!(node.hid.show()["neighbours"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn how_a_neighbour_is_and_when_it_was_heard_is_shown() {
+    let mut node = ready();
+    let shown = |node: &Node| {
+        let shown = node.hid.show()["neighbours"].clone();
+        let all = shown.as_array().unwrap().iter();
+        let state = |one: &Value| (one["state"].clone(), one["heard_ns"].clone());
+        all.map(state).collect::<Vec<_>>()
+    };
+    let second = 1_000_000_000u64;
+    node.receive(at(5), &frame(&announcement(2), mac(2), MacAddr::BROADCAST));
+    let neighbours = vec![NeighbourRepr { hid: hid(3), addresses: vec![mac(3)] }];
+    node.receive(at(7), &frame(&NwpRepr::NeighbourList { neighbours }, mac(2), mac(1)));
+    // The list says nothing of its own sender but that it is there.
+    let (reachable, reported) = (json!("reachable"), json!("reported"));
+    assert_eq!(shown(&node), [(reachable, json!(7 * second)), (reported, Value::Null)]);
+    (8..7 + 20).for_each(|second| node.handle(at(second), Input::Tick));
+    let silent = json!("silent");
+    assert_eq!(shown(&node), [(silent.clone(), json!(7 * second)), (silent, Value::Null)]);
 }
 
 #[test]

@@ -245,9 +245,12 @@ fn shows_everything_in_order() {
     node.set(NOW, &format!("neighbour {} link 02:00:00:00:00:09 interface eth0", hid(2)));
     let shown = node.hid.show();
     let line = |id: u8, last: u8, interface: &str, origin: &str, used: bool| {
+        let learned = origin == "learned";
         json!({
             "xid": hid(id).to_string(), "link": mac(last).to_string(), "interface": interface,
             "origin": origin, "proven": false, "used": used,
+            "state": if learned { "reachable" } else { "configured" },
+            "heard_ns": learned.then(|| NOW.as_nanos()),
         })
     };
     assert_eq!(shown["locals"], json!([hid(1).to_string()]));
