@@ -15,6 +15,7 @@ use crate::metrics::MetricsArgs;
 use crate::node::component::ComponentArgs;
 use crate::show::ShowCommand;
 use crate::xia::XiaCommand;
+use crate::xip::XipArgs;
 
 /// One router and host stack for several Internet architectures.
 #[derive(Debug, Parser)]
@@ -78,6 +79,14 @@ pub(crate) enum Command {
     /// Commands of XIA: addresses, keys, applications, live changes
     #[command(subcommand)]
     Xia(XiaCommand),
+    /// The commands of `xip`, the tool of Linux XIA, for scripts that were written for it
+    #[command(
+        after_help = "Objects: ad, dst, hid, lpm, u4id, xdp, zf; `weft xip OBJECT help` lists the commands \
+        of one.\nOptions: -batch FILE, -force, --ppal-map FILE, -Version.\n\nExamples:\n  \
+        weft xip ad addroute <40 hex digits> gw hid-<40 hex digits>\n  \
+        weft xip lpm show routes\n  weft xip --node r1 -batch routes.xip"
+    )]
+    Xip(XipArgs),
 }
 
 #[derive(Debug, clap::Args)]

@@ -18,6 +18,7 @@ mod output;
 mod registry;
 mod show;
 mod xia;
+mod xip;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -50,6 +51,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Demo(args) => demo::run(&args),
         Command::Lab(command) => lab::run(&command),
         Command::Xia(command) => xia::run(&command),
+        Command::Xip(args) => xip::run(&args),
     };
     match done {
         Ok(status) => ExitCode::from(status),

@@ -1,7 +1,7 @@
 //! `weft show`: the state of a running node.
 //!
 //! Everything is asked by XRL of the processes themselves, so that `weft call` and Python get the same:
-//! each view names the calls that it is made of. What is shown is made as JSON first; `table` makes columns of
+//! each view names the calls that it is made of; `weft show xia` asks the stack as `weft xia` does. What is shown is made as JSON first; `table` makes columns of
 //! it for people.
 
 mod components;
@@ -10,7 +10,7 @@ mod interfaces;
 mod log;
 mod processes;
 mod programs;
-mod table;
+pub(crate) mod table;
 
 use std::time::Duration;
 
@@ -26,6 +26,7 @@ use weft_xrl::{FINDER, Request, XrlError, fea, finder};
 use crate::args::NodeArgs;
 use crate::call::{Client, Reach};
 use crate::output::{Outcome, json_lines, print_lines};
+use crate::xia::AskArgs;
 
 /// How long one component may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -52,6 +53,17 @@ pub(crate) enum ShowCommand {
     #[command(after_help = "Examples:\n  weft show log\n  weft show log xia --follow\n  \
         weft show log --level warning --json")]
     Log(LogArgs),
+    /// How the XIA stack forwards
+    #[command(subcommand)]
+    Xia(XiaView),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum XiaView {
+    /// Which engine forwards at each interface, and what the kernel's has counted
+    #[command(after_help = "Examples:\n  weft show xia forwarding\n  \
+        weft show xia forwarding --node r1 --json")]
+    Forwarding(AskArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -88,6 +100,7 @@ pub(crate) struct CountersArgs {
 pub(crate) fn run(command: &ShowCommand) -> Outcome {
     let (view, make): (_, &Make<'_>) = match command {
         ShowCommand::Log(args) => return log::run(args),
+        ShowCommand::Xia(XiaView::Forwarding(ask)) => return crate::xia::show_forwarding(ask),
         ShowCommand::Processes(view) => (view, &processes::show),
         ShowCommand::Components(view) => (view, &components::show),
         ShowCommand::Interfaces(view) => (view, &interfaces::show),

@@ -2,7 +2,7 @@
 
 /// Where the words of a column stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Align {
+pub(crate) enum Align {
     Left,
     Right,
 }
@@ -10,7 +10,7 @@ pub(super) enum Align {
 use Align::{Left, Right};
 
 /// Lines with a title above each column; nothing follows the last word of a line.
-pub(super) fn lines(columns: &[(&str, Align)], rows: &[Vec<String>]) -> Vec<String> {
+pub(crate) fn lines(columns: &[(&str, Align)], rows: &[Vec<String>]) -> Vec<String> {
     let titles: Vec<String> = columns.iter().map(|(title, _)| title.to_uppercase()).collect();
     let all: Vec<&Vec<String>> = std::iter::once(&titles).chain(rows).collect();
     let width = |column: usize| {
@@ -30,7 +30,7 @@ pub(super) fn lines(columns: &[(&str, Align)], rows: &[Vec<String>]) -> Vec<Stri
 }
 
 /// A time in seconds as people say it: `7s`, `3m12s`, `5h4m`, `12d3h`.
-pub(super) fn duration(seconds: u64) -> String {
+pub(crate) fn duration(seconds: u64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
     match (days, hours, minutes) {
         (0, 0, 0) => format!("{seconds}s"),

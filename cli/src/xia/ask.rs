@@ -46,8 +46,8 @@ fn address_lines(node: &Value) -> Vec<String> {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
-    /// What to show: node, principals, counters, ports, dst, anchors, trace, or a protocol such as
-    /// link-state
+    /// What to show: node, principals, routes, neighbours, counters, ports, forwarding, dst, anchors, trace,
+    /// or a protocol such as link-state
     #[arg(default_value = "node")]
     what: String,
     #[command(flatten)]
@@ -152,6 +152,6 @@ impl ChangeArgs {
 }
 
 /// A change that went well says nothing.
-fn nothing(_: &Value) -> Vec<String> {
+pub(super) fn nothing(_: &Value) -> Vec<String> {
     Vec::new()
 }

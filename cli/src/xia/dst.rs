@@ -8,6 +8,7 @@ use weft_xia_tools::Ask;
 use super::ask::AskArgs;
 
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct DstArgs {
     #[command(subcommand)]
     what: Option<DstCommand>,
@@ -15,22 +16,24 @@ pub(crate) struct DstArgs {
     #[arg(long)]
     all: bool,
     #[command(flatten)]
-    pub(super) ask: AskArgs,
+    ask: AskArgs,
 }
 
 #[derive(Debug, clap::Subcommand)]
 enum DstCommand {
     /// Forget all decisions
     #[command(after_help = "Example:\n  weft xia dst flush")]
-    Flush,
+    Flush(AskArgs),
     /// Work out every decision again, and show those that are wrong; there are none
     #[command(after_help = "Example:\n  weft xia dst check --node r1")]
-    Check,
+    Check(AskArgs),
     /// Let the cache use so much memory from now on, such as 64MiB; `off` is none
     #[command(after_help = "Examples:\n  weft xia dst limit 64MiB\n  weft xia dst limit off")]
     Limit {
         /// How much
         size: String,
+        #[command(flatten)]
+        ask: AskArgs,
     },
 }
 
@@ -39,11 +42,20 @@ impl DstArgs {
         let show = if self.all { "show all-dst" } else { "show dst" };
         match &self.what {
             None => self.ask.ask(socket, show, decisions),
-            Some(DstCommand::Flush) => self.ask.ask(socket, "dst flush", one_line),
-            Some(DstCommand::Check) => self.ask.ask(socket, "dst check", checked),
-            Some(DstCommand::Limit { size }) => {
-                self.ask.ask(socket, &format!("dst limit {size}"), one_line)
+            Some(DstCommand::Flush(ask)) => ask.ask(socket, "dst flush", one_line),
+            Some(DstCommand::Check(ask)) => ask.ask(socket, "dst check", checked),
+            Some(DstCommand::Limit { size, ask }) => {
+                ask.ask(socket, &format!("dst limit {size}"), one_line)
             }
+        }
+    }
+
+    pub(super) fn ask(&self) -> &AskArgs {
+        match &self.what {
+            None => &self.ask,
+            Some(
+                DstCommand::Flush(ask) | DstCommand::Check(ask) | DstCommand::Limit { ask, .. },
+            ) => ask,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `weft xia engine`: which engines forward on a node, and what the kernel's has counted.
+//! `weft xia engine` and `weft show xia forwarding`: which engines forward on a node, and what they have counted.
 
 use std::path::Path;
 
@@ -32,12 +32,17 @@ enum EngineWord {
 impl EngineArgs {
     pub(super) fn process(&self, socket: &Path) -> Ask {
         match self.engine.and_then(|engine| engine.to_possible_value()) {
-            None => self.ask.ask(socket, "show forwarding", forwarding),
+            None => shown(&self.ask, socket),
             Some(word) => {
                 self.ask.ask(socket, &format!("engine {}", word.get_name()), |_| Vec::new())
             }
         }
     }
+}
+
+/// The process that shows which engine forwards where.
+pub(super) fn shown(ask: &AskArgs, socket: &Path) -> Ask {
+    ask.ask(socket, "show forwarding", forwarding)
 }
 
 fn text(value: &Value) -> &str {
@@ -62,6 +67,6 @@ fn forwarding(shown: &Value) -> Vec<String> {
         format!("{} {}{}", text(&one["interface"]), text(&one["engine"]), trouble(one))
     }));
     let counters = shown["counters"].as_object().into_iter().flatten();
-    lines.extend(counters.map(|(name, count)| format!("{count:>12} {name}")));
+    lines.extend(counters.map(|(name, count)| format!("{:>12} {name}", count.to_string())));
     lines
 }

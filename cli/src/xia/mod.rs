@@ -5,11 +5,14 @@ mod ask;
 mod dst;
 mod engine;
 mod id;
+mod neighbour;
 mod perf;
 mod push;
+mod route;
 
 use std::path::Path;
 
+pub(crate) use ask::AskArgs;
 use clap::Subcommand;
 use weft_base::Random;
 use weft_runtime::{Process, real};
@@ -72,8 +75,20 @@ pub(crate) enum NodeCommand {
     )]
     Dst(dst::DstArgs),
     /// Show what the routing cache's decisions rest on
-    #[command(after_help = "Example:\n  weft xia anchors --all")]
+    #[command(visible_alias = "anchor")]
+    #[command(after_help = "Examples:\n  weft xia anchors --all\n  weft xia anchors --json")]
     Anchors(dst::AnchorsArgs),
+    /// Show the routes of all principals, add one, or delete one
+    #[command(after_help = "Examples:\n  weft xia route\n  \
+        weft xia route add ad-<40 hex digits> via hid-<40 hex digits>\n  \
+        weft xia route delete 10.0.0.0/8")]
+    Route(route::RouteArgs),
+    /// Show the neighbours, add one, or delete one
+    #[command(alias = "neighbor")]
+    #[command(after_help = "Examples:\n  weft xia neighbour\n  \
+        weft xia neighbour add hid-<40 hex digits> link 02:00:00:00:00:01 interface eth0\n  \
+        weft xia neighbour delete hid-<40 hex digits>")]
+    Neighbour(neighbour::NeighbourArgs),
     /// Show which engines forward, the portable one or the kernel's, or say which shall
     #[command(
         after_help = "Examples:\n  weft xia engine            # which engine forwards where, and counters\n  \
@@ -128,6 +143,8 @@ impl NodeCommand {
             Self::Trace(args) => Box::new(args.process(socket)),
             Self::Dst(args) => Box::new(args.process(socket)),
             Self::Anchors(args) => Box::new(args.process(socket)),
+            Self::Route(args) => Box::new(args.process(socket)?),
+            Self::Neighbour(args) => Box::new(args.process(socket)?),
             Self::Engine(args) => Box::new(args.process(socket)),
             Self::Principal(args) => Box::new(args.process(socket)),
             Self::Interface(args) => Box::new(args.process(socket)),
@@ -147,8 +164,10 @@ impl NodeCommand {
             Self::Addr(args) => &args.node,
             Self::Show(args) => &args.ask.node,
             Self::Trace(args) => &args.ask.node,
-            Self::Dst(args) => &args.ask.node,
+            Self::Dst(args) => &args.ask().node,
             Self::Anchors(args) => &args.ask.node,
+            Self::Route(args) => &args.ask().node,
+            Self::Neighbour(args) => &args.ask().node,
             Self::Engine(args) => &args.ask.node,
             Self::Principal(args) => &args.ask.node,
             Self::Interface(args) => &args.ask.node,
@@ -172,6 +191,12 @@ impl NodeCommand {
         }
         options
     }
+}
+
+/// `weft show xia forwarding`.
+pub(crate) fn show_forwarding(ask: &AskArgs) -> Outcome {
+    let process = engine::shown(ask, &find_socket(&ask.node)?);
+    Ok(real::run(Box::new(process), real::Options::default()))
 }
 
 /// Runs a command of XIA.

@@ -93,6 +93,10 @@ fn every_command_has_a_page_that_groff_takes() {
     }
     expected.extend(["new", "show", "verify"].map(|verb| format!("weft-xia-id-{verb}.1")));
     expected.extend(["client", "server"].map(|verb| format!("weft-xia-perf-{verb}.1")));
+    for table in ["route", "neighbour"] {
+        expected.extend(["add", "delete"].map(|verb| format!("weft-xia-{table}-{verb}.1")));
+    }
+    expected.insert("weft-show-xia-forwarding.1".to_owned());
     expected.extend(["check", "flush", "limit"].map(|verb| format!("weft-xia-dst-{verb}.1")));
     assert_eq!(found, expected);
     if !has("groff") {

@@ -21,3 +21,5 @@ mod service;
 mod show;
 mod sockets;
 mod support;
+mod tables;
+mod xip;
