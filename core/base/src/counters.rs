@@ -79,6 +79,11 @@ impl<R: Reason> Counters<R> {
         self.counts[reason.index()] += times;
     }
 
+    /// Counts what others have counted.
+    pub fn include(&mut self, others: &Self) {
+        self.counts.iter_mut().zip(&others.counts).for_each(|(count, other)| *count += other);
+    }
+
     /// How often `reason` was counted.
     #[must_use]
     pub fn get(&self, reason: R) -> u64 {

@@ -43,6 +43,39 @@ pub enum OpenError {
         /// Its name.
         name: String,
     },
+    /// The kernel was built without AF_XDP, or is too old.
+    #[error(
+        "opening {spec} needs AF_XDP sockets of Linux 6.4 or newer (CONFIG_XDP_SOCKETS), which this kernel does \
+         not have: use an Ethernet port"
+    )]
+    NoXdpSockets {
+        /// What was to be opened.
+        spec: PortSpec,
+    },
+    /// The limit of memory that may be locked is too low.
+    #[error(
+        "opening {spec} needs {bytes} bytes of locked memory: raise the limit (`ulimit -l`), or grant \
+         CAP_IPC_LOCK"
+    )]
+    LockedMemory {
+        /// What was to be opened.
+        spec: PortSpec,
+        /// How much it takes.
+        bytes: usize,
+    },
+    /// Packets of the interface are longer than a page.
+    #[error(
+        "the interface `{name}` carries packets of {mtu} bytes, and an XDP port at most {longest}: \
+         `ip link set {name} mtu {longest}` mends it, or use an Ethernet port"
+    )]
+    LongPackets {
+        /// Its name.
+        name: String,
+        /// Its MTU.
+        mtu: usize,
+        /// What is possible.
+        longest: usize,
+    },
     /// Another process has bound the address.
     #[error(
         "the UDP address {address} is in use by another process: `ss -ulpn sport = :{}` shows which",

@@ -26,8 +26,9 @@ use rustix::io::{Errno, write};
 use rustix::net::{AddressFamily, SocketType, sockopt};
 use weft_base::{LinkAddress, Packet};
 
+use crate::link::Link;
 use crate::sys::address::Source;
-use crate::sys::{interface, mmsg, packet_socket};
+use crate::sys::{mmsg, packet_socket};
 use crate::{
     Lost, OpenError, Options, Port, PortDrop, PortInfo, PortSpec, PortStatistics, datagrams,
 };
@@ -61,7 +62,7 @@ impl EthernetPort {
             }
             _ => OpenError::system(spec, "socket")(error),
         })?;
-        let (index, info) = look_up(&socket, spec, name)?;
+        let Link { index, info, .. } = Link::find(spec, name)?;
         configure(&socket, options).map_err(OpenError::system(spec, "setsockopt"))?;
         packet_socket::bind(socket.as_fd(), index, ethertype)
             .map_err(OpenError::system(spec, "bind"))?;
@@ -135,25 +136,6 @@ impl Bound {
             _ => Lost::Deleted { name },
         })
     }
-}
-
-/// The interface's index and what components get to know of it.
-fn look_up(socket: &OwnedFd, spec: &PortSpec, name: &str) -> Result<(i32, PortInfo), OpenError> {
-    let found =
-        interface::look_up(socket.as_fd(), name).map_err(|error| {
-            match Errno::from_io_error(&error) {
-                Some(Errno::NODEV) => OpenError::NoInterface { name: name.to_owned() },
-                None => OpenError::BadName { name: name.to_owned() },
-                Some(_) => OpenError::system(spec, "ioctl")(error),
-            }
-        })?;
-    let Some(mac) = found.mac else {
-        return Err(OpenError::NotEthernet { name: name.to_owned() });
-    };
-    if !found.up {
-        return Err(OpenError::InterfaceDown { name: name.to_owned() });
-    }
-    Ok((found.index, PortInfo { mac, mtu: found.mtu, local: None }))
 }
 
 fn configure(socket: &OwnedFd, options: &Options) -> io::Result<()> {

@@ -3,6 +3,7 @@
 //! [`open`] turns a [`PortSpec`] into a [`Port`]:
 //!
 //! * an Ethernet port (`AF_PACKET`): whole frames of one EtherType on one interface;
+//! * an XDP port (`AF_XDP`): the same, faster, and past the kernel's network stack;
 //! * a TUN or TAP port: a network interface of the kernel whose other end is this process;
 //! * a UDP port: datagrams of an IPv4 or IPv6 socket, for tunnels.
 //!
@@ -10,7 +11,7 @@
 //! Ports move batches of [`Packet`](weft_base::Packet)s, count what they drop by name, and contain no
 //! protocol logic. They never block: wait for [`Port::fd`] with epoll.
 //!
-//! A port can be opened by one process ([`open_descriptor`]) and used by another ([`adopt`]), which needs
+//! A port can be opened by one process ([`open_descriptors`]) and used by another ([`adopt`]), which needs
 //! no privileges.
 //!
 //! [`namespace`] gives a process a network of its own to put ports into.
@@ -33,7 +34,7 @@
 //! the sockets of channels and flows come from.
 //!
 //! Reference: packet(7), udp(7), recvmmsg(2), netdevice(7); Linux kernel,
-//! Documentation/networking/tuntap.rst.
+//! Documentation/networking/tuntap.rst and af_xdp.rst.
 
 // An edge crate: some system calls have no safe wrapper. They are confined to `sys`.
 #![deny(unsafe_code)]
@@ -42,6 +43,7 @@ pub mod datagrams;
 mod error;
 mod ethernet;
 mod ip;
+mod link;
 pub mod memory;
 pub mod namespace;
 mod port;
@@ -54,8 +56,9 @@ pub mod testing;
 mod tun;
 mod udp;
 pub mod unix;
+mod xdp;
 
 pub use error::{Lost, OpenError};
-pub use port::{Options, Port, adopt, open, open_descriptor};
+pub use port::{Options, Port, adopt, open, open_descriptors};
 pub use spec::{PortInfo, PortSpec, PortSpecError};
 pub use statistics::{PortDrop, PortStatistics, Traffic};

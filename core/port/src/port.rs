@@ -9,6 +9,7 @@ use crate::ethernet::EthernetPort;
 use crate::ip::IpPort;
 use crate::tun::TunPort;
 use crate::udp::UdpPort;
+use crate::xdp::XdpPort;
 use crate::{Lost, OpenError, PortInfo, PortSpec, PortStatistics};
 
 /// A place where packets enter and leave the process, in batches, without ever blocking.
@@ -19,9 +20,15 @@ pub trait Port: Send {
     /// Readable when packets are waiting or the port is lost; writable when it takes packets.
     fn fd(&self) -> BorrowedFd<'_>;
 
+    /// Another descriptor that is readable when packets are waiting or the port is lost, of ports that have
+    /// one.
+    fn second_fd(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
     /// Appends up to `max` waiting packets to `batch` with one system call, if the port has such a
     /// call; never more than 64. Nothing may be appended though something was waiting (it was
-    /// counted and dropped): only `fd` tells when to try again. `meta.link` is set, `meta.port` and
+    /// counted and dropped): only `fd` and `second_fd` tell when to try again. `meta.link` is set, `meta.port` and
     /// `meta.time` are left to the caller.
     ///
     /// # Errors
@@ -65,50 +72,79 @@ impl Default for Options {
 /// # Errors
 /// A sentence that says what is missing and how to mend it.
 pub fn open(spec: &PortSpec, options: &Options) -> Result<Box<dyn Port>, OpenError> {
-    let (descriptor, info) = open_descriptor(spec, options)?;
-    adopt(spec, descriptor, info, options)
+    let (descriptors, info) = open_descriptors(spec, options)?;
+    adopt(spec, descriptors, info, options)
 }
 
-/// Opens the descriptor of a port and sets it up, without using it: what one process does for another
-/// that may not. The other one calls [`adopt`].
+/// Opens the descriptors of a port and sets it up, without using it: what one process does for another
+/// that may not. The other one calls [`adopt`]. The first one is a socket or device, and the only one but
+/// of XDP ports.
 ///
 /// # Errors
 /// As for [`open`].
-pub fn open_descriptor(
+pub fn open_descriptors(
     spec: &PortSpec,
     options: &Options,
-) -> Result<(OwnedFd, PortInfo), OpenError> {
-    match spec {
-        PortSpec::Ethernet { .. } => EthernetPort::open_descriptor(spec, options),
-        PortSpec::Tap { .. } | PortSpec::Tun { .. } => TunPort::open_descriptor(spec),
-        PortSpec::Udp { .. } => UdpPort::open_descriptor(spec, options),
-        PortSpec::Ip { .. } => IpPort::open_descriptor(spec, options),
-    }
+) -> Result<(Vec<OwnedFd>, PortInfo), OpenError> {
+    let (descriptor, info) = match spec {
+        PortSpec::Ethernet { .. } => EthernetPort::open_descriptor(spec, options)?,
+        PortSpec::Xdp { .. } => {
+            let (descriptors, info) = XdpPort::open_descriptors(spec, options)?;
+            return Ok((descriptors.into(), info));
+        }
+        PortSpec::Tap { .. } | PortSpec::Tun { .. } => TunPort::open_descriptor(spec)?,
+        PortSpec::Udp { .. } => UdpPort::open_descriptor(spec, options)?,
+        PortSpec::Ip { .. } => IpPort::open_descriptor(spec, options)?,
+    };
+    Ok((vec![descriptor], info))
 }
 
-/// Makes a port of a descriptor that [`open_descriptor`] opened elsewhere with the same `spec`, and of
-/// what was said about it. It is checked that the descriptor is what `spec` says.
+/// Makes a port of descriptors that [`open_descriptors`] opened elsewhere with the same `spec`, and of
+/// what was said about it. It is checked that they are what `spec` says, as far as they tell.
 ///
 /// Neither this nor the use of the port needs a capability, or any system call beyond getsockopt(2),
-/// getsockname(2), recvmmsg(2), write(2) (Ethernet), sendto(2) (UDP, IP) and, for TUN and TAP, `TUNGETIFF` of
-/// ioctl(2), fcntl(2), read(2) and write(2), all on this descriptor. Of `options` only `promiscuous` matters.
+/// getsockname(2), recvmmsg(2), write(2) (Ethernet), sendto(2) (UDP, IP, and XDP without an address), fstat(2)
+/// and mmap(2) (XDP) and, for TUN and TAP, `TUNGETIFF` of ioctl(2), fcntl(2), read(2) and write(2), all on these
+/// descriptors. Of `options` only `promiscuous` matters.
 ///
 /// # Errors
 /// [`OpenError::NotThat`], and those of the system calls.
 pub fn adopt(
     spec: &PortSpec,
-    descriptor: OwnedFd,
+    descriptors: Vec<OwnedFd>,
     info: PortInfo,
     options: &Options,
 ) -> Result<Box<dyn Port>, OpenError> {
     Ok(match spec {
         PortSpec::Ethernet { .. } => {
-            Box::new(EthernetPort::adopt(spec, descriptor, info, options)?)
+            let [socket] = exactly(spec, descriptors)?;
+            Box::new(EthernetPort::adopt(spec, socket, info, options)?)
+        }
+        PortSpec::Xdp { .. } => {
+            let descriptors = exactly(spec, descriptors)?;
+            Box::new(XdpPort::adopt(spec, descriptors, info, options)?)
         }
         PortSpec::Tap { .. } | PortSpec::Tun { .. } => {
-            Box::new(TunPort::adopt(spec, descriptor, info)?)
+            let [device] = exactly(spec, descriptors)?;
+            Box::new(TunPort::adopt(spec, device, info)?)
         }
-        PortSpec::Udp { .. } => Box::new(UdpPort::adopt(spec, descriptor, info)?),
-        PortSpec::Ip { .. } => Box::new(IpPort::adopt(spec, descriptor, info)?),
+        PortSpec::Udp { .. } => {
+            let [socket] = exactly(spec, descriptors)?;
+            Box::new(UdpPort::adopt(spec, socket, info)?)
+        }
+        PortSpec::Ip { .. } => {
+            let [socket] = exactly(spec, descriptors)?;
+            Box::new(IpPort::adopt(spec, socket, info)?)
+        }
+    })
+}
+
+/// As many descriptors as a port is made of.
+fn exactly<const N: usize>(
+    spec: &PortSpec,
+    descriptors: Vec<OwnedFd>,
+) -> Result<[OwnedFd; N], OpenError> {
+    descriptors.try_into().map_err(|wrong: Vec<_>| {
+        OpenError::not_that(spec, format!("there are {} descriptors, not {N}", wrong.len()))
     })
 }

@@ -38,6 +38,13 @@ impl Traffic {
     }
 }
 
+impl std::ops::AddAssign for Traffic {
+    fn add_assign(&mut self, other: Self) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+    }
+}
+
 /// All that a port counts.
 #[derive(Clone, Debug, Default)]
 pub struct PortStatistics {
@@ -47,4 +54,13 @@ pub struct PortStatistics {
     pub sent: Traffic,
     /// What was dropped, by reason.
     pub drops: Counters<PortDrop>,
+}
+
+impl PortStatistics {
+    /// Adds what another port has counted.
+    pub(crate) fn include(&mut self, other: &Self) {
+        self.received += other.received;
+        self.sent += other.sent;
+        self.drops.include(&other.drops);
+    }
 }
