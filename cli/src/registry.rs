@@ -89,10 +89,10 @@ pub(crate) fn components() -> Vec<Registered> {
         Registered {
             class: Class {
                 statement: Some(weft_xia_component::STATEMENT),
-                // The EtherTypes of XIP, of neighbour discovery and of link-state routing; for tunnels
+                // The EtherTypes of XIP (by either kind of socket), of neighbour discovery and of link-state routing; for tunnels
                 // UDP, and IP with the numbers that are free for experiments.
                 access: "fea/fea/1.0/open_port?\
-                         spec=ethernet:*:0xc0de|ethernet:*:0xc0df|ethernet:*:0xc0e0|ethernet:*:0xc0e1|udp:*|ip:*:253|ip:*:254 \
+                         spec=ethernet:*:0xc0de|ethernet:*:0xc0df|ethernet:*:0xc0e0|ethernet:*:0xc0e1|xdp:*:0xc0de|udp:*|ip:*:253|ip:*:254 \
                          fea/fea/1.0/open_engine?engine=xip fea/fea/1.0/attach_engine?engine=xip \
                          fea/fea/1.0/detach_engine?engine=xip"
                     .into(),

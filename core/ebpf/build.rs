@@ -1,5 +1,5 @@
 //! Compiles the eBPF programs under `bpf/`.
 
 fn main() {
-    weft_bpf_build::compile(&["bpf/loss.bpf.c"]);
+    weft_bpf_build::compile(&["bpf/loss.bpf.c", "bpf/steer.bpf.c"]);
 }

@@ -18,7 +18,7 @@ use weft_xia_xdp::Xdp;
 use weft_xia_zf::ZFilter;
 use weft_xip::channel::{Response, emit_command};
 use weft_xip::forward::Limits;
-use weft_xip::node::{Node, Registry, Scope, Settings};
+use weft_xip::node::{Node, Registry, PacketIo, Scope, Settings};
 
 /// Whom the messages come from.
 const OPERATOR: ChannelId = ChannelId(1);
@@ -79,6 +79,7 @@ impl RunningNode {
             socket: "/run/fuzz/xia.sock".into(),
             limits: Limits::default(),
             echo: true,
+            packet_io: PacketIo::Packet,
             scope: Scope::default(),
             operator: 0,
         };

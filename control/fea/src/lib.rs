@@ -100,8 +100,11 @@ impl Fea {
                 out.push(Output::Answer { id: called.id, result: Ok(encoded) });
             }
             Ok(Next::OpenPort(spec)) => {
+                if let Some(note) = self.xdp_in_the_way(&spec) {
+                    return out.push(called.fail(XrlError::failed(note)));
+                }
                 let token = self.token();
-                out.push(Output::World(Action::OpenHandle { token, spec }));
+                out.push(Output::World(Action::OpenHandles { token, spec }));
                 self.waiting.insert(token, called);
             }
             Ok(Next::OpenListener(address)) => {
@@ -185,11 +188,22 @@ impl Fea {
         Token(self.last_token)
     }
 
-    fn opened(&mut self, token: Token, port: Handle, info: PortInfo, out: &mut Vec<Output>) {
+    fn opened(
+        &mut self,
+        token: Token,
+        handles: Vec<Handle>,
+        info: PortInfo,
+        out: &mut Vec<Output>,
+    ) {
         let Some(called) = self.waiting.remove(&token) else { return };
+        let mut handles = handles.into_iter();
+        let Some(port) = handles.next() else {
+            return out.push(called.fail(XrlError::failed("what was opened has no descriptor")));
+        };
         self.counters.add(Activity::PortsOpened, 1);
         out.push(called.answer(Ok(fea::OpenPortReply {
             port,
+            parts: handles.collect(),
             mac: Mac(info.mac),
             // No packet is as long as 32 bits can say.
             mtu: u32::try_from(info.mtu).unwrap_or(u32::MAX),
@@ -233,6 +247,22 @@ impl Fea {
         Some(format!(
             "the packet engine {engine} is at the interface {interface}, and what it forwards would not \
              meet the program: let the portable engine forward there"
+        ))
+    }
+
+    /// Why a port that goes past the network stack is not opened.
+    fn xdp_in_the_way(&self, spec: &PortSpec) -> Option<String> {
+        let PortSpec::Xdp { interface, .. } = spec else { return None };
+        if let Some(engine) = self.engines.at(interface) {
+            return Some(format!(
+                "the packet engine {engine} is at the interface {interface}, which has one program at XDP: let the \
+                 portable engine forward there"
+            ));
+        }
+        let program = self.programs.at(self.interfaces.named(interface)?.index)?;
+        Some(format!(
+            "the program {program} is at the interface {interface}, and would not see packets of AF_XDP: detach \
+             it first"
         ))
     }
 
@@ -295,7 +325,10 @@ fn spec_of_handle(text: &str) -> Result<PortSpec, XrlError> {
     let is_ipv6 = match &spec {
         PortSpec::Udp { local } => local.is_ipv6(),
         PortSpec::Ip { local, .. } => local.is_ipv6(),
-        PortSpec::Ethernet { .. } | PortSpec::Tap { .. } | PortSpec::Tun { .. } => false,
+        PortSpec::Ethernet { .. }
+        | PortSpec::Xdp { .. }
+        | PortSpec::Tap { .. }
+        | PortSpec::Tun { .. } => false,
     };
     if is_ipv6 {
         return Err(XrlError::bad_args(format!(
@@ -336,8 +369,8 @@ impl Component for Fea {
         match input {
             Input::Called(called) => self.called(now, called, out),
             Input::Left { session } => self.relays.left(session, out),
-            Input::World(Event::HandleOpened { token, handle, info }) => {
-                self.opened(token, handle, info, out);
+            Input::World(Event::HandlesOpened { token, handles, info }) => {
+                self.opened(token, handles, info, out);
             }
             Input::World(Event::ListenerOpened { token, address, handle }) => {
                 if let Some(called) = self.waiting.remove(&token) {

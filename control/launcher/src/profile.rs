@@ -51,6 +51,7 @@ impl Profile {
                 CapabilitySet::NET_ADMIN
                     | CapabilitySet::NET_RAW
                     | CapabilitySet::NET_BIND_SERVICE
+                    | CapabilitySet::IPC_LOCK
                     | CapabilitySet::PERFMON
                     | CapabilitySet::BPF
             }

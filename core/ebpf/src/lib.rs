@@ -9,7 +9,9 @@
 //! for the links of a lab, it stays when its process ends; an [`Attachment`] lives as long as somebody
 //! holds its descriptors. [`programs_of`] lists what anybody has attached to an interface.
 //!
-//! The program is restricted C (`bpf/loss.bpf.c`), compiled by the build script and
+//! [`Steering`] brings frames past the network stack to AF_XDP sockets.
+//!
+//! The programs are restricted C (`bpf/`), compiled by the build script and
 //! embedded in the binary; where clang was missing then, [`LossLink::attach`] says so.
 //!
 //! A packet's way: the kernel's traffic control hook of an interface → `weft_loss` in
@@ -39,6 +41,7 @@ mod map;
 mod map_table;
 mod object;
 mod probe;
+mod steering;
 mod sys;
 mod table;
 mod tc;
@@ -58,6 +61,7 @@ pub use map::{Map, MapKind, MapShape, Memory};
 pub use map_table::{MapTable, MapWrite};
 pub use object::{Aligned, LoadedProgram, ProgramType};
 pub use probe::probe;
+pub use steering::Steering;
 pub use table::{PROGRAMS, Program, ProgramKind};
 pub use tc::interface_name;
 pub use weft_netlink::{Direction, XdpMode};

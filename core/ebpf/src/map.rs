@@ -22,6 +22,8 @@ pub enum MapKind {
     PerProcessor,
     /// Numbered network devices, to which packets can be redirected (`BPF_MAP_TYPE_DEVMAP`).
     Devices,
+    /// Numbered AF_XDP sockets, to which packets can be redirected (`BPF_MAP_TYPE_XSKMAP`).
+    Sockets,
 }
 
 /// The sizes of a map.
@@ -57,6 +59,7 @@ impl MapShape {
             MapKind::Array => (2, BPF_F_MMAPABLE),
             MapKind::PerProcessor => (6, 0),
             MapKind::Devices => (14, 0),
+            MapKind::Sockets => (17, 0),
         };
         [number, self.key, self.value, self.elements, flags]
     }

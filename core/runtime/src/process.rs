@@ -49,17 +49,18 @@ pub enum Event {
     },
     /// A port asked for could not be opened.
     PortFailed {
-        /// The token of [`Action::OpenPort`], [`Action::OpenHandle`] or [`Action::AdoptPort`].
+        /// The token of [`Action::OpenPort`], [`Action::OpenHandles`] or [`Action::AdoptPort`].
         token: Token,
         /// Why, and what to do about it, in one sentence.
         error: String,
     },
-    /// The descriptor of a port is open.
-    HandleOpened {
-        /// The token of [`Action::OpenHandle`].
+    /// The descriptors of a port are open.
+    HandlesOpened {
+        /// The token of [`Action::OpenHandles`].
         token: Token,
-        /// The descriptor, to be handed to whoever adopts it.
-        handle: Handle,
+        /// The descriptors, to be handed to whoever adopts them, in this order. The first one is the port's
+        /// socket or device.
+        handles: Vec<Handle>,
         /// What is known of the port.
         info: PortInfo,
     },
@@ -251,15 +252,15 @@ pub enum Action {
         /// What to open.
         spec: PortSpec,
     },
-    /// Open the descriptor of a packet port without using it, for another process that may not do so
-    /// itself; answered by [`Event::HandleOpened`] or [`Event::PortFailed`].
-    OpenHandle {
+    /// Open the descriptors of a packet port without using it, for another process that may not do so
+    /// itself; answered by [`Event::HandlesOpened`] or [`Event::PortFailed`].
+    OpenHandles {
         /// Comes back in the answer.
         token: Token,
         /// What to open.
         spec: PortSpec,
     },
-    /// Make a packet port of a descriptor that another process opened. It is checked that it is what
+    /// Make a packet port of descriptors that another process opened. It is checked that they are what
     /// `spec` says; no privileges are needed. Answered by [`Event::PortOpened`] or
     /// [`Event::PortFailed`].
     AdoptPort {
@@ -268,7 +269,7 @@ pub enum Action {
         /// What the other process was asked to open.
         spec: PortSpec,
         /// What it opened.
-        handle: Handle,
+        handles: Vec<Handle>,
         /// What it said about it.
         info: PortInfo,
     },

@@ -105,10 +105,11 @@ fn a_packet_socket_sends_on_no_interface_but_its_own() {
     let spec =
         |interface: &str| PortSpec::Ethernet { interface: interface.to_owned(), ethertype: 0xc0de };
     let open = |interface: &str| weft_port::open(&spec(interface), &Options::default()).unwrap();
-    let ((socket, _), index, mut other, mut elsewhere) = namespace.run(|| {
-        let opened = weft_port::open_descriptor(&spec("own"), &Options::default()).unwrap();
-        let index = rustix::net::netdevice::name_to_index(&opened.0, "other").unwrap();
-        (opened, index, open("other"), open("elsewhere"))
+    let (socket, index, mut other, mut elsewhere) = namespace.run(|| {
+        let opened = weft_port::open_descriptors(&spec("own"), &Options::default()).unwrap();
+        let socket = opened.0.into_iter().next().unwrap();
+        let index = rustix::net::netdevice::name_to_index(&socket, "other").unwrap();
+        (socket, index, open("other"), open("elsewhere"))
     });
     // To everybody, from somebody.
     let frame = format!("{}{}c0de{}", "ff".repeat(6), "02".repeat(6), "00".repeat(46));
@@ -183,9 +184,9 @@ fn a_raw_socket_writes_no_headers_of_its_own() {
     }
     let (_node, talk) = agent();
     let spec: PortSpec = "ip:127.0.0.1:253".parse().unwrap();
-    let (socket, _) = weft_port::open_descriptor(&spec, &Options::default()).unwrap();
+    let (sockets, _) = weft_port::open_descriptors(&spec, &Options::default()).unwrap();
     let there = ip_address(0);
-    talk.give("held", socket.as_fd());
+    talk.give("held", sockets[0].as_fd());
     refused(
         &talk,
         &[

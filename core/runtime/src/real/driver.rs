@@ -215,11 +215,11 @@ impl Driver {
         let Self { poller, ports, channels, interfaces, disk, terminal, drops, events, .. } = self;
         match action {
             Action::OpenPort { token, spec } => events.push_back(ports.open(token, &spec, poller)),
-            Action::OpenHandle { token, spec } => {
-                events.push_back(ports.open_handle(token, &spec));
+            Action::OpenHandles { token, spec } => {
+                events.push_back(ports.open_handles(token, &spec));
             }
-            Action::AdoptPort { token, spec, handle, info } => {
-                events.push_back(ports.adopt(token, &spec, handle, info, poller));
+            Action::AdoptPort { token, spec, handles, info } => {
+                events.push_back(ports.adopt(token, &spec, handles, info, poller));
             }
             Action::ClosePort { port } => ports.close(port, poller, drops),
             Action::Transmit { port, packet } => {

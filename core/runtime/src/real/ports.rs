@@ -1,8 +1,10 @@
 //! The open packet ports of a process.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use weft_base::{Handle, Instant, Packet, PortId, Token};
+use weft_ebpf::Steering;
 use weft_port::datagrams::BATCH;
 use weft_port::{Lost, Port, PortInfo, PortSpec, PortStatistics};
 
@@ -22,6 +24,8 @@ pub(super) struct Ports {
 
 struct OpenPort {
     port: Box<dyn Port>,
+    /// Goes with the port.
+    _steering: Option<Steering>,
     name: String,
     outgoing: Outgoing<Packet>,
     /// The process closed it; it goes when its queue is empty.
@@ -49,29 +53,40 @@ impl Ports {
 
     fn try_open(&mut self, spec: &PortSpec, poller: &Poller) -> Result<(PortId, PortInfo), String> {
         let port = weft_port::open(spec, &self.options).map_err(|error| error.to_string())?;
-        self.insert(port, spec.to_string(), poller)
+        let steering = steer(spec, port.fd())?;
+        self.insert(port, steering, spec.to_string(), poller)
     }
 
-    /// Opens the descriptor of a port for somebody else.
-    pub(super) fn open_handle(&self, token: Token, spec: &PortSpec) -> Event {
-        match weft_port::open_descriptor(spec, &self.options) {
-            Ok((descriptor, info)) => {
-                Event::HandleOpened { token, handle: descriptor.into(), info }
-            }
-            Err(error) => Event::PortFailed { token, error: error.to_string() },
+    /// Opens the descriptors of a port for somebody else.
+    pub(super) fn open_handles(&self, token: Token, spec: &PortSpec) -> Event {
+        match self.try_open_handles(spec) {
+            Ok((handles, info)) => Event::HandlesOpened { token, handles, info },
+            Err(error) => Event::PortFailed { token, error },
         }
     }
 
-    /// Makes a port of a descriptor that somebody else opened, and says what came of it.
+    fn try_open_handles(&self, spec: &PortSpec) -> Result<(Vec<Handle>, PortInfo), String> {
+        let (mut descriptors, info) =
+            weft_port::open_descriptors(spec, &self.options).map_err(|error| error.to_string())?;
+        if let Some(socket) = descriptors.first()
+            && let Some(steering) = steer(spec, socket.as_fd())?
+        {
+            let link = steering.descriptor().try_clone_to_owned();
+            descriptors.push(link.map_err(|error| error.to_string())?);
+        }
+        Ok((descriptors.into_iter().map(Handle::from).collect(), info))
+    }
+
+    /// Makes a port of descriptors that somebody else opened, and says what came of it.
     pub(super) fn adopt(
         &mut self,
         token: Token,
         spec: &PortSpec,
-        handle: Handle,
+        handles: Vec<Handle>,
         info: PortInfo,
         poller: &Poller,
     ) -> Event {
-        match self.try_adopt(spec, handle, info, poller) {
+        match self.try_adopt(spec, handles, info, poller) {
             Ok((port, info)) => Event::PortOpened { token, port, info },
             Err(error) => Event::PortFailed { token, error },
         }
@@ -80,22 +95,33 @@ impl Ports {
     fn try_adopt(
         &mut self,
         spec: &PortSpec,
-        handle: Handle,
+        handles: Vec<Handle>,
         info: PortInfo,
         poller: &Poller,
     ) -> Result<(PortId, PortInfo), String> {
-        let descriptor = handle.into_descriptor().map_err(|handle| {
-            format!("{handle:?} is no descriptor of this machine, so it cannot be {spec}")
-        })?;
-        let port = weft_port::adopt(spec, descriptor, info, &self.options)
+        let descriptor = |handle: Handle| {
+            handle.into_descriptor().map_err(|handle| {
+                format!("{handle:?} is no descriptor of this machine, so it cannot be {spec}")
+            })
+        };
+        let mut descriptors =
+            handles.into_iter().map(descriptor).collect::<Result<Vec<OwnedFd>, _>>()?;
+        let link = match spec {
+            PortSpec::Xdp { .. } => descriptors.pop(),
+            _ => None,
+        };
+        let steering = link.map(Steering::adopt).transpose();
+        let steering = steering.map_err(|error| format!("the program beside {spec}: {error}"))?;
+        let port = weft_port::adopt(spec, descriptors, info, &self.options)
             .map_err(|error| error.to_string())?;
-        self.insert(port, spec.to_string(), poller)
+        self.insert(port, steering, spec.to_string(), poller)
     }
 
-    /// Uses an open port from now on.
+    /// Uses an open port from now on; `steering` brings its frames, if that is necessary.
     pub(super) fn insert(
         &mut self,
         port: Box<dyn Port>,
+        steering: Option<Steering>,
         name: String,
         poller: &Poller,
     ) -> Result<(PortId, PortInfo), String> {
@@ -103,9 +129,14 @@ impl Ports {
         let (id, info) = (PortId(self.last), *port.info());
         poller
             .add(port.fd(), Source::Port(id), Interest::Read)
+            .and_then(|()| match port.second_fd() {
+                Some(second) => poller.add(second, Source::Port(id), Interest::Read),
+                None => Ok(()),
+            })
             .map_err(|error| format!("waiting for packets on {name} failed: {error}"))?;
         let outgoing = Outgoing::new(self.queue_limit);
-        self.open.insert(id, OpenPort { port, name, outgoing, closing: false });
+        self.open
+            .insert(id, OpenPort { port, _steering: steering, name, outgoing, closing: false });
         Ok((id, info))
     }
 
@@ -219,8 +250,16 @@ impl Ports {
     fn remove(&mut self, id: PortId, poller: &Poller) {
         if let Some(open) = self.open.remove(&id) {
             poller.remove(open.port.fd());
+            open.port.second_fd().into_iter().for_each(|second| poller.remove(second));
         }
     }
+}
+
+/// What brings the frames of a port to its socket, if that is necessary.
+fn steer(spec: &PortSpec, socket: BorrowedFd<'_>) -> Result<Option<Steering>, String> {
+    let PortSpec::Xdp { interface, ethertype } = spec else { return Ok(None) };
+    let steering = Steering::attach(interface, *ethertype, socket);
+    steering.map(Some).map_err(|error| format!("opening {spec} failed: {error}"))
 }
 
 /// Hands the queue to the kernel and waits for the port to be writable if something is left.
@@ -242,7 +281,6 @@ fn flush(id: PortId, open: &mut OpenPort, poller: &Poller) -> Result<(), Lost> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::fd::{AsFd, BorrowedFd};
     use std::os::unix::net::UnixStream;
     use std::sync::{Arc, Mutex};
 
@@ -317,7 +355,7 @@ mod tests {
             let (socket, peer) = UnixStream::pair().unwrap();
             let statistics = PortStatistics::default();
             let port = Box::new(FakePort { link: Arc::clone(&link), socket, statistics });
-            let (id, _) = ports.insert(port, "fake".to_owned(), &poller).unwrap();
+            let (id, _) = ports.insert(port, None, "fake".to_owned(), &poller).unwrap();
             Self { ports, poller, drops: Drops::new(), id, link, _peer: peer }
         }
 

@@ -31,7 +31,7 @@ struct Opened {
 }
 
 impl World {
-    pub(super) fn open_handle(&mut self, process: ProcessId, token: Token, spec: &PortSpec) {
+    pub(super) fn open_handles(&mut self, process: ProcessId, token: Token, spec: &PortSpec) {
         let event = match self.try_open(process, spec) {
             Ok((port, info)) => {
                 // It could be opened; whoever adopts the handle does so.
@@ -40,7 +40,7 @@ impl World {
                 let number = self.handles.given;
                 let node = self.processes[process.index()].node;
                 self.handles.open.insert(number, Opened { node, spec: spec.clone(), info });
-                Event::HandleOpened { token, handle: Handle::from_number(number), info }
+                Event::HandlesOpened { token, handles: vec![Handle::from_number(number)], info }
             }
             Err(error) => Event::PortFailed { token, error },
         };
@@ -52,10 +52,10 @@ impl World {
         process: ProcessId,
         token: Token,
         spec: &PortSpec,
-        handle: &Handle,
+        handles: &[Handle],
         info: PortInfo,
     ) {
-        let event = match self.try_adopt(process, spec, handle, info) {
+        let event = match self.try_adopt(process, spec, handles, info) {
             Ok((port, info)) => Event::PortOpened { token, port, info },
             Err(error) => Event::PortFailed { token, error },
         };
@@ -66,13 +66,16 @@ impl World {
         &mut self,
         process: ProcessId,
         spec: &PortSpec,
-        handle: &Handle,
+        handles: &[Handle],
         info: PortInfo,
     ) -> Result<(PortId, PortInfo), String> {
         let node = self.processes[process.index()].node;
-        let opened = handle.number().and_then(|number| self.handles.open.remove(&number));
+        let opened = handles
+            .first()
+            .and_then(Handle::number)
+            .and_then(|number| self.handles.open.remove(&number));
         let opened = opened.filter(|opened| opened.node == node).ok_or_else(|| {
-            format!("{handle:?} stands for no port of this node that is still to be adopted")
+            format!("{handles:?} stands for no port of this node that is still to be adopted")
         })?;
         if opened.spec != *spec || opened.info != info {
             return Err(format!(

@@ -184,9 +184,9 @@ impl World {
         }
         match action {
             Action::OpenPort { token, spec } => self.open_port(id, token, &spec),
-            Action::OpenHandle { token, spec } => self.open_handle(id, token, &spec),
-            Action::AdoptPort { token, spec, handle, info } => {
-                self.adopt_port(id, token, &spec, &handle, info);
+            Action::OpenHandles { token, spec } => self.open_handles(id, token, &spec),
+            Action::AdoptPort { token, spec, handles, info } => {
+                self.adopt_port(id, token, &spec, &handles, info);
             }
             Action::ClosePort { port } => self.close_port(id, port),
             Action::Transmit { port, packet } => self.send_packet(id, port, packet),

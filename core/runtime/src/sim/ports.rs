@@ -29,7 +29,9 @@ impl World {
         spec: &PortSpec,
     ) -> Result<(PortId, PortInfo), String> {
         match spec {
-            PortSpec::Ethernet { interface, ethertype } => {
+            // A modelled interface has no driver that something could bypass.
+            PortSpec::Ethernet { interface, ethertype }
+            | PortSpec::Xdp { interface, ethertype } => {
                 self.open_ethernet(process, interface, EtherType(*ethertype))
             }
             PortSpec::Udp { local } => self.open_udp(process, *local),

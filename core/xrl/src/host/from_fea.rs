@@ -122,8 +122,8 @@ impl Host {
             }
         };
         match (asked, result) {
-            (Asked { member, token, wanted: Wanted::Port(spec), .. }, Ok((handle, info))) => {
-                let mut action = Action::AdoptPort { token, spec, handle, info };
+            (Asked { member, token, wanted: Wanted::Port(spec), .. }, Ok((handles, info))) => {
+                let mut action = Action::AdoptPort { token, spec, handles, info };
                 self.monitor.port_asked(member, &action);
                 members::tag_token(member, &mut action);
                 now.out.push(action);
@@ -166,7 +166,7 @@ impl Wanted {
     }
 }
 
-fn port(reply: fea::OpenPortReply) -> Result<(Handle, PortInfo), XrlError> {
+fn port(reply: fea::OpenPortReply) -> Result<(Vec<Handle>, PortInfo), XrlError> {
     let local = |text: String| {
         let wrong = || XrlError::bad_args(format!("`{text}` is no address of a port"));
         text.parse::<SocketAddr>().map_err(|_| wrong())
@@ -176,7 +176,8 @@ fn port(reply: fea::OpenPortReply) -> Result<(Handle, PortInfo), XrlError> {
         mtu: reply.mtu as usize,
         local: reply.local.map(local).transpose()?,
     };
-    Ok((reply.port, info))
+    let handles = std::iter::once(reply.port).chain(reply.parts).collect();
+    Ok((handles, info))
 }
 
 fn engine(request: &EngineRequest, reply: Reply) -> Result<EngineReply, XrlError> {

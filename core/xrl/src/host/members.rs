@@ -36,7 +36,7 @@ pub(super) fn token_of(event: &mut Event) -> Option<&mut Token> {
     match event {
         Event::PortOpened { token, .. }
         | Event::PortFailed { token, .. }
-        | Event::HandleOpened { token, .. }
+        | Event::HandlesOpened { token, .. }
         | Event::ListenerOpened { token, .. }
         | Event::Listening { token, .. }
         | Event::Rejected { token, .. }
@@ -59,7 +59,7 @@ pub(super) fn token_of(event: &mut Event) -> Option<&mut Token> {
 pub(super) fn tag_token(member: usize, action: &mut Action) {
     match action {
         Action::OpenPort { token, .. }
-        | Action::OpenHandle { token, .. }
+        | Action::OpenHandles { token, .. }
         | Action::AdoptPort { token, .. }
         | Action::OpenListener { token, .. }
         | Action::AdoptListener { token, .. }

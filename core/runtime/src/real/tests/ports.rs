@@ -3,8 +3,8 @@
 use std::sync::mpsc;
 
 use weft_base::{Handle, LinkAddress, Packet, PortId, Token};
-use weft_port::testing::{Namespace, privileged};
-use weft_port::{PortInfo, PortSpec};
+use weft_port::testing::{Namespace, privileged, receive_some, send_all};
+use weft_port::{Options, PortInfo, PortSpec};
 
 use super::{Turn, run_script};
 use crate::{Action, Event};
@@ -12,8 +12,15 @@ use crate::{Action, Event};
 const XIP: u16 = 0xc0de;
 const ROUNDS: u16 = 500;
 
-fn open(interface: &str) -> Action {
-    let spec = PortSpec::Ethernet { interface: interface.to_owned(), ethertype: XIP };
+fn ethernet(interface: &str) -> PortSpec {
+    PortSpec::Ethernet { interface: interface.to_owned(), ethertype: XIP }
+}
+
+fn xdp(interface: &str) -> PortSpec {
+    PortSpec::Xdp { interface: interface.to_owned(), ethertype: XIP }
+}
+
+fn open(spec: PortSpec) -> Action {
     Action::OpenPort { token: Token(5), spec }
 }
 
@@ -44,6 +51,18 @@ fn echo(info: &Option<PortInfo>, turn: &mut Turn<'_>) {
 
 #[test]
 fn ping_and_pong_over_a_virtual_cable() {
+    ping_and_pong(ethernet("west"), ethernet("east"));
+}
+
+#[test]
+fn ping_and_pong_by_sockets_of_both_kinds() {
+    ping_and_pong(xdp("west"), ethernet("east"));
+    ping_and_pong(ethernet("west"), xdp("east"));
+    ping_and_pong(xdp("west"), xdp("east"));
+}
+
+/// The first one asks and the second one answers.
+fn ping_and_pong(asks: PortSpec, answers: PortSpec) {
     if !privileged() {
         return;
     }
@@ -55,7 +74,7 @@ fn ping_and_pong_over_a_virtual_cable() {
             right.run(move || {
                 let mut info = None;
                 run_script(move |turn| match &turn.event {
-                    Event::Start => turn.out.push(open("east")),
+                    Event::Start => turn.out.push(open(answers.clone())),
                     Event::PortOpened { info: opened, token, .. } => {
                         assert_eq!(*token, Token(5));
                         info = Some(*opened);
@@ -69,7 +88,7 @@ fn ping_and_pong_over_a_virtual_cable() {
         let status = left.run(|| {
             let (mut mac, mut expected) = ([0; 6], 0);
             run_script(move |turn| match &turn.event {
-                Event::Start => turn.out.push(open("west")),
+                Event::Start => turn.out.push(open(asks.clone())),
                 Event::PortOpened { port, info, .. } => {
                     mac = info.mac;
                     let packet = frame([0xff; 6], mac, 0);
@@ -167,7 +186,7 @@ fn a_port_whose_interface_is_deleted_is_lost_once_and_can_be_opened_again() {
             left.run(move || {
                 let mut first: Option<PortId> = None;
                 run_script(move |turn| match &turn.event {
-                    Event::Start => turn.out.push(open("west")),
+                    Event::Start => turn.out.push(open(ethernet("west"))),
                     Event::PortOpened { port, .. } if first.is_none() => {
                         first = Some(*port);
                         to_test.send(()).unwrap();
@@ -179,7 +198,7 @@ fn a_port_whose_interface_is_deleted_is_lost_once_and_can_be_opened_again() {
                     Event::PortLost { port, error } => {
                         assert_eq!(Some(*port), first);
                         assert!(error.contains("`west` was deleted"), "{error}");
-                        turn.out.push(open("west"));
+                        turn.out.push(open(ethernet("west")));
                     }
                     Event::PortFailed { token, error } => {
                         assert_eq!(*token, Token(5));
@@ -191,7 +210,7 @@ fn a_port_whose_interface_is_deleted_is_lost_once_and_can_be_opened_again() {
                     }
                     Event::Tick => {
                         *turn.deadline = None;
-                        turn.out.push(open("west"));
+                        turn.out.push(open(ethernet("west")));
                     }
                     other => panic!("{other:?}"),
                 })
@@ -211,12 +230,12 @@ fn a_port_that_one_process_opens_is_used_by_another() {
     let (token, mut handed_over) = (Token(6), None);
     let status = run_script(move |turn| match &mut turn.event {
         Event::Start => {
-            turn.out.push(Action::OpenHandle { token, spec: spec.clone() });
+            turn.out.push(Action::OpenHandles { token, spec: spec.clone() });
         }
-        Event::HandleOpened { handle, info, .. } => {
-            let handle = std::mem::replace(handle, Handle::from_number(7));
+        Event::HandlesOpened { handles, info, .. } => {
+            let handles = std::mem::take(handles);
             handed_over = Some(*info);
-            turn.out.push(Action::AdoptPort { token, spec: spec.clone(), handle, info: *info });
+            turn.out.push(Action::AdoptPort { token, spec: spec.clone(), handles, info: *info });
         }
         Event::PortOpened { port, info, .. } => {
             assert_eq!(handed_over, Some(*info));
@@ -227,8 +246,8 @@ fn a_port_that_one_process_opens_is_used_by_another() {
         Event::Packets { packets, .. } => {
             assert_eq!(packets[0].bytes(), b"to myself");
             // A number means nothing in a real world.
-            let (handle, info) = (Handle::from_number(7), handed_over.unwrap());
-            turn.out.push(Action::AdoptPort { token, spec: spec.clone(), handle, info });
+            let (handles, info) = (vec![Handle::from_number(7)], handed_over.unwrap());
+            turn.out.push(Action::AdoptPort { token, spec: spec.clone(), handles, info });
         }
         Event::PortFailed { error, .. } => {
             assert!(error.contains("no descriptor of this machine"), "{error}");
@@ -237,4 +256,44 @@ fn a_port_that_one_process_opens_is_used_by_another() {
         other => panic!("{other:?}"),
     });
     assert_eq!(status, 0);
+}
+
+#[test]
+fn an_xdp_port_that_one_process_opens_is_used_by_another_past_the_network_stack() {
+    if !privileged() {
+        return;
+    }
+    let (left, right) = (Namespace::new(), Namespace::new());
+    left.connect("west", &right, "east");
+    let port = |namespace: &Namespace, spec| {
+        namespace.run(|| weft_port::open(&spec, &Options::default())).unwrap()
+    };
+    let (mut peer, mut recorder) = (port(&right, ethernet("east")), port(&left, ethernet("west")));
+    let other = PortSpec::Ethernet { interface: "west".to_owned(), ethertype: 0x88b5 };
+    let mut other = port(&left, other);
+    let from = peer.info().mac;
+    // One of another protocol, which goes on to the network stack, behind one of ours.
+    let mut foreign = frame([0xff; 6], from, 2);
+    foreign.bytes_mut()[12..14].copy_from_slice(&[0x88, 0xb5]);
+    let (token, mut to_send) = (Token(6), vec![frame([0xff; 6], from, 1), foreign]);
+    let status = left.run(move || {
+        run_script(move |turn| match &mut turn.event {
+            Event::Start => turn.out.push(Action::OpenHandles { token, spec: xdp("west") }),
+            Event::HandlesOpened { handles, info, .. } => {
+                let (handles, info) = (std::mem::take(handles), *info);
+                turn.out.push(Action::AdoptPort { token, spec: xdp("west"), handles, info });
+            }
+            Event::PortOpened { .. } => send_all(to_send.drain(..), &mut *peer),
+            Event::Packets { packets, .. } => {
+                assert_eq!(packets[0].bytes(), frame([0xff; 6], from, 1).bytes());
+                turn.exit(0);
+            }
+            other => panic!("{other:?}"),
+        })
+    });
+    assert_eq!(status, 0);
+    assert_eq!(receive_some(&mut *other, 1)[0].bytes()[15], 2);
+    let mut recorded = Vec::new();
+    recorder.receive(&mut recorded, 64).unwrap();
+    assert!(recorded.is_empty(), "the network stack has seen {recorded:?}");
 }

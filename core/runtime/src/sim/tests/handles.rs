@@ -18,12 +18,12 @@ fn opener(spec: PortSpec) -> Spawn {
         Event::Start => turn.act(Action::Listen { token: TOKEN, address: address() }),
         Event::Accepted { channel, .. } => {
             waiting = Some(channel);
-            turn.act(Action::OpenHandle { token: TOKEN, spec: spec.clone() });
+            turn.act(Action::OpenHandles { token: TOKEN, spec: spec.clone() });
         }
-        Event::HandleOpened { handle, info, .. } => {
+        Event::HandlesOpened { handles, info, .. } => {
             let local = info.local.map_or(String::from("-"), |local| local.to_string());
             let buffer = Buffer::from_slice(format!("{} {local}", info.mtu).as_bytes());
-            let message = Message { buffer, handles: vec![handle] };
+            let message = Message { buffer, handles };
             turn.act(Action::Send { channel: waiting.unwrap(), message });
         }
         _ => {}
@@ -42,10 +42,20 @@ fn adopter(spec: PortSpec, mac: [u8; 6], twice: bool, log: &Log) -> Spawn {
                 weft_port::PortInfo { mac, mtu: mtu.parse().unwrap(), local: local.parse().ok() };
             let handle = messages[0].handles.remove(0);
             let number = handle.number().unwrap();
-            turn.act(Action::AdoptPort { token: TOKEN, spec: spec.clone(), handle, info });
+            turn.act(Action::AdoptPort {
+                token: TOKEN,
+                spec: spec.clone(),
+                handles: vec![handle],
+                info,
+            });
             if twice {
                 let handle = Handle::from_number(number);
-                turn.act(Action::AdoptPort { token: TOKEN, spec: spec.clone(), handle, info });
+                turn.act(Action::AdoptPort {
+                    token: TOKEN,
+                    spec: spec.clone(),
+                    handles: vec![handle],
+                    info,
+                });
             }
         }
         Event::PortOpened { .. } | Event::PortFailed { .. } | Event::Packets { .. } => {
