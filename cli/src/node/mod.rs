@@ -17,7 +17,7 @@ use std::path::Path;
 use weft_base::Random;
 use weft_runtime::{Level, real};
 use weft_xip::forward::Limits;
-use weft_xip::node::{Scope, Settings};
+use weft_xip::node::{PacketIo, Scope, Settings};
 
 pub(crate) use directory::{
     XIA_SOCKET, base as base_directory, find_callable, find_socket, running as running_nodes,
@@ -100,6 +100,7 @@ pub(crate) fn xia_settings(name: &str, directory: &Path, operator: u32) -> Setti
         socket: directory.join(XIA_SOCKET),
         limits: Limits::default(),
         echo: true,
+        packet_io: PacketIo::default(),
         scope: Scope::default(),
         operator,
         key: None,

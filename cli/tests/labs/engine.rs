@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::support::{assert_gone, is_root, succeeded, text, weft};
 
-const EXAMPLE: &str = include_str!("../../../examples/kernel-engine.lab");
+pub(crate) const EXAMPLE: &str = include_str!("../../../examples/kernel-engine.lab");
 
 /// Runs other steps on the example's network; returns what commands have written, by their names.
 fn run(name: &str, steps: &str, files: &[(&str, &str)]) -> impl Fn(&str) -> String {
@@ -35,7 +35,7 @@ fn run(name: &str, steps: &str, files: &[(&str, &str)]) -> impl Fn(&str) -> Stri
 }
 
 /// What is known of a process of the node, and how it is killed so that nobody starts it again.
-const STACK: &str = r#"
+pub(crate) const STACK: &str = r#"
 set -eu
 of() {
     weft call finder://manager/manager/1.0/processes | tr '()' '\n\n' |

@@ -12,6 +12,7 @@ mod examples;
 mod interfaces;
 mod killed;
 mod network;
+mod packet_io;
 mod perf;
 mod ports;
 mod restart;

@@ -9,6 +9,7 @@
 //!     copies 64;                    # most packets that one packet may become
 //!     slow-path 100000;             # decisions that each port may cause in a second
 //!     errors 100;                   # error messages to sources that each port may cause in a second
+//!     packet-io auto;               # AF_XDP sockets where they can be, else packet sockets
 //!     engine auto;                  # let the kernel forward what the routing cache knows
 //!     principal hid { local hid-…; }
 //!     principal zf { route zf-… via hid-…; }
@@ -20,7 +21,7 @@ use weft_base::{Instant, Random};
 use weft_config::{Block, ByteSize, Entry, Error, Errors, Form, gather};
 use weft_runtime::EngineMode;
 
-use super::{Node, Registry, Scope, Settings, engine};
+use super::{Node, PacketIo, Registry, Scope, Settings, engine};
 use crate::Xid;
 use crate::forward::{Limits, MAX_REDIRECTS, SlowPathLimit};
 
@@ -31,6 +32,7 @@ const BURSTS_PER_SECOND: u32 = 5;
 const MOST_ERRORS: u64 = 100_000;
 
 const XID_FORM: Form = Form { what: "an XID", example: "hid-<40 hex digits>" };
+const PACKET_IO_FORM: Form = Form { what: "a way for packets", example: "auto" };
 const ENGINE_FORM: Form = Form { what: "an engine", example: "auto" };
 
 /// Reads the statements of an `xia` block and makes the node that they describe. `settings` gives
@@ -48,6 +50,7 @@ pub fn read_node(
     settings.echo = block.leaf("echo")?.unwrap_or(settings.echo);
     settings.scope = read_scope(block, settings.scope)?;
     let engine = read_engine(block)?;
+    settings.packet_io = read_packet_io(block, engine)?.unwrap_or(settings.packet_io);
     let mut node = Node::new(settings, registry.clone(), random);
     node.set_engine(engine, &mut Vec::new());
     gather(block.many("interface").into_iter().map(|entry| read_interfaces(entry, &mut node)))?;
@@ -82,6 +85,26 @@ fn read_limits(block: &mut Block<'_>, default: Limits) -> Result<Limits, Errors>
 fn limit(per_second: u32) -> Option<SlowPathLimit> {
     let burst = per_second.div_ceil(BURSTS_PER_SECOND);
     (per_second > 0).then_some(SlowPathLimit { per_second, burst })
+}
+
+/// The engine of the kernel and AF_XDP both take a program at XDP, of which an interface has one.
+fn read_packet_io(
+    block: &mut Block<'_>,
+    engine: Option<EngineMode>,
+) -> Result<Option<PacketIo>, Errors> {
+    let Some(mut entry) = block.one("packet-io")? else { return Ok(None) };
+    let io = entry.argument_with(PACKET_IO_FORM, str::parse)?;
+    entry.end()?;
+    match (io, engine) {
+        (PacketIo::Auto, Some(_)) => Ok(Some(PacketIo::Packet)),
+        (PacketIo::Xdp, Some(mode)) => Err(entry
+            .error(format!(
+                "packets cannot come by AF_XDP where the kernel's engine forwards (`engine {mode}`): say \
+                 `packet-io auto`, or `engine portable`"
+            ))
+            .into()),
+        (io, _) => Ok(Some(io)),
+    }
 }
 
 fn read_engine(block: &mut Block<'_>) -> Result<Option<EngineMode>, Errors> {

@@ -14,7 +14,7 @@ use weft_base::{ChannelId, PortId, Token};
 use weft_port::PortInfo;
 use weft_runtime::{Action, EngineMode, EngineReply, EngineRequest, Handle, Level, Slot, XdpMode};
 
-use super::{Node, report};
+use super::{Node, PacketIo, report};
 use crate::offload::{Engine, Offload};
 
 /// What the node knows of the kernel's engine.
@@ -47,6 +47,8 @@ enum State {
 struct Port {
     interface: String,
     info: PortInfo,
+    /// By which sockets it gives and takes packets.
+    io: PacketIo,
     attachment: Attachment,
 }
 
@@ -57,6 +59,10 @@ enum Attachment {
     At(Slot, XdpMode),
     Failed(String),
 }
+
+/// Why an interface cannot have both.
+const NOT_BESIDE_XDP: &str = "its packets come by AF_XDP, and an interface has one program at XDP: say \
+                              `packet-io packet`";
 
 /// The word for the portable engine alone.
 const PORTABLE: &str = "portable";
@@ -144,10 +150,11 @@ impl Node {
         port: PortId,
         interface: &str,
         info: PortInfo,
+        io: PacketIo,
         out: &mut Vec<Action>,
     ) {
         let (interface, attachment) = (interface.to_owned(), Attachment::None);
-        self.kernel.ports.insert(port, Port { interface, info, attachment });
+        self.kernel.ports.insert(port, Port { interface, info, io, attachment });
         self.attach_engine(port, out);
     }
 
@@ -169,6 +176,11 @@ impl Node {
             return;
         };
         let Some(place) = ports.get_mut(&port) else { return };
+        if place.io == PacketIo::Xdp {
+            let error = NOT_BESIDE_XDP.to_owned();
+            place.attachment = Attachment::Failed(error);
+            return;
+        }
         place.attachment = Attachment::Asked(token);
         let request = EngineRequest::Attach {
             engine: engine.name().to_owned(),
@@ -348,7 +360,12 @@ impl Node {
                 Attachment::Failed(error) => (PORTABLE, Some(error)),
                 Attachment::None | Attachment::Asked(_) => (PORTABLE, None),
             };
-            json!({ "interface": port.interface, "engine": engine, "trouble": trouble })
+            json!({
+                "interface": port.interface,
+                "engine": engine,
+                "trouble": trouble,
+                "packet-io": port.io.name(),
+            })
         });
         let counters = self.kernel.engine.as_ref().and_then(|engine| {
             let (table, names) = engine.counters();

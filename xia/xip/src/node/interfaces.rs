@@ -1,5 +1,9 @@
 //! The node's network interfaces: opened, lost, and tried again until they are back.
+//!
+//! Where AF_XDP is preferred and cannot be, packet sockets take its place.
 
+use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 use weft_base::{Instant, PortId, Token};
@@ -10,9 +14,55 @@ use crate::numbers::ETHERTYPE_XIP;
 /// Pause between attempts to open an interface.
 const RETRY: Duration = Duration::from_secs(1);
 
+/// By which sockets the node's interfaces give and take packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PacketIo {
+    /// Packet sockets (AF_PACKET), beside everything else that uses the interface.
+    #[default]
+    Packet,
+    /// AF_XDP, which is faster and which no packet filter and no recorder sees.
+    Xdp,
+    /// AF_XDP where it can be, else packet sockets.
+    Auto,
+}
+
+impl PacketIo {
+    const ALL: [Self; 3] = [Self::Packet, Self::Xdp, Self::Auto];
+
+    /// Its word in configurations.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Packet => "packet",
+            Self::Xdp => "xdp",
+            Self::Auto => "auto",
+        }
+    }
+}
+
+impl fmt::Display for PacketIo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for PacketIo {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|io| io.name() == word).ok_or_else(|| {
+            let word = word.escape_debug();
+            format!("`{word}` is no way for packets: say packet, xdp or auto")
+        })
+    }
+}
+
 /// An interface that carries XIP packets, or should.
 pub(super) struct Interface {
     pub(super) name: String,
+    io: PacketIo,
+    /// Packet sockets are tried next, though AF_XDP would be better: why it is not possible.
+    instead: Option<String>,
     state: State,
     /// The failure was reported; say no more until it changes.
     reported: Option<String>,
@@ -25,9 +75,30 @@ enum State {
     Up(PortId, PortInfo),
 }
 
+/// What there is to tell the operator when a port could not be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum News {
+    /// Nothing that was not said before.
+    None,
+    /// It is tried again another way, at once.
+    OtherWay,
+    /// It is tried again later.
+    Trouble,
+}
+
 impl Interface {
-    pub(super) fn new(name: &str) -> Self {
-        Self { name: name.to_owned(), state: State::Waiting(Instant::ZERO), reported: None }
+    pub(super) fn new(name: &str, io: PacketIo) -> Self {
+        let (name, state) = (name.to_owned(), State::Waiting(Instant::ZERO));
+        Self { name, io, instead: None, state, reported: None }
+    }
+
+    /// By which sockets it gives and takes packets, or would: never [`PacketIo::Auto`].
+    pub(super) fn io(&self) -> PacketIo {
+        match self.io {
+            PacketIo::Auto if self.instead.is_some() => PacketIo::Packet,
+            PacketIo::Auto => PacketIo::Xdp,
+            io => io,
+        }
     }
 
     /// The port and what is known of it, while it is up.
@@ -65,7 +136,11 @@ impl Interface {
         let State::Waiting(at) = self.state else { return None };
         (at <= now).then(|| {
             self.state = State::Opening(token);
-            PortSpec::Ethernet { interface: self.name.clone(), ethertype: ETHERTYPE_XIP }
+            let (interface, ethertype) = (self.name.clone(), ETHERTYPE_XIP);
+            match self.io() {
+                PacketIo::Xdp => PortSpec::Xdp { interface, ethertype },
+                _ => PortSpec::Ethernet { interface, ethertype },
+            }
         })
     }
 
@@ -74,12 +149,28 @@ impl Interface {
         self.reported = None;
     }
 
-    /// Notes that it is not there, to try again later. Returns whether this is news to the operator.
-    pub(super) fn failed(&mut self, now: Instant, error: &str) -> bool {
+    /// Notes that it could not be opened, to try again.
+    pub(super) fn failed(&mut self, now: Instant, error: &str) -> News {
+        if self.io == PacketIo::Auto && self.instead.is_none() {
+            self.instead = Some(error.to_owned());
+            self.state = State::Waiting(now);
+            return News::OtherWay;
+        }
+        self.lost(now, error)
+    }
+
+    /// Notes that it is not there any more, to try again later.
+    pub(super) fn lost(&mut self, now: Instant, error: &str) -> News {
+        self.instead = None;
         self.state = State::Waiting(now + RETRY);
         let news = self.reported.as_deref() != Some(error);
         self.reported = Some(error.to_owned());
-        news
+        if news { News::Trouble } else { News::None }
+    }
+
+    /// Why packet sockets take the place of AF_XDP, if they do.
+    pub(super) fn why_packet_sockets(&self) -> Option<&str> {
+        self.instead.as_deref()
     }
 
     /// Why it is not up, if that is known.

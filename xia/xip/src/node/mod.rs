@@ -16,6 +16,7 @@ mod echo;
 mod engine;
 mod errors;
 mod interfaces;
+mod ports;
 mod principals;
 mod protocols;
 mod reconfigure;
@@ -32,18 +33,19 @@ use weft_base::{
     ChannelId, CounterGroup, Counters, Instant, Packet, PortId, Random, Reason, Token,
 };
 use weft_keys::PrivateKey;
-use weft_port::{PortInfo, PortSpec};
+use weft_port::PortSpec;
 use weft_runtime::{Action, ChannelAddress, Component, Event, Level, Peer};
 use weft_wire::ETHERNET_HEADER_LEN;
 
 pub use echo::ECHO_SINK;
+pub use interfaces::PacketIo;
 pub use reconfigure::Plan;
 pub use registry::{EngineFactory, Factory, ProtocolFactory, Registry};
 pub use scope::Scope;
 
 use crate::channel::{self, Request};
 use crate::dag::Address;
-use crate::forward::{Egress, Forwarder, Framing, Limits, Verdict};
+use crate::forward::{Forwarder, Limits, Verdict};
 use crate::header::XipRepr;
 use crate::principal::{Input, Output};
 use crate::{Xid, XidType};
@@ -82,6 +84,8 @@ pub struct Settings {
     pub limits: Limits,
     /// Whether the node answers echo requests.
     pub echo: bool,
+    /// By which sockets interfaces give and take packets.
+    pub packet_io: PacketIo,
     /// The node's own address.
     pub scope: Scope,
     /// The user that may give commands, besides root.
@@ -171,7 +175,7 @@ impl Node {
         if self.interfaces.iter().any(|interface| interface.name == name) {
             return Err(format!("the node has the interface {name} already"));
         }
-        self.interfaces.push(Interface::new(name));
+        self.interfaces.push(Interface::new(name, self.settings.packet_io));
         Ok(())
     }
 
@@ -241,65 +245,6 @@ impl Node {
         self.tick_parts(now, out);
     }
 
-    fn port_opened(
-        &mut self,
-        now: Instant,
-        token: Token,
-        port: PortId,
-        info: PortInfo,
-        out: &mut Vec<Action>,
-    ) {
-        if let Some((part, token)) = self.awaited.remove(&token) {
-            self.owners.insert(port, Owner::Part(part));
-            self.forwarder.add_port(port, Egress { framing: Framing::Bare, mtu: info.mtu });
-            self.tell(now, part, Input::PortOpened { token, port, info }, out);
-        } else if let Some(interface) = self.interfaces.iter_mut().find(|i| i.awaits(token)) {
-            self.owners.insert(port, Owner::Interface);
-            interface.opened(port, info);
-            let framing = Framing::Ethernet { mac: info.mac };
-            self.forwarder.add_port(port, Egress { framing, mtu: info.mtu });
-            let name = interface.name.clone();
-            report(out, Level::Info, format!("interface {name} is up"));
-            self.engine_port_up(port, &name, info, out);
-            for part in self.parts() {
-                let name = name.clone();
-                self.tell(now, part, Input::InterfaceUp { name, port, info }, out);
-            }
-        } else {
-            // Its part or interface was removed while the port was being opened.
-            out.push(Action::ClosePort { port });
-        }
-    }
-
-    fn port_failed(&mut self, now: Instant, token: Token, error: String, out: &mut Vec<Action>) {
-        if let Some((part, token)) = self.awaited.remove(&token) {
-            self.tell(now, part, Input::PortFailed { token, error }, out);
-        } else if let Some(interface) = self.interfaces.iter_mut().find(|i| i.awaits(token))
-            && interface.failed(now, &error)
-        {
-            report(out, Level::Error, format!("interface {}: {error}", interface.name));
-        }
-    }
-
-    fn port_lost(&mut self, now: Instant, port: PortId, error: String, out: &mut Vec<Action>) {
-        self.forwarder.remove_port(port);
-        match self.owners.remove(&port) {
-            Some(Owner::Part(part)) => {
-                self.tell(now, part, Input::PortLost { port, error }, out);
-            }
-            Some(Owner::Interface) => {
-                let mut interfaces = self.interfaces.iter_mut();
-                if let Some(interface) = interfaces.find(|interface| interface.has(port))
-                    && interface.failed(now, &error)
-                {
-                    report(out, Level::Warning, format!("interface {}: {error}", interface.name));
-                }
-                self.interface_down(now, port, out);
-            }
-            None => {}
-        }
-    }
-
     /// Whether applications can come, and every port was tried.
     #[must_use]
     pub fn is_ready(&self) -> bool {
@@ -313,13 +258,6 @@ impl Node {
             || self.kernel.is_opening();
         if self.listening && !opening && !std::mem::replace(&mut self.announced, true) {
             report(out, Level::Info, format!("node {} is ready", self.settings.name));
-        }
-    }
-
-    fn interface_down(&mut self, now: Instant, port: PortId, out: &mut Vec<Action>) {
-        self.engine_port_down(port, out);
-        for part in self.parts() {
-            self.tell(now, part, Input::InterfaceDown { port }, out);
         }
     }
 
@@ -538,7 +476,7 @@ impl Component for Node {
             // interfaces, and reads no files.
             Event::Connected { .. }
             | Event::Inherited { .. }
-            | Event::HandleOpened { .. }
+            | Event::HandlesOpened { .. }
             | Event::ListenerOpened { .. }
             | Event::Rejected { .. }
             | Event::Interface { .. }
