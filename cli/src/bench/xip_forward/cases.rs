@@ -34,6 +34,8 @@ pub(super) enum Contest {
     Engines,
     /// The kernel engine with one look-up for each edge, beside the one that looks all edges up at once.
     EachEdge,
+    /// The portable engine with AF_XDP, beside itself with packet sockets.
+    Sockets,
     /// The portable engine with far more packets than it can forward, beside itself with as many as suit it best.
     Overload,
 }
@@ -61,6 +63,7 @@ const LENGTHS: &str = "Length of frames";
 const PORT_COUNTS: &str = "Ports";
 const UPDATES: &str = "Changes of routes";
 const EDGES: &str = "One look-up for each edge, beside one for all edges";
+const SOCKETS: &str = "AF_XDP, beside packet sockets";
 const OVERLOAD: &str = "More packets than can be forwarded";
 
 /// The updates at which a goal is set.
@@ -96,6 +99,10 @@ pub(super) fn cases(quick: bool) -> Vec<Case> {
     }
     for updates in [100, 1000, 10_000, MANY_UPDATES] {
         cases.push(engines(UPDATES, Point { updates, ..PAPER }));
+    }
+    for len in [64, FRAME_LEN, 1500] {
+        let point = Point { len, ..PAPER };
+        cases.push(Case { contest: Contest::Sockets, point, panel: SOCKETS });
     }
     cases.push(Case { contest: Contest::Overload, point: PAPER, panel: OVERLOAD });
     for form in [Form::Fallback(0), Form::Fallback(3)] {

@@ -40,6 +40,7 @@ use super::measure::{Bench, Experiment, Figure, Plan, Program, Session};
 use super::report::{Bound, Goal, Row};
 use super::xip_engine::zipf::Zipf;
 use cases::{Case, Contest, MANY_UPDATES, Place, cases};
+use portable::Sockets;
 use prefixes::Prefix;
 use site::{Measured, Site};
 use threads::Processors;
@@ -82,7 +83,7 @@ impl Bench for XipForward {
             cases(plan.quick).into_iter().filter(|case| is_in(plan, case)).collect();
         let sides = |case: &Case| match case.contest {
             Contest::Engines => 3,
-            Contest::EachEdge => 2,
+            Contest::EachEdge | Contest::Sockets => 2,
             Contest::Overload => 1 + PACES.len(),
         };
         let sides: usize = cases.iter().map(sides).sum::<usize>() * plan.runs;
@@ -151,7 +152,7 @@ impl Router {
     /// The portable engine at full speed: what arrives, and what was offered.
     fn overload(&mut self, case: &Case, run: usize) -> Result<Vec<f64>, String> {
         let time = self.time;
-        let rate = self.site(case, run)?.portable(&case.point, None, time)?.rate;
+        let rate = self.site(case, run)?.portable(&case.point, Sockets::Xdp, None, time)?.rate;
         self.full_speed = Some(rate.arriving);
         Ok(vec![rate.arriving, rate.offered])
     }
@@ -165,7 +166,8 @@ impl Router {
         let mut best = [0.0; 2];
         for pace in PACES {
             let pace = Some((pace * full_speed).max(1.0));
-            let rate = self.site(case, run)?.portable(&case.point, pace, time)?.rate;
+            let site = self.site(case, run)?;
+            let rate = site.portable(&case.point, Sockets::Xdp, pace, time)?.rate;
             if rate.arriving > best[0] {
                 best = [rate.arriving, rate.offered];
             }
@@ -177,6 +179,7 @@ impl Router {
 const KERNEL: &str = "kernel";
 const PORTABLE: &str = "portable";
 const EACH_EDGE: &str = "kernel, each edge";
+const AF_XDP: &str = "portable, AF_XDP";
 const OVERLOADED: &str = "portable, overload";
 const OF_ROUTER: &str = "of the router";
 const RATE: &str = "arriving";
@@ -205,6 +208,7 @@ fn experiment(case: &Case) -> Experiment {
             ("Linux IPv4 forwarding", figures)
         }
         Contest::EachEdge => ("all edges at once", packets(EACH_EDGE).to_vec()),
+        Contest::Sockets => ("packet sockets", packets(AF_XDP).to_vec()),
         Contest::Overload => {
             let figure = |what| figure(OVERLOADED, what, "packets/s", case.panel);
             ("the best load", vec![figure(RATE), figure(OFFERED)])
@@ -236,20 +240,27 @@ impl Session for Router {
         if case.contest == Contest::Overload {
             return self.overload(&case, run);
         }
-        let each_edge = case.contest == Contest::EachEdge;
         let site = self.site(&case, run)?;
-        let kernel = site.kernel(&case.point, each_edge, time)?;
-        if each_edge {
-            return Ok(packets(&kernel).to_vec());
-        }
-        let portable = site.portable(&case.point, None, time)?;
-        Ok(figures(&case, [kernel, portable]))
+        let portable = |site: &mut Site| site.portable(&case.point, Sockets::Xdp, None, time);
+        Ok(match case.contest {
+            Contest::EachEdge => packets(&site.kernel(&case.point, true, time)?).to_vec(),
+            Contest::Sockets => packets(&portable(site)?).to_vec(),
+            _ => {
+                let kernel = site.kernel(&case.point, false, time)?;
+                figures(&case, [kernel, portable(site)?])
+            }
+        })
     }
 
     fn peer(&mut self, index: usize, run: usize) -> Result<Vec<f64>, String> {
         let (case, time) = (self.cases[index], self.time);
         match case.contest {
             Contest::Overload => self.best_load(&case, run),
+            Contest::Sockets => {
+                let site = self.site(&case, run)?;
+                let portable = site.portable(&case.point, Sockets::Packet, None, time)?;
+                Ok(packets(&portable).to_vec())
+            }
             Contest::EachEdge => {
                 let kernel = self.site(&case, run)?.kernel(&case.point, false, time)?;
                 Ok(packets(&kernel).to_vec())

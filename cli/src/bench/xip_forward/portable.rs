@@ -1,5 +1,5 @@
 //! The portable engine of a router, on packet ports of the same cables: the driver that nodes run on, and in it
-//! nothing but the forwarder.
+//! nothing but the forwarder. Its ports are those of AF_XDP, unless something else needs the hook at XDP.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
@@ -24,6 +24,13 @@ use super::threads::{Processors, Work};
 /// A router, while nobody runs it.
 pub(super) struct Portable {
     router: Arc<Mutex<Router>>,
+}
+
+/// By which sockets packets come and go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sockets {
+    Packet,
+    Xdp,
 }
 
 /// While there is one, the portable engine forwards XIP.
@@ -63,21 +70,26 @@ impl Portable {
         &self,
         network: &Network,
         processors: Processors,
+        sockets: Sockets,
         updates: u32,
     ) -> Result<Running, String> {
         let stop = Arc::new(AtomicBool::new(false));
         let (stopping, router) = (Arc::clone(&stop), Arc::clone(&self.router));
-        let interfaces: Vec<_> =
-            (0..network.ports()).map(|port| network.interface(Side::Router, port)).collect();
+        let spec = |interface| match sockets {
+            Sockets::Packet => PortSpec::Ethernet { interface, ethertype: ETHERTYPE_XIP },
+            Sockets::Xdp => PortSpec::Xdp { interface, ethertype: ETHERTYPE_XIP },
+        };
+        let interfaces = (0..network.ports()).map(|port| network.interface(Side::Router, port));
+        let ports: Vec<_> = interfaces.map(spec).collect();
         let (sender, started) = mpsc::channel();
         let thread = network.inside(Side::Router, || {
             let run = move || {
                 // From here on it is this thread's namespace, too.
                 processors.take_place(Work::Router);
                 router.lock().unwrap_or_else(PoisonError::into_inner).clock = Clock::new(updates);
-                let started = Started { sender, missing: interfaces.len() };
+                let started = Started { sender, missing: ports.len() };
                 let process =
-                    Forwarding { router, stop: stopping, interfaces, started, now: Instant::ZERO };
+                    Forwarding { router, stop: stopping, ports, started, now: Instant::ZERO };
                 let options = real::Options { signals: false, ..real::Options::default() };
                 real::run(Box::new(process), options)
             };
@@ -119,7 +131,7 @@ struct Started {
 struct Forwarding {
     router: Arc<Mutex<Router>>,
     stop: Arc<AtomicBool>,
-    interfaces: Vec<String>,
+    ports: Vec<PortSpec>,
     started: Started,
     now: Instant,
 }
@@ -132,11 +144,10 @@ impl Component for Forwarding {
         match event {
             // The forwarder's ports are numbered from 1 in this order, and so are the driver's.
             Event::Start => {
-                out.extend(self.interfaces.iter().zip(1..).map(|(interface, token)| {
-                    let interface = interface.clone();
-                    let spec = PortSpec::Ethernet { interface, ethertype: ETHERTYPE_XIP };
-                    Action::OpenPort { token: Token(token), spec }
-                }))
+                let ports = self.ports.iter().cloned().zip(1..);
+                out.extend(
+                    ports.map(|(spec, token)| Action::OpenPort { token: Token(token), spec }),
+                );
             }
             Event::PortOpened { token, port, .. } => {
                 debug_assert_eq!(token.0, port.0, "ports are numbered in order");

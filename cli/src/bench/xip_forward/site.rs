@@ -13,7 +13,7 @@ use super::frames::{Form, Template};
 use super::kernel::{self, Kernel};
 use super::linux::Linux;
 use super::network::Network;
-use super::portable::Portable;
+use super::portable::{Portable, Sockets};
 use super::prefixes::Prefix;
 use super::threads::Processors;
 use super::traffic::{Rate, Sending, Traffic};
@@ -115,11 +115,12 @@ impl Site {
     pub(super) fn portable(
         &self,
         point: &Point,
+        sockets: Sockets,
         pace: Option<f64>,
         time: Duration,
     ) -> Result<Measured, String> {
         let Self { traffic, network, .. } = self;
-        let running = self.portable[0].1.run(network, self.processors, point.updates)?;
+        let running = self.portable[0].1.run(network, self.processors, sockets, point.updates)?;
         let threads = self.processors.place_receivers(network)?.and(running.id);
         let template = Template::new(point.form, self.local, point.len);
         let sending = Sending { pace, flood: None };
@@ -142,7 +143,9 @@ impl Site {
         let portable = portable.ok_or_else(|| format!("no engine was made for {limit:?}"))?;
         engine.limit(limit)?;
         let _attached = if kernel { Some(engine.attach(network)?) } else { None };
-        let running = portable.run(network, *processors, 0)?;
+        // An interface has one program at XDP.
+        let sockets = if kernel { Sockets::Packet } else { Sockets::Xdp };
+        let running = portable.run(network, *processors, sockets, 0)?;
         let threads = processors.place_receivers(network)?.and(running.id);
         let template = Template::new(form, self.local, FRAME_LEN);
         traffic.measure(network, &threads, &template, sending, time)
