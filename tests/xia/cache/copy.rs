@@ -75,7 +75,9 @@ impl Copy {
                     Decision::Forward(*known.unwrap_or_else(|| panic!("there is no hop {hop}")))
                 }
                 // For which reason is no matter there.
-                Offloaded::Drop => Decision::Drop(weft_xip::forward::DropReason::Unreachable),
+                Offloaded::Drop | Offloaded::Report => {
+                    Decision::Drop(weft_xip::forward::DropReason::Unreachable)
+                }
                 Offloaded::Pass => return (&edges[..], None, *edge),
             };
             (&edges[..], Some(decision), *edge)

@@ -99,8 +99,8 @@ fn any_frame_is_treated_as_by_the_portable_engine_or_passed() {
     }
     assert!(counts["Redirect"] > 2_500 && counts["Drop"] > 5_000, "{counts:?}");
     let counted = router.counted();
-    // No port was lost, nothing is limited, and loopback takes all packets.
-    let never = ["limited", "passed-no-hop", "passed-reluctant"];
+    // No port was lost, no source is told, nothing is limited, and loopback takes all packets.
+    let never = ["limited", "passed-drop", "passed-no-hop", "passed-reluctant"];
     let met = |(name, count): (&&str, &u64)| (*count > 0) != never.contains(name);
     assert!(counted.iter().all(met), "{counted:?}");
 }
@@ -182,6 +182,26 @@ fn a_flood_of_frames_that_would_be_passed_is_limited() {
     assert_eq!(router.counted()["passed-known"], 10_000);
     router.limit_passing(None);
     assert_eq!(router.kernel(&new).0, XdpVerdict::Pass);
+}
+
+#[test]
+fn packets_whose_sources_are_to_be_told_are_passed_on_up_to_the_limit() {
+    if !privileged() {
+        return;
+    }
+    let mut router = Router::with_errors();
+    let unreachable = sound_frame(&[xid("hid-9999999999999999999999999999999999999999")], 64);
+    for _ in 0..2 {
+        assert_eq!(router.check(&unreachable), XdpVerdict::Pass, "decided, and used again");
+        router.follow();
+    }
+    router.limit_passing(Some(100));
+    let passed = (0..5000).filter(|_| router.kernel(&unreachable).0 == XdpVerdict::Pass).count();
+    // One more for each second that it took.
+    assert!((100..1000).contains(&passed), "{passed}");
+    let counted = router.counted();
+    assert_eq!((counted["passed-drop"], counted["limited"]), (passed as u64, 5000 - passed as u64));
+    assert_eq!((counted["passed-known"], counted["dropped"]), (0, 0));
 }
 
 /// A frame to the first row, and if that leads nowhere to the next one, and so on.

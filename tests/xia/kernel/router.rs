@@ -99,6 +99,16 @@ impl Router {
     }
 
     pub(super) fn with(sizes: TableSizes) -> Self {
+        Self::of(forwarder(Limits::default()), sizes)
+    }
+
+    /// One that tells sources of packets that it drops.
+    pub(super) fn with_errors() -> Self {
+        let errors = Some(SlowPathLimit { per_second: 1000, burst: 1000 });
+        Self::of(forwarder(Limits { errors, ..Limits::default() }), TableSizes::default())
+    }
+
+    fn of(mut forwarder: Forwarder, sizes: TableSizes) -> Self {
         let (engine, mirror) = (engine(&sizes), Mirror::new(sizes));
         let tables = EngineTables::create(&engine).unwrap();
         let program = EngineProgram::load(&engine, &tables, mac(0)).unwrap();
@@ -106,7 +116,6 @@ impl Router {
             let leaving = Leaving { interface: LOOPBACK, mac: mac(side), mtu: MTU };
             tables.set_egress(slot(side), Some(leaving)).unwrap();
         }
-        let mut forwarder = forwarder();
         forwarder.set_offloading(Some(mirror.room()));
         Self { forwarder, tables, program, mirror }
     }
@@ -194,9 +203,9 @@ fn slot(side: usize) -> Slot {
     Slot(NonZeroU16::MIN.saturating_add(side as u16))
 }
 
-fn forwarder() -> Forwarder {
+fn forwarder(limits: Limits) -> Forwarder {
     let random = Random::from_seed(1);
-    let mut forwarder = Forwarder::new(Limits::default(), random.fork("forwarder"));
+    let mut forwarder = Forwarder::new(limits, random.fork("forwarder"));
     for (side, port) in SIDES.into_iter().enumerate() {
         let framing = Framing::Ethernet { mac: mac(side) };
         forwarder.add_port(port, Egress { framing, mtu: MTU as usize });

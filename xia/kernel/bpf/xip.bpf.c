@@ -52,7 +52,7 @@ struct xip_row {
 } __attribute__((packed));
 
 /* Values of `entry.decision`. */
-enum { THROUGH = 1, FORWARD, DROP, PASS };
+enum { THROUGH = 1, FORWARD, DROP, PASS, REPORT };
 
 // Small, and never written here: tables of many decisions are as fast as the memory that they take.
 struct entry {
@@ -125,6 +125,7 @@ enum {
 	PASSED_NO_HOP,		/* the neighbour or its port is gone */
 	PASSED_RELUCTANT,	/* the next link takes no packets in driver mode */
 	PASSED_KNOWN,		/* by a decision */
+	PASSED_DROP,		/* to be dropped, and its source told */
 	LIMITED,		/* was to be passed, but too many were: dropped */
 	COUNTERS,
 };
@@ -383,6 +384,8 @@ int weft_xip(struct xdp_md *ctx)
 		return pass(PASSED_MALFORMED);
 	if (entry->decision == PASS)
 		return pass_decided(PASSED_KNOWN);
+	if (entry->decision == REPORT)
+		return pass(PASSED_DROP);
 	if (entry->decision != FORWARD) {
 		count(DROPPED);
 		return XDP_DROP;

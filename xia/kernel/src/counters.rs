@@ -1,7 +1,7 @@
 //! What the program counts.
 
 /// The name and the meaning of all counters, in the order of `bpf/xip.bpf.c`.
-pub const COUNTERS: [(&str, &str); 12] = [
+pub const COUNTERS: [(&str, &str); 13] = [
     ("forwarded", "packets sent to a neighbour"),
     ("dropped", "packets dropped by a decision"),
     ("passed-others", "passed on: the frame is not to this port's address"),
@@ -16,5 +16,6 @@ pub const COUNTERS: [(&str, &str); 12] = [
         "passed-known",
         "passed on by a decision: to a socket of this node, or by a way that only it has",
     ),
-    ("limited", "dropped: more without a decision than this port may pass on"),
+    ("passed-drop", "passed on: dropped by a decision, and the source is to be told"),
+    ("limited", "dropped: more than this port may pass on without a decision to do so"),
 ];

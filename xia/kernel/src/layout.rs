@@ -15,6 +15,7 @@ const THROUGH: u8 = 1;
 const FORWARD: u8 = 2;
 const DROP: u8 = 3;
 const PASS: u8 = 4;
+const REPORT: u8 = 5;
 
 /// `struct entry` of a decision about an edge, 0 to 3.
 pub(crate) fn entry(edge: u8, decision: Offloaded) -> [u8; ENTRY_LEN] {
@@ -23,6 +24,7 @@ pub(crate) fn entry(edge: u8, decision: Offloaded) -> [u8; ENTRY_LEN] {
         Offloaded::Forward(hop) => (FORWARD, hop),
         Offloaded::Drop => (DROP, 0),
         Offloaded::Pass => (PASS, 0),
+        Offloaded::Report => (REPORT, 0),
     };
     let [a, b, c, d] = argument.to_ne_bytes();
     [decision, edge, 0, 0, a, b, c, d]

@@ -45,7 +45,8 @@ pub enum Offload {
     },
     /// There is no decision at all, and no neighbour.
     Clear,
-    /// How many packets for which there is no decision may be passed on from each port; `None` is no limit. As here,
+    /// How many packets for which there is no decision, or [`Offloaded::Report`], may be passed on from each port;
+    /// `None` is no limit. As here,
     /// a port whose limit was reached saves up [`SlowPathLimit::together`] of them before it goes on.
     Limit(Option<SlowPathLimit>),
 }
@@ -59,6 +60,9 @@ pub enum Offloaded {
     Forward(u32),
     /// Drop it.
     Drop,
+    /// Pass it on so that it is dropped here and its source is told, as long as the port's limit allows; drop what
+    /// comes beyond.
+    Report,
     /// Pass it on: it is for a socket of this node, or for a neighbour that the other engine does not know. Such
     /// packets count towards no limit.
     Pass,

@@ -125,8 +125,8 @@ impl Forwarder {
     /// What has no decision it may pass on at the rate at which each port may cause decisions.
     pub fn set_offloading(&mut self, room: Option<OffloadRoom>) {
         // What the other engine dropped, nobody would be told of.
-        let with_drops = !self.errors.is_on();
-        self.dst.set_offloading(room, self.limits.slow_path, with_drops);
+        let reports = self.errors.is_on();
+        self.dst.set_offloading(room, self.limits.slow_path, reports);
     }
 
     /// Tells the other engine again where all neighbours are, because its ports have changed.

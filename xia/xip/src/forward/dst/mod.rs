@@ -349,15 +349,15 @@ impl DstCache {
     }
 
     /// Begins to tell another engine of decisions, one that has none yet and this much room, and may pass on as much
-    /// as this; or ends it. Packets that are dropped are dropped there `with_drops`, and else passed on.
+    /// as this; or ends it. With `reports` sources are told of packets that are dropped, which takes this engine.
     pub(super) fn set_offloading(
         &mut self,
         room: Option<OffloadRoom>,
         limit: Option<SlowPathLimit>,
-        with_drops: bool,
+        reports: bool,
     ) {
         let (store, hops) = (&mut self.store, &self.hops);
-        self.offloading.set_room(room, limit, with_drops, store, hops);
+        self.offloading.set_room(room, limit, reports, store, hops);
     }
 
     /// Tells the other engine again where all neighbours are.

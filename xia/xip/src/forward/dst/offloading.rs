@@ -26,8 +26,8 @@ const MOST_LOOKS: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct Offloading {
     is_on: bool,
-    /// Whether the other engine drops packets.
-    with_drops: bool,
+    /// Whether sources are told of packets that are dropped.
+    reports: bool,
     room: OffloadRoom,
     used: [usize; MAX_FAN_OUT],
     /// Entries that were used.
@@ -46,14 +46,14 @@ impl Offloading {
         &mut self,
         room: Option<OffloadRoom>,
         limit: Option<SlowPathLimit>,
-        with_drops: bool,
+        reports: bool,
         store: &mut Store,
         hops: &Hops,
     ) {
         let ids: Vec<_> = store.ids().collect();
         ids.into_iter().for_each(|id| store.meta_mut(id).offloaded = Offloaded::No);
         let (is_on, room) = (room.is_some(), room.unwrap_or_default());
-        *self = Self { is_on, with_drops, room, ..Self::default() };
+        *self = Self { is_on, reports, room, ..Self::default() };
         if self.is_on {
             self.changes.extend([Offload::Clear, Offload::Limit(limit)]);
             self.tell_hops(hops);
@@ -126,7 +126,7 @@ impl Offloading {
                 offload::Offloaded::Forward(hop.number())
             }
             Way::Forward(_) | Way::Deliver(_) => offload::Offloaded::Pass,
-            Way::Drop(_) if !self.with_drops => offload::Offloaded::Pass,
+            Way::Drop(_) if self.reports => offload::Offloaded::Report,
             Way::Drop(_) => offload::Offloaded::Drop,
         }
     }
