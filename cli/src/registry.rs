@@ -15,6 +15,7 @@ use weft_xia_linkstate::LinkState;
 use weft_xia_lpm::Lpm;
 use weft_xia_tunnel::{Tunnels, Way};
 use weft_xia_uni4id::Uni4id;
+use weft_xia_x4id::{DualStack, Version};
 use weft_xia_xdp::Xdp;
 use weft_xia_zf::ZFilter;
 use weft_xip::node::Registry;
@@ -37,6 +38,8 @@ pub fn principals() -> Registry {
         .with("u4id", |_| Box::new(Tunnels::new(Way::U4id)))
         .with("u6id", |_| Box::new(Tunnels::new(Way::U6id)))
         .with("uni4id", |_| Box::new(Uni4id))
+        .with("x4id", |_| Box::new(DualStack::new(Version::V4)))
+        .with("x6id", |_| Box::new(DualStack::new(Version::V6)))
         .with("xdp", |_| Box::new(Xdp::new()))
         .with("zf", |_| Box::new(ZFilter::new()))
         .with_engine(|| Box::new(Mirror::default()))
@@ -90,11 +93,13 @@ pub(crate) fn components() -> Vec<Registered> {
             class: Class {
                 statement: Some(weft_xia_component::STATEMENT),
                 // The EtherTypes of XIP (by either kind of socket), of neighbour discovery and of link-state routing; for tunnels
-                // UDP, and IP with the numbers that are free for experiments.
+                // UDP, and IP with the numbers that are free for experiments; what forwards by the
+                // kernel's tables of IP watches them.
                 access: "fea/fea/1.0/open_port?\
                          spec=ethernet:*:0xc0de|ethernet:*:0xc0df|ethernet:*:0xc0e0|ethernet:*:0xc0e1|xdp:*:0xc0de|udp:*|ip:*:253|ip:*:254 \
                          fea/fea/1.0/open_engine?engine=xip fea/fea/1.0/attach_engine?engine=xip \
-                         fea/fea/1.0/detach_engine?engine=xip"
+                         fea/fea/1.0/detach_engine?engine=xip \
+                         fea/fea/1.0/watch_ip fea/fea/1.0/find_neighbour"
                     .into(),
                 sockets: &[Socket { name: crate::node::XIA_SOCKET, packets: true }],
                 ..Class::new("xia")

@@ -14,6 +14,7 @@ use weft_xia_hid::Hid;
 use weft_xia_lpm::Lpm;
 use weft_xia_tunnel::{Tunnels, Way};
 use weft_xia_uni4id::Uni4id;
+use weft_xia_x4id::{DualStack, Version};
 use weft_xia_xdp::Xdp;
 use weft_xia_zf::ZFilter;
 use weft_xip::channel::{Response, emit_command};
@@ -71,6 +72,7 @@ impl RunningNode {
             .with("u4id", |_| Box::new(Tunnels::new(Way::U4id)))
             .with("u6id", |_| Box::new(Tunnels::new(Way::U6id)))
             .with("uni4id", |_| Box::new(Uni4id))
+            .with("x4id", |_| Box::new(DualStack::new(Version::V4)))
             .with("xdp", |_| Box::new(Xdp::new()))
             .with("zf", |_| Box::new(ZFilter::new()));
         let settings = Settings {

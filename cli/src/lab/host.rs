@@ -88,6 +88,19 @@ fn tunnel_identifier(way: Way, words: &[String]) -> Result<String, String> {
     Ok(xid.to_string())
 }
 
+/// The XID of a host that the kernel's table of IP leads to.
+fn address_identifier(kind: XidType, words: &[String]) -> Result<String, String> {
+    let address = match words {
+        [word] => word.parse().ok().filter(|ip| weft_xia_x4id::Version::of(*ip).kind() == kind),
+        _ => None,
+    };
+    let example = if kind == XidType::X4ID { "10.0.3.2" } else { "2001:db8::2" };
+    let address =
+        address.ok_or_else(|| format!("an {kind} is made of one address, such as {example}"))?;
+    let xid = weft_xia_x4id::to_xid(address).map_err(|error| error.to_string())?;
+    Ok(xid.to_string())
+}
+
 /// The LPM identifier of an address of IP.
 fn prefix_identifier(words: &[String]) -> Result<String, String> {
     let address = match words {
@@ -116,6 +129,8 @@ impl Host for WeftHost {
             "lpm" => prefix_identifier(words),
             "i4id" => tunnel_identifier(Way::I4id, words),
             "u4id" => tunnel_identifier(Way::U4id, words),
+            "x4id" => address_identifier(XidType::X4ID, words),
+            "x6id" => address_identifier(XidType::X6ID, words),
             "zf" => {
                 let links: Vec<_> =
                     words.iter().map(|name| link_identifier(name, DEFAULT_LINK_BITS)).collect();
@@ -130,7 +145,8 @@ impl Host for WeftHost {
                 Ok(best_filter(names, DEFAULT_LINK_BITS, tags).1.to_string())
             }
             _ => Err(format!(
-                "`{kind}` is no kind of alias; there are ad, hid2, i4id, lpm, u4id, xdp, zf and zf-tags"
+                "`{kind}` is no kind of alias; there are ad, hid2, i4id, lpm, u4id, x4id, x6id, xdp, zf and \
+                 zf-tags"
             )),
         }
     }

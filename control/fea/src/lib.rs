@@ -9,10 +9,11 @@
 //! on when the FEA dies. For those who cannot take descriptors it relays packets (`relays`). It attaches
 //! eBPF programs (`programs`), and engines that forward in the kernel (`engines`). It watches
 //! the network interfaces, tells which there are, and makes them what the configuration says
-//! (`interfaces`).
+//! (`interfaces`). To those who forward by the kernel's tables of IP it tells where these lead (`ip`).
 
 mod engines;
 mod interfaces;
+mod ip;
 mod programs;
 mod relays;
 
@@ -22,6 +23,7 @@ use std::net::SocketAddr;
 use engines::Engines;
 use interfaces::Interfaces;
 pub use interfaces::{SCHEMA, STATEMENT};
+use ip::Ip;
 use programs::Programs;
 use relays::Relays;
 use weft_base::{CounterGroup, Counters, Instant, Token};
@@ -65,6 +67,7 @@ pub struct Fea {
     programs: Programs,
     engines: Engines,
     relays: Relays,
+    ip: Ip,
     counters: Counters<Activity>,
 }
 
@@ -81,6 +84,7 @@ enum Next {
     OpenEngine(fea::OpenEngine),
     AttachEngine(fea::AttachEngine),
     DetachEngine(fea::DetachEngine),
+    WatchIp(fea::WatchIp),
 }
 
 impl Fea {
@@ -118,6 +122,7 @@ impl Fea {
                 self.relays.opening(token, called);
             }
             Ok(Next::Receive(request)) => self.relays.receive(now, called, &request, out),
+            Ok(Next::WatchIp(request)) => self.ip.watch(now, called, &request, out),
             Ok(Next::Attach(request)) => {
                 if let Some(note) = self.engine_in_the_way(&request.interface) {
                     return out.push(called.fail(XrlError::failed(note)));
@@ -179,6 +184,11 @@ impl Fea {
             fea::Call::OpenEngine(request) => Next::OpenEngine(request),
             fea::Call::AttachEngine(request) => Next::AttachEngine(request),
             fea::Call::DetachEngine(request) => Next::DetachEngine(request),
+            fea::Call::WatchIp(request) => Next::WatchIp(request),
+            fea::Call::FindNeighbour(fea::FindNeighbour { interface, address }) => {
+                out.push(Output::World(Action::FindNeighbour { interface, ip: address }));
+                Next::Answer(Encoded::default())
+            }
             fea::Call::Interfaces(_) => Next::Answer(Encoded::new(self.interfaces()?)),
         })
     }
@@ -368,7 +378,11 @@ impl Component for Fea {
     fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
         match input {
             Input::Called(called) => self.called(now, called, out),
-            Input::Left { session } => self.relays.left(session, out),
+            Input::Left { session } => {
+                self.relays.left(session, out);
+                self.ip.left(session);
+            }
+            Input::World(Event::Ip { changes }) => self.ip.changed(changes, out),
             Input::World(Event::HandlesOpened { token, handles, info }) => {
                 self.opened(token, handles, info, out);
             }
@@ -437,7 +451,10 @@ impl Component for Fea {
                 self.relays.packets(port, packets, out);
             }
             Input::World(Event::PortLost { port, error }) => self.relays.lost(port, &error, out),
-            Input::World(Event::Tick) => self.relays.expire(now, out),
+            Input::World(Event::Tick) => {
+                self.relays.expire(now, out);
+                self.ip.expire(now, out);
+            }
             Input::World(Event::Stop) => {
                 self.programs.stop(out);
                 out.push(Output::World(Action::Exit { status: 0 }));
@@ -448,7 +465,7 @@ impl Component for Fea {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        self.relays.deadline()
+        self.relays.deadline().into_iter().chain(self.ip.deadline()).min()
     }
 
     fn counters(&self) -> Vec<CounterGroup> {

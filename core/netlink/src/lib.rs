@@ -4,15 +4,22 @@
 //! * [`Configurator`] carries out [`InterfaceRequest`]s; each is answered by the kernel.
 //! * [`TrafficControl`] attaches, lists and removes what hangs at an interface: classifiers and XDP programs.
 //! * [`RouteTable`] sets routes of IP, many at once.
+//! * [`IpMonitor`] tells where the kernel's tables of IP lead, and which neighbours it knows, and from then on each
+//!   change.
 //!
-//! The first two never block: wait for their `fd` with epoll. Watching needs no privileges, configuring needs
-//! CAP_NET_ADMIN. They belong to the network namespace of the thread that opened them. The messages are
-//! read by `watch`, which does no I/O.
+//! The monitors and the configurator never block: wait for their `fd` with epoll. Watching needs no privileges,
+//! configuring needs CAP_NET_ADMIN. They belong to the network namespace of the thread that opened them. The
+//! messages are read by `watch` and `ip_watch`, which do no I/O.
 //!
 //! Reference: RFC 3549 §2 and §3.1 (Netlink, network interfaces and addresses), netlink(7), rtnetlink(7).
 
 mod configurator;
+mod feed;
 mod interface;
+mod ip;
+mod ip_message;
+mod ip_monitor;
+mod ip_watch;
 mod message;
 mod monitor;
 mod programs;
@@ -22,6 +29,8 @@ mod watch;
 
 pub use configurator::Configurator;
 pub use interface::{Interface, InterfaceAddress, InterfaceChange};
+pub use ip::{IpChange, IpWay};
+pub use ip_monitor::IpMonitor;
 pub use monitor::Monitor;
 pub use programs::{Classifier, Direction, Place, Refusal, TrafficControl, XdpMode, XdpProgram};
 pub use request::{InterfaceRequest, NewInterface};

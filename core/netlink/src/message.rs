@@ -13,6 +13,7 @@ use netlink_packet_core::{
 use netlink_packet_route::RouteNetlinkMessage;
 
 use crate::InterfaceAddress;
+use crate::ip_message::{self, Neighbour, RouteMessage};
 use crate::programs::{Classifier, TCA_BPF_ID, TCA_BPF_NAME, XdpMode, XdpProgram};
 
 /// Flag of an answer: what was told so far does not fit together, as something changed meanwhile
@@ -59,6 +60,10 @@ pub(crate) enum Body {
     },
     /// A classifier of traffic control.
     Classifier(Classifier),
+    /// A route of IP.
+    Route(RouteMessage),
+    /// A neighbour of IP.
+    Neighbour(Neighbour),
     /// The end of a dump.
     Done,
     /// The answer to a request: zero or the number of an error, and the kernel's words about it.
@@ -125,6 +130,10 @@ fn body(kind: u16, flags: u16, payload: &[u8]) -> Option<Body> {
         libc::RTM_NEWADDR => address(payload, true)?,
         libc::RTM_DELADDR => address(payload, false)?,
         libc::RTM_NEWTFILTER => Body::Classifier(classifier(payload)?),
+        libc::RTM_NEWROUTE => Body::Route(ip_message::route(payload, flags, true)?),
+        libc::RTM_DELROUTE => Body::Route(ip_message::route(payload, flags, false)?),
+        libc::RTM_NEWNEIGH => Body::Neighbour(ip_message::neighbour(payload, true)?),
+        libc::RTM_DELNEIGH => Body::Neighbour(ip_message::neighbour(payload, false)?),
         netlink_packet_core::NLMSG_DONE => Body::Done,
         netlink_packet_core::NLMSG_ERROR => answer(flags, payload)?,
         netlink_packet_core::NLMSG_OVERRUN => Body::Overrun,
@@ -258,7 +267,7 @@ fn answer(flags: u16, payload: &[u8]) -> Option<Body> {
 }
 
 /// Kind and value of each attribute, up to the first that is malformed.
-fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+pub(crate) fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     NlasIterator::new(bytes).map_while(Result::ok).filter_map(move |attribute| {
         // The value borrows from the attribute, the attribute from the bytes.
         let bytes: &[u8] = attribute.into_inner();
@@ -268,7 +277,7 @@ fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-fn number(bytes: &[u8]) -> Option<u32> {
+pub(crate) fn number(bytes: &[u8]) -> Option<u32> {
     bytes.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes))
 }
 
@@ -278,7 +287,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
-fn ip(family: u8, bytes: &[u8]) -> Option<IpAddr> {
+pub(crate) fn ip(family: u8, bytes: &[u8]) -> Option<IpAddr> {
     match i32::from(family) {
         libc::AF_INET => Some(IpAddr::from(<[u8; 4]>::try_from(bytes).ok()?)),
         libc::AF_INET6 => Some(IpAddr::from(<[u8; 16]>::try_from(bytes).ok()?)),

@@ -3,28 +3,17 @@
 //! Reference: netlink(7), rtnetlink(7).
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
-
-use netlink_sys::protocols::NETLINK_ROUTE;
-use netlink_sys::{Socket, SocketAddr};
+use std::os::fd::BorrowedFd;
 
 use crate::InterfaceChange;
+use crate::feed::{Feed, Heard};
 use crate::watch::Watch;
-
-/// Room for one datagram: the kernel's answers are at most 32 KiB long, what it tells by itself is far
-/// shorter.
-const DATAGRAM: usize = 64 << 10;
-/// The kernel's receive buffer, in bytes, if we may have that much.
-const RECEIVE_BUFFER: usize = 1 << 20;
-/// How many datagrams are read at a time.
-const BATCH: usize = 64;
 
 /// Which interfaces there are, and what changes; see the crate's text.
 #[derive(Debug)]
 pub struct Monitor {
-    socket: Socket,
+    feed: Feed,
     watch: Watch,
-    datagram: Vec<u8>,
 }
 
 impl Monitor {
@@ -33,26 +22,16 @@ impl Monitor {
     /// # Errors
     /// Those of socket(2), bind(2) and send(2).
     pub fn open() -> io::Result<Self> {
-        let mut socket = Socket::new(NETLINK_ROUTE)?;
-        socket.set_non_blocking(true)?;
-        // With less, changes are asked for again more often.
-        let _ = rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, RECEIVE_BUFFER)
-            .or_else(|_| {
-                rustix::net::sockopt::set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER)
-            });
         let groups = libc::RTMGRP_LINK | libc::RTMGRP_IPV4_IFADDR | libc::RTMGRP_IPV6_IFADDR;
-        socket.bind(&SocketAddr::new(0, groups as u32))?;
-        let mut monitor =
-            Self { socket, watch: Watch::default(), datagram: Vec::with_capacity(DATAGRAM) };
-        let request = monitor.watch.resynchronise();
-        monitor.send(request)?;
+        let mut monitor = Self { feed: Feed::open(groups)?, watch: Watch::default() };
+        monitor.feed.send(monitor.watch.resynchronise())?;
         Ok(monitor)
     }
 
     /// Readable when there is something for [`Monitor::read`].
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.feed.fd()
     }
 
     /// Reads what is there, a limited number of messages at a time, and appends the changes.
@@ -60,29 +39,11 @@ impl Monitor {
     /// # Errors
     /// Those of recvfrom(2) and send(2) that last; the changes appended before are still good.
     pub fn read(&mut self, changes: &mut Vec<InterfaceChange>) -> io::Result<()> {
-        for _ in 0..BATCH {
-            self.datagram.clear();
-            let request = match self.socket.recv_from(&mut self.datagram, libc::MSG_TRUNC) {
-                Ok((_, from)) if from.port_number() != 0 => None,
-                Ok((len, _)) if len > self.datagram.len() => self.watch.resynchronise(),
-                Ok(_) => self.watch.handle(&self.datagram, changes),
-                Err(error) => match error.raw_os_error() {
-                    Some(libc::EAGAIN) => return Ok(()),
-                    Some(libc::EINTR) => None,
-                    Some(libc::ENOBUFS) => self.watch.resynchronise(),
-                    _ => return Err(error),
-                },
-            };
-            self.send(request)?;
-        }
-        Ok(())
-    }
-
-    fn send(&self, request: Option<Vec<u8>>) -> io::Result<()> {
-        if let Some(request) = request {
-            self.socket.send_to(&request, &SocketAddr::new(0, 0), 0)?;
-        }
-        Ok(())
+        let watch = &mut self.watch;
+        self.feed.read(|heard| match heard {
+            Heard::Datagram(datagram) => watch.handle(datagram, changes),
+            Heard::Lost => watch.resynchronise(),
+        })
     }
 }
 

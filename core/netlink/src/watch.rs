@@ -100,7 +100,12 @@ impl Watch {
                 return self.answered(changes);
             }
             Body::Overrun => return self.resynchronise(),
-            Body::Classifier(_) | Body::Done | Body::Answer { .. } | Body::Other => return None,
+            Body::Classifier(_)
+            | Body::Route(_)
+            | Body::Neighbour(_)
+            | Body::Done
+            | Body::Answer { .. }
+            | Body::Other => return None,
         };
         if self.asking == Asking::Nothing {
             self.tell(index, changes);

@@ -30,6 +30,6 @@ pub use weft_ebpf::{
     MapWrite, PROGRAMS, Program, Slot, XdpMode,
 };
 pub use weft_netlink::{
-    Interface, InterfaceAddress, InterfaceChange, InterfaceRequest, NewInterface,
+    Interface, InterfaceAddress, InterfaceChange, InterfaceRequest, IpChange, IpWay, NewInterface,
 };
 pub use weft_port::datagrams::MOST_HANDLES;

@@ -7,12 +7,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
 use weft_base::{ChannelId, Handle, Message, Packet, PortId, Token};
 use weft_ebpf::{MapShape, MapWrite};
-use weft_netlink::{InterfaceChange, InterfaceRequest};
+use weft_netlink::{InterfaceChange, InterfaceRequest, IpChange};
 use weft_port::{PortInfo, PortSpec, PortStatistics};
 
 use crate::{
@@ -76,6 +76,11 @@ pub enum Event {
     Interface {
         /// How.
         change: InterfaceChange,
+    },
+    /// Where this machine's IP leads is different from what was told before; see [`Action::WatchIp`].
+    Ip {
+        /// How, in order.
+        changes: Vec<IpChange>,
     },
     /// An interface was changed, or could not be.
     InterfaceConfigured {
@@ -289,6 +294,17 @@ pub enum Action {
     /// Tell which network interfaces there are, by one [`Event::Interface`] each, and from then on each
     /// change. Asking again changes nothing.
     WatchInterfaces,
+    /// Tell where this machine's IP leads and which neighbours it knows, by [`Event::Ip`], and from then on each
+    /// change. Whoever asks again is told everything anew.
+    WatchIp,
+    /// Have this machine's IP look for a neighbour, or whether it is still there. What comes of it
+    /// [`Event::Ip`] tells; if nothing does, nothing.
+    FindNeighbour {
+        /// The index of the interface that it is on.
+        interface: u32,
+        /// Its address.
+        ip: IpAddr,
+    },
     /// Change an interface; answered by [`Event::InterfaceConfigured`].
     ConfigureInterface {
         /// Comes back in the answer.

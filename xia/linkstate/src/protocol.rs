@@ -406,7 +406,7 @@ impl Protocol for LinkState {
             out.push(Output::Report { level: Level::Error, line: line.to_owned() });
         }
         match input {
-            Input::Tick => {}
+            Input::Tick | Input::Ip { .. } => {}
             Input::InterfaceUp { name, port, info } => self.interface_up(&name, port, &info, out),
             Input::InterfaceDown { port } => self.interface_down(port, out),
             Input::PortOpened { token, port, .. } => self.port_opened(token, port, out),

@@ -71,13 +71,17 @@ impl XidType {
     pub const LPM: XidType = XidType(0x21);
     /// Host, in the second version of its principal: hash of a public key. A number of weft's own.
     pub const HID2: XidType = XidType(0x5746_0011);
+    /// An IPv4 address that the kernel's table of IP leads to: IPv4 address, 16 zero bytes. A number of weft's own.
+    pub const X4ID: XidType = XidType(0x5746_0004);
+    /// An IPv6 address that the kernel's table of IP leads to: IPv6 address, 4 zero bytes. A number of weft's own.
+    pub const X6ID: XidType = XidType(0x5746_0006);
     /// XIP directly over IPv6: IPv6 address, 4 zero bytes. A number of weft's own, because nobody has given one, and
     /// none of those from 0x1000 on, which people take for theirs.
     pub const I6ID: XidType = XidType(0x5746_0015);
 }
 
 /// Names of the well-known principals, ascending by number.
-pub const WELL_KNOWN: [(&str, XidType); 17] = [
+pub const WELL_KNOWN: [(&str, XidType); 19] = [
     ("nat", XidType::NAT),
     ("ad", XidType::AD),
     ("hid", XidType::HID),
@@ -93,6 +97,8 @@ pub const WELL_KNOWN: [(&str, XidType); 17] = [
     ("u6id", XidType::U6ID),
     ("zf", XidType::ZF),
     ("lpm", XidType::LPM),
+    ("x4id", XidType::X4ID),
+    ("x6id", XidType::X6ID),
     ("hid2", XidType::HID2),
     ("i6id", XidType::I6ID),
 ];

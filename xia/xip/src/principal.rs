@@ -12,11 +12,13 @@
 //! The control part — neighbour discovery, tunnels — has the form of a component: time and inputs go
 //! in, outputs come out ([`Input`], [`Output`]).
 
+use std::net::IpAddr;
+
 use serde_json::Value;
 use weft_base::{CounterGroup, Instant, LinkAddress, Packet, PortId, Token};
 use weft_keys::PrivateKey;
 use weft_port::{PortInfo, PortSpec};
-use weft_runtime::Level;
+use weft_runtime::{IpChange, Level};
 
 use crate::changes::Change;
 use crate::forward::DropReason;
@@ -209,6 +211,11 @@ pub enum Input {
         /// The port of [`Input::InterfaceUp`].
         port: PortId,
     },
+    /// Where this machine's IP leads is different from what was told before; see [`Output::WatchIp`].
+    Ip {
+        /// How, in order.
+        changes: Vec<IpChange>,
+    },
     /// A port that the principal asked for is open.
     PortOpened {
         /// The token of [`Output::OpenPort`].
@@ -262,6 +269,17 @@ pub enum Output {
         port: PortId,
         /// What.
         packet: Packet,
+    },
+    /// Tell where this machine's IP leads and which neighbours it knows, by [`Input::Ip`], and from then on each
+    /// change. Everything is told anew now and then, beginning with [`IpChange::Again`].
+    WatchIp,
+    /// Have this machine's IP look for a neighbour, or whether it is still there. [`Input::Ip`] tells what comes of
+    /// it; if nothing does, nothing.
+    FindNeighbour {
+        /// The index of the interface that it is on.
+        interface: u32,
+        /// Its address.
+        ip: IpAddr,
     },
     /// Route this XIP packet as one that was received on `packet.meta.port`: it came out of a tunnel.
     Route {

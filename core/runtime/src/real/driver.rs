@@ -178,6 +178,7 @@ impl Driver {
             Source::Configuration => {
                 self.interfaces.configured(&self.poller, &mut self.events);
             }
+            Source::Ip => self.interfaces.ip_changed(&self.poller, &mut self.events),
             Source::Stream(file) => {
                 self.terminal.make_way();
                 self.disk.streams.ready(file, &self.poller, &mut self.events);
@@ -230,6 +231,8 @@ impl Driver {
                     terminal.report(Level::Error, &error);
                 }
             }
+            Action::WatchIp => events.extend(interfaces.watch_ip(poller)),
+            Action::FindNeighbour { interface, ip } => interfaces.find_neighbour(interface, ip),
             Action::ConfigureInterface { token, request } => {
                 events.extend(interfaces.configure(token, &request, poller));
             }

@@ -1,9 +1,10 @@
-//! The machine's network interfaces: watched and changed over rtnetlink, by `weft_netlink`.
+//! The machine's network interfaces, and where its IP leads: watched and changed over rtnetlink, by `weft_netlink`.
 
 use std::collections::VecDeque;
+use std::net::IpAddr;
 
 use weft_base::Token;
-use weft_netlink::{Configurator, InterfaceRequest, Monitor};
+use weft_netlink::{Configurator, InterfaceRequest, IpChange, IpMonitor, Monitor};
 
 use super::poller::{Interest, Poller, Source};
 use crate::Event;
@@ -13,6 +14,7 @@ use crate::Event;
 pub(super) struct Interfaces {
     monitor: Option<Monitor>,
     configurator: Option<Configurator>,
+    ip: Option<IpMonitor>,
 }
 
 impl Interfaces {
@@ -75,6 +77,52 @@ impl Interfaces {
         );
     }
 
+    /// Begins to watch IP, or tells again what is known.
+    pub(super) fn watch_ip(&mut self, poller: &Poller) -> Option<Event> {
+        if let Some(monitor) = &self.ip {
+            let mut changes = Vec::new();
+            monitor.tell_again(&mut changes);
+            return Some(Event::Ip { changes });
+        }
+        let monitor = IpMonitor::open().and_then(|monitor| {
+            poller.add(monitor.fd(), Source::Ip, Interest::Read)?;
+            Ok(monitor)
+        });
+        match monitor {
+            Ok(monitor) => {
+                self.ip = Some(monitor);
+                None
+            }
+            Err(error) => {
+                Some(no_tables(&format!("the kernel's tables of IP cannot be watched: {error}")))
+            }
+        }
+    }
+
+    /// Reads how IP has changed.
+    pub(super) fn ip_changed(&mut self, poller: &Poller, events: &mut VecDeque<Event>) {
+        let Some(monitor) = &mut self.ip else { return };
+        let mut changes = Vec::new();
+        let result = monitor.read(&mut changes);
+        if !changes.is_empty() {
+            events.push_back(Event::Ip { changes });
+        }
+        if let Err(error) = result {
+            poller.remove(monitor.fd());
+            self.ip = None;
+            let error = format!("the kernel's tables of IP are watched no longer: {error}");
+            events.push_back(no_tables(&error));
+        }
+    }
+
+    /// Has the kernel look for a neighbour.
+    pub(super) fn find_neighbour(&self, interface: u32, ip: IpAddr) {
+        if let Some(monitor) = &self.ip {
+            // What cannot be sent is asked for again by whoever needs it, as what is not answered.
+            drop(monitor.find_neighbour(interface, ip));
+        }
+    }
+
     fn configurator(&mut self, poller: &Poller) -> Result<&mut Configurator, String> {
         if self.configurator.is_none() {
             let configurator = Configurator::open()
@@ -87,4 +135,10 @@ impl Interfaces {
         }
         self.configurator.as_mut().ok_or_else(|| "it was opened just now".to_owned())
     }
+}
+
+/// Nothing is known of IP, and nothing will be.
+fn no_tables(error: &str) -> Event {
+    let none = |is_ipv6| IpChange::NoTable { is_ipv6, error: error.to_owned() };
+    Event::Ip { changes: vec![IpChange::Again, none(false), none(true), IpChange::Complete] }
 }

@@ -31,6 +31,8 @@ pub(super) enum Source {
     Interfaces,
     /// What it answers to changes of interfaces.
     Configuration,
+    /// What it tells of routes and neighbours of IP.
+    Ip,
 }
 
 /// What to wait for.
@@ -114,6 +116,7 @@ fn data(source: Source) -> epoll::EventData {
         Source::Interfaces => (5, 0),
         Source::Configuration => (6, 0),
         Source::Room(channel) => (7, channel.0),
+        Source::Ip => (8, 0),
     };
     epoll::EventData::new_u64(kind << 32 | u64::from(id))
 }
@@ -130,6 +133,7 @@ fn decode(event: &epoll::Event) -> Option<Ready> {
         5 => Source::Interfaces,
         6 => Source::Configuration,
         7 => Source::Room(ChannelId(id)),
+        8 => Source::Ip,
         _ => return None,
     };
     let trouble = epoll::EventFlags::ERR | epoll::EventFlags::HUP;

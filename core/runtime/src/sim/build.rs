@@ -200,6 +200,7 @@ impl World {
         };
         let route = Route { interface, gateway: Some(gateway) };
         self.network.nodes[node.index()].routes.add(network, prefix_length, route);
+        self.tell_ip_watchers();
         Ok(())
     }
 

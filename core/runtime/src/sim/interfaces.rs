@@ -36,6 +36,7 @@ impl World {
     /// A process has ended.
     pub(super) fn forget_watcher(&mut self, process: ProcessId) {
         self.watchers.0.remove(&process);
+        self.ip_watchers.forget(process);
     }
 
     /// Tells whoever watches what is different about an interface.
@@ -47,6 +48,7 @@ impl World {
                 self.tell_watcher(process, interface);
             }
         }
+        self.tell_ip_watchers();
     }
 
     fn tell_watcher(&mut self, process: ProcessId, id: InterfaceId) {
@@ -167,7 +169,7 @@ impl World {
 }
 
 /// The index of an interface, which differs for each interface of the world.
-fn number(id: InterfaceId) -> u32 {
+pub(super) fn number(id: InterfaceId) -> u32 {
     u32::try_from(id.index() + 1).expect("a world has fewer than 2^32 interfaces")
 }
 

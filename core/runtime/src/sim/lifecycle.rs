@@ -191,6 +191,9 @@ impl World {
             Action::ClosePort { port } => self.close_port(id, port),
             Action::Transmit { port, packet } => self.send_packet(id, port, packet),
             Action::WatchInterfaces => self.watch_interfaces(id),
+            Action::WatchIp => self.watch_ip(id),
+            // Every neighbour is known.
+            Action::FindNeighbour { .. } => {}
             Action::ConfigureInterface { token, request } => {
                 let result = self.configure_interface(id, &request);
                 self.post(id, Waiting::Event(Event::InterfaceConfigured { token, result }));

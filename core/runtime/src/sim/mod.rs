@@ -49,6 +49,7 @@ mod ids;
 mod inheritance;
 mod interfaces;
 mod ip;
+mod ip_watchers;
 mod lifecycle;
 mod network;
 mod node;

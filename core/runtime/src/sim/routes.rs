@@ -37,6 +37,23 @@ impl Routes {
         })
     }
 
+    /// The network, the length and the route of every prefix to which there is one whose interface `usable`
+    /// accepts; of several the one that is used.
+    pub(super) fn used(
+        &self,
+        usable: impl Fn(InterfaceId) -> bool,
+    ) -> impl Iterator<Item = (Ipv4Addr, u8, Route)> {
+        let prefixes = self.0.iter().flat_map(|(length, networks)| {
+            networks
+                .iter()
+                .map(|(network, routes)| (Ipv4Addr::from_bits(*network), *length, routes))
+        });
+        prefixes.filter_map(move |(network, length, routes)| {
+            let route = routes.iter().copied().find(|route| usable(route.interface))?;
+            Some((network, length, route))
+        })
+    }
+
     /// Takes one route away that was added like this.
     pub(super) fn remove(&mut self, network: Ipv4Addr, length: u8, route: Route) {
         let network = network.to_bits() & mask(length);

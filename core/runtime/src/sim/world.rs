@@ -18,6 +18,7 @@ use super::error::WorldError;
 use super::handles::Handles;
 use super::ids::{NodeId, ProcessId};
 use super::interfaces::Watchers;
+use super::ip_watchers::IpWatchers;
 use super::network::{Network, Sighting};
 use super::node::NodeCount;
 use super::process::{Slot, Waiting};
@@ -80,6 +81,7 @@ pub struct World {
     pub(super) channels: Channels,
     pub(super) handles: Handles,
     pub(super) watchers: Watchers,
+    pub(super) ip_watchers: IpWatchers,
     pub(super) disk: Disk,
     pub(super) running: usize,
     /// Processes with something in their inbox.
@@ -105,6 +107,7 @@ impl World {
             channels: Channels::new(config.channels.clone()),
             handles: Handles::default(),
             watchers: Watchers::default(),
+            ip_watchers: IpWatchers::default(),
             disk: Disk::new(),
             running: 0,
             ready: VecDeque::new(),

@@ -2,10 +2,11 @@
 //!
 //! Reference: Handley et al. (XORP), §7: processes without privileges use the network through the
 //! FEA. A member asks the world for a port or an engine as ever; where the process may open none, the FEA is
-//! called, and what it hands over comes to the member as if the world had. The member sees no difference.
+//! called, and what it hands over comes to the member as if the world had. The member sees no difference. So it is with
+//! what the FEA tells of the machine's IP (`ip`).
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU16;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use weft_base::{Handle, Instant, Token};
 use weft_port::{PortInfo, PortSpec};
 use weft_runtime::{Action, EngineReply, EngineRequest, Event, Slot, XdpMode};
 
+use super::ip::Watching;
 use super::{Caller, Host, Now, members};
 use crate::component::{Call, Reply};
 use crate::{ErrorCode, Mac, XrlError, fea};
@@ -36,17 +38,23 @@ pub(super) struct FromFea {
     again: VecDeque<(Instant, Asked)>,
 }
 
-struct Asked {
-    member: usize,
-    token: Token,
-    wanted: Wanted,
+pub(super) struct Asked {
+    pub(super) member: usize,
+    pub(super) token: Token,
+    pub(super) wanted: Wanted,
     /// When it is given up.
-    deadline: Instant,
+    pub(super) deadline: Instant,
 }
 
 pub(super) enum Wanted {
     Port(PortSpec),
     Engine(EngineRequest),
+    /// What is different about the machine's IP.
+    Ip(Watching),
+    Neighbour {
+        interface: u32,
+        ip: IpAddr,
+    },
 }
 
 impl FromFea {
@@ -68,7 +76,7 @@ impl Host {
         self.ask_fea(Asked { member, token, wanted, deadline }, now);
     }
 
-    fn ask_fea(&mut self, asked: Asked, now: &mut Now<'_>) {
+    pub(super) fn ask_fea(&mut self, asked: Asked, now: &mut Now<'_>) {
         self.from_fea.last += 1;
         let number = self.from_fea.last;
         match asked.wanted.call(number) {
@@ -81,6 +89,11 @@ impl Host {
                 self.tell_failure(asked, error);
             }
         }
+    }
+
+    /// Asks when there may be an FEA.
+    pub(super) fn ask_later(&mut self, asked: Asked, now: &Now<'_>) {
+        self.from_fea.again.push_back((now.time + AGAIN, asked));
     }
 
     /// Asks again for that for which there was no FEA.
@@ -104,14 +117,19 @@ impl Host {
                 ErrorCode::ResolveFailed | ErrorCode::SendFailed | ErrorCode::SendFailedTransient
             )
         });
+        if let Wanted::Ip(watching) = asked.wanted {
+            return self.ip_answered(watching, is_away, result, now);
+        }
         if is_away && now.time < asked.deadline {
-            self.from_fea.again.push_back((now.time + AGAIN, asked));
+            self.ask_later(asked, now);
             return;
         }
         let result = match &asked.wanted {
             Wanted::Port(_) => {
                 result.and_then(|reply| reply.read::<fea::OpenPort>()).and_then(port)
             }
+            // Nobody is told; who needs the neighbour asks again.
+            Wanted::Ip(_) | Wanted::Neighbour { .. } => return,
             Wanted::Engine(request) => {
                 let (member, token) = (asked.member, asked.token);
                 let result = result.and_then(|reply| engine(request, reply));
@@ -138,6 +156,7 @@ impl Host {
         let event = match wanted {
             Wanted::Port(_) => Event::PortFailed { token, error },
             Wanted::Engine(_) => Event::EngineAnswered { token, result: Err(error) },
+            Wanted::Ip(_) | Wanted::Neighbour { .. } => return,
         };
         self.inputs.push_back((member, crate::Input::World(event)));
     }
@@ -162,6 +181,10 @@ impl Wanted {
                 Call::new(number, FEA, fea::DetachEngine { engine, interface })
             }
             Self::Engine(EngineRequest::Adopt { .. }) => return None,
+            Self::Ip(watching) => Call::new(number, FEA, watching.request()),
+            Self::Neighbour { interface, ip } => {
+                Call::new(number, FEA, fea::FindNeighbour { interface: *interface, address: *ip })
+            }
         })
     }
 }

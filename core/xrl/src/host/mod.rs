@@ -8,6 +8,7 @@
 //! * `served`: connections of callers, what each may call, and the calls that are not answered yet;
 //! * `from_fea`: packet ports and engines that the FEA opens for members;
 //! * `interfaces`: the machine's interfaces, for members that watch them;
+//! * `ip`: where the machine's IP leads, likewise;
 //! * `monitor`: what whoever watches the node asks of each member;
 //! * `members`: the components of this process, and which events are whose.
 //!
@@ -19,6 +20,7 @@
 mod finder;
 mod from_fea;
 mod interfaces;
+mod ip;
 mod local;
 mod members;
 mod monitor;
@@ -39,6 +41,7 @@ use crate::{ErrorCode, FINDER, XrlError};
 use finder::Finder;
 use from_fea::{FromFea, Wanted};
 use interfaces::Interfaces;
+use ip::Ip;
 use local::Local;
 use members::Members;
 use monitor::{CallCount, Monitor};
@@ -124,6 +127,7 @@ pub struct Host {
     local: Local,
     from_fea: FromFea,
     interfaces: Interfaces,
+    ip: Ip,
     monitor: Monitor,
     log: Log<CallId>,
     signatures: Signatures,
@@ -147,6 +151,7 @@ impl Host {
             local: Local::default(),
             from_fea: FromFea::default(),
             interfaces: Interfaces::default(),
+            ip: Ip::default(),
             monitor: Monitor::default(),
             log: Log::new(Level::Info),
             signatures: Signatures::default(),
@@ -207,6 +212,7 @@ impl Host {
             Event::Congested { channel } => self.congestion(channel, true, now),
             Event::Drained { channel } => self.congestion(channel, false, now),
             Event::Closed { channel } => self.closed(channel, now),
+            Event::Ip { changes } => self.ip.changed(&changes, &mut self.inputs),
             Event::Interface { change } => self.interfaces.changed(&change, &mut self.inputs),
             mut event => match members::token_of(&mut event).map(members::take_owner) {
                 Some((None, token)) => self.own(token, event, now),
@@ -381,6 +387,12 @@ impl Host {
             }
             Output::World(Action::Engine { token, request }) if self.settings.ports_from_fea => {
                 self.have_done(member, token, Wanted::Engine(request), now);
+            }
+            Output::World(Action::WatchIp) => self.watch_ip(member, now),
+            Output::World(Action::FindNeighbour { interface, ip })
+                if self.settings.ports_from_fea =>
+            {
+                self.have_done(member, Token(0), Wanted::Neighbour { interface, ip }, now);
             }
             Output::World(mut action) => {
                 self.monitor.port_asked(member, &action);

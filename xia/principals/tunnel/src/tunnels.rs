@@ -255,7 +255,10 @@ impl Principal for Tunnels {
 
     fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
         match input {
-            Input::Tick | Input::InterfaceUp { .. } | Input::InterfaceDown { .. } => {}
+            Input::Tick
+            | Input::InterfaceUp { .. }
+            | Input::InterfaceDown { .. }
+            | Input::Ip { .. } => {}
             Input::PortOpened { token, port, .. } => self.port_opened(token, port, out),
             Input::PortFailed { token, error } => {
                 self.port_failed(now, PortState::Opening(token), error, out);

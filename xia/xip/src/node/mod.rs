@@ -117,6 +117,8 @@ pub struct Node {
     kernel: KernelEngine,
     interfaces: Vec<Interface>,
     owners: BTreeMap<PortId, Owner>,
+    /// Who watches this machine's IP.
+    ip_watchers: Vec<Part>,
     /// Ports asked for by parts of the node: their own token behind ours.
     awaited: BTreeMap<Token, (Part, Token)>,
     last_token: u32,
@@ -150,6 +152,7 @@ impl Node {
             kernel: KernelEngine::default(),
             interfaces: Vec::new(),
             owners: BTreeMap::new(),
+            ip_watchers: Vec::new(),
             awaited: BTreeMap::new(),
             last_token: LISTENER.0,
             names: BTreeMap::new(),
@@ -436,6 +439,7 @@ impl Component for Node {
             }
             Event::PortLost { port, error } => self.port_lost(now, port, error, out),
             Event::Packets { port, packets } => self.packets(now, port, packets, out),
+            Event::Ip { changes } => self.ip_changed(now, &changes, out),
             Event::Accepted { channel, peer, .. } => {
                 self.peers.insert(channel, peer);
             }

@@ -1,7 +1,7 @@
 //! How the node drives principals' control parts and protocols, and how principals come and go.
 
 use weft_base::{Instant, Token};
-use weft_runtime::Action;
+use weft_runtime::{Action, IpChange};
 
 use super::{Node, Owner, Part, report};
 use crate::XidType;
@@ -76,8 +76,9 @@ impl Node {
         kinds.into_iter().for_each(|kind| self.stop_principal(now, kind, out));
     }
 
-    /// Closes the ports of a part that is gone, and forgets those it has asked for.
+    /// Closes the ports of a part that is gone, and forgets what it has asked for.
     pub(super) fn close_ports(&mut self, part: Part, out: &mut Vec<Action>) {
+        self.ip_watchers.retain(|watcher| *watcher != part);
         self.awaited.retain(|_, (owner, _)| *owner != part);
         let owned = self.owners.iter().filter(|(_, owner)| **owner == Owner::Part(part));
         let ports: Vec<_> = owned.map(|(port, _)| *port).collect();
@@ -176,10 +177,24 @@ impl Node {
                     }
                 }
                 Output::Transmit { port, packet } => out.push(Action::Transmit { port, packet }),
+                Output::WatchIp => {
+                    self.ip_watchers.push(part);
+                    out.push(Action::WatchIp);
+                }
+                Output::FindNeighbour { interface, ip } => {
+                    out.push(Action::FindNeighbour { interface, ip });
+                }
                 Output::Route { packet } => self.route(now, packet, out),
                 Output::Redirect { xid, via } => self.redirect(part, xid, via),
                 Output::Report { level, line } => report(out, level, line),
             }
+        }
+    }
+
+    /// Tells those who watch where IP leads now.
+    pub(super) fn ip_changed(&mut self, now: Instant, changes: &[IpChange], out: &mut Vec<Action>) {
+        for part in self.ip_watchers.clone() {
+            self.tell(now, part, Input::Ip { changes: changes.to_vec() }, out);
         }
     }
 

@@ -1,0 +1,239 @@
+//! Where the kernel's IP leads, for those who forward by its tables and may not watch them themselves.
+//!
+//! Reference: Handley et al. (XORP), §3 (the FEA hides how packets are forwarded); Machado et al., "Linux XIA", §5.1
+//! (routers that look XIDs up in the table of IP).
+//!
+//! The kernel is watched from the first call on. Of each caller is kept what has changed since it was told, by the
+//! names of the things and not by their values: so whoever is slow misses states in between and nothing else, and
+//! what is kept is never more than there is to tell.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use weft_base::Instant;
+use weft_runtime::{Action, InterfaceAddress, IpChange, IpWay};
+use weft_xrl::{Called, IpNet, Mac, Output, XrlError, fea};
+
+/// The most things that one answer tells of.
+const MOST: usize = 4096;
+/// The longest that an answer is kept back.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+#[derive(Default)]
+pub(crate) struct Ip {
+    is_watched: bool,
+    known: Known,
+    callers: BTreeMap<u64, Caller>,
+}
+
+/// What the kernel has told.
+#[derive(Default)]
+struct Known {
+    interfaces: BTreeMap<u32, String>,
+    routes: BTreeMap<InterfaceAddress, IpWay>,
+    neighbours: BTreeMap<(u32, IpAddr), ([u8; 6], bool)>,
+    missing: BTreeMap<bool, String>,
+    complete: bool,
+}
+
+/// Something that may be told. Interfaces come first, because the others name them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Thing {
+    Interface(u32),
+    Missing(bool),
+    Route(InterfaceAddress),
+    Neighbour(u32, IpAddr),
+}
+
+#[derive(Default)]
+struct Caller {
+    changed: BTreeSet<Thing>,
+    /// The beginning was not told yet.
+    again: bool,
+    /// That all was told was told.
+    complete: bool,
+    waiting: Option<Waiting>,
+}
+
+/// A call for which there was nothing yet.
+struct Waiting {
+    called: Called,
+    at_most: usize,
+    until: Instant,
+}
+
+impl Ip {
+    /// Answers with what is different, or later.
+    pub(crate) fn watch(
+        &mut self,
+        now: Instant,
+        called: Called,
+        request: &fea::WatchIp,
+        out: &mut Vec<Output>,
+    ) {
+        if !std::mem::replace(&mut self.is_watched, true) {
+            out.push(Output::World(Action::WatchIp));
+        }
+        let caller = self.callers.entry(called.session);
+        let is_new = matches!(caller, std::collections::btree_map::Entry::Vacant(_));
+        let caller = caller.or_default();
+        out.extend(caller.answer(&self.known));
+        if request.begin || is_new {
+            *caller =
+                Caller { changed: self.known.things().collect(), again: true, ..Caller::default() };
+        }
+        let wait = Duration::from_millis(request.wait.into()).min(LONGEST_WAIT);
+        let at_most = (request.at_most.max(1) as usize).min(MOST);
+        caller.waiting = Some(Waiting { called, at_most, until: now + wait });
+        if caller.has_news(&self.known) || wait.is_zero() {
+            out.extend(caller.answer(&self.known));
+        }
+    }
+
+    /// The kernel has told something.
+    pub(crate) fn changed(&mut self, changes: Vec<IpChange>, out: &mut Vec<Output>) {
+        for change in changes {
+            let thing = match change {
+                IpChange::Again => {
+                    let before = std::mem::take(&mut self.known);
+                    for caller in self.callers.values_mut() {
+                        caller.changed.extend(before.things());
+                        caller.complete = false;
+                    }
+                    continue;
+                }
+                IpChange::Complete => {
+                    self.known.complete = true;
+                    continue;
+                }
+                IpChange::NoTable { is_ipv6, error } => {
+                    self.known.missing.insert(is_ipv6, error);
+                    Thing::Missing(is_ipv6)
+                }
+                IpChange::Interface { index, name } => {
+                    match name {
+                        Some(name) => self.known.interfaces.insert(index, name),
+                        None => self.known.interfaces.remove(&index),
+                    };
+                    Thing::Interface(index)
+                }
+                IpChange::Route { destination, way } => {
+                    match way {
+                        Some(way) => self.known.routes.insert(destination, way),
+                        None => self.known.routes.remove(&destination),
+                    };
+                    Thing::Route(destination)
+                }
+                IpChange::Neighbour { interface, ip, mac, idle } => {
+                    match mac {
+                        Some(mac) => self.known.neighbours.insert((interface, ip), (mac, idle)),
+                        None => self.known.neighbours.remove(&(interface, ip)),
+                    };
+                    Thing::Neighbour(interface, ip)
+                }
+            };
+            for caller in self.callers.values_mut() {
+                caller.changed.insert(thing);
+            }
+        }
+        for caller in self.callers.values_mut() {
+            if caller.has_news(&self.known) {
+                out.extend(caller.answer(&self.known));
+            }
+        }
+    }
+
+    /// A caller is gone.
+    pub(crate) fn left(&mut self, session: u64) {
+        self.callers.remove(&session);
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.callers.values().filter_map(|caller| Some(caller.waiting.as_ref()?.until)).min()
+    }
+
+    /// Answers those who have waited long enough.
+    pub(crate) fn expire(&mut self, now: Instant, out: &mut Vec<Output>) {
+        for caller in self.callers.values_mut() {
+            if caller.waiting.as_ref().is_some_and(|waiting| waiting.until <= now) {
+                out.extend(caller.answer(&self.known));
+            }
+        }
+    }
+}
+
+impl Known {
+    /// All that there is.
+    fn things(&self) -> impl Iterator<Item = Thing> {
+        let interfaces = self.interfaces.keys().map(|index| Thing::Interface(*index));
+        let missing = self.missing.keys().map(|is_ipv6| Thing::Missing(*is_ipv6));
+        let routes = self.routes.keys().map(|destination| Thing::Route(*destination));
+        let neighbours = self.neighbours.keys().map(|(on, ip)| Thing::Neighbour(*on, *ip));
+        interfaces.chain(missing).chain(routes).chain(neighbours)
+    }
+
+    /// Adds what there is to say of a thing now.
+    fn tell(&self, thing: Thing, reply: &mut fea::WatchIpReply) {
+        match thing {
+            Thing::Interface(index) => {
+                let name = self.interfaces.get(&index).cloned().unwrap_or_default();
+                reply.interfaces.push(fea::IpInterface { index, name });
+            }
+            Thing::Missing(is_ipv6) => {
+                if let Some(error) = self.missing.get(&is_ipv6).cloned() {
+                    reply.missing.push(fea::IpMissing { is_ipv6, error });
+                }
+            }
+            Thing::Route(to) => reply.routes.extend(route(&to, self.routes.get(&to))),
+            Thing::Neighbour(interface, ip) => {
+                let (mac, idle) =
+                    self.neighbours.get(&(interface, ip)).copied().unwrap_or_default();
+                reply.neighbours.push(fea::IpNeighbour { interface, ip, mac: Mac(mac), idle });
+            }
+        }
+    }
+}
+
+impl Caller {
+    fn has_news(&self, known: &Known) -> bool {
+        !self.changed.is_empty() || self.again || known.complete && !self.complete
+    }
+
+    /// The answer to who waits, with what there is.
+    fn answer(&mut self, known: &Known) -> Option<Output> {
+        let Waiting { called, at_most, .. } = self.waiting.take()?;
+        let mut reply = fea::WatchIpReply {
+            again: std::mem::take(&mut self.again),
+            interfaces: Vec::new(),
+            routes: Vec::new(),
+            neighbours: Vec::new(),
+            missing: Vec::new(),
+            complete: false,
+        };
+        for _ in 0..at_most {
+            let Some(thing) = self.changed.pop_first() else { break };
+            known.tell(thing, &mut reply);
+        }
+        if self.changed.is_empty() && known.complete {
+            reply.complete = !std::mem::replace(&mut self.complete, true);
+        }
+        Some(called.answer(Ok::<_, XrlError>(reply)))
+    }
+}
+
+/// A route as it is told; the kernel's prefixes are not longer than its addresses.
+fn route(destination: &InterfaceAddress, way: Option<&IpWay>) -> Option<fea::IpRoute> {
+    let (word, interface, gateway) = match way {
+        None => ("none", 0, None),
+        Some(IpWay::Local) => ("local", 0, None),
+        Some(IpWay::Nowhere) => ("nowhere", 0, None),
+        Some(IpWay::Out { interface, gateway }) => ("out", *interface, *gateway),
+    };
+    Some(fea::IpRoute {
+        destination: IpNet::new(destination.ip, destination.prefix_length).ok()?,
+        way: word.to_owned(),
+        interface,
+        gateway: gateway.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
+    })
+}
