@@ -69,3 +69,12 @@ fn packets_arrive_though_half_of_the_routers_lack_a_principal() {
     }
     run("half-the-routers", &["--engine", "sim"]);
 }
+
+#[test]
+fn routers_forward_by_the_kernels_table_of_ip_and_follow_it() {
+    if is_root() {
+        run("dual-stack", &[]);
+        run("dual-stack", &["--scenario", "ipv6"]);
+    }
+    run("dual-stack", &["--scenario", "simulated", "--engine", "sim"]);
+}

@@ -80,8 +80,7 @@ impl Ip {
         let caller = caller.or_default();
         out.extend(caller.answer(&self.known));
         if request.begin || is_new {
-            *caller =
-                Caller { changed: self.known.things().collect(), again: true, ..Caller::default() };
+            *caller = Caller::new(&self.known);
         }
         let wait = Duration::from_millis(request.wait.into()).min(LONGEST_WAIT);
         let at_most = (request.at_most.max(1) as usize).min(MOST);
@@ -93,6 +92,15 @@ impl Ip {
 
     /// The kernel has told something.
     pub(crate) fn changed(&mut self, changes: Vec<IpChange>, out: &mut Vec<Output>) {
+        self.take(changes);
+        for caller in self.callers.values_mut() {
+            if caller.has_news(&self.known) {
+                out.extend(caller.answer(&self.known));
+            }
+        }
+    }
+
+    fn take(&mut self, changes: Vec<IpChange>) {
         for change in changes {
             let thing = match change {
                 IpChange::Again => {
@@ -135,11 +143,6 @@ impl Ip {
             };
             for caller in self.callers.values_mut() {
                 caller.changed.insert(thing);
-            }
-        }
-        for caller in self.callers.values_mut() {
-            if caller.has_news(&self.known) {
-                out.extend(caller.answer(&self.known));
             }
         }
     }
@@ -196,6 +199,11 @@ impl Known {
 }
 
 impl Caller {
+    /// One that is to be told everything.
+    fn new(known: &Known) -> Self {
+        Self { changed: known.things().collect(), again: true, ..Self::default() }
+    }
+
     fn has_news(&self, known: &Known) -> bool {
         !self.changed.is_empty() || self.again || known.complete && !self.complete
     }
@@ -203,6 +211,11 @@ impl Caller {
     /// The answer to who waits, with what there is.
     fn answer(&mut self, known: &Known) -> Option<Output> {
         let Waiting { called, at_most, .. } = self.waiting.take()?;
+        Some(called.answer(Ok::<_, XrlError>(self.news(known, at_most))))
+    }
+
+    /// What the caller was not told yet, of so many things.
+    fn news(&mut self, known: &Known, at_most: usize) -> fea::WatchIpReply {
         let mut reply = fea::WatchIpReply {
             again: std::mem::take(&mut self.again),
             interfaces: Vec::new(),
@@ -218,7 +231,7 @@ impl Caller {
         if self.changed.is_empty() && known.complete {
             reply.complete = !std::mem::replace(&mut self.complete, true);
         }
-        Some(called.answer(Ok::<_, XrlError>(reply)))
+        reply
     }
 }
 
@@ -236,4 +249,95 @@ fn route(destination: &InterfaceAddress, way: Option<&IpWay>) -> Option<fea::IpR
         interface,
         gateway: gateway.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn change() -> impl Strategy<Value = IpChange> {
+        let address = |last: u8| IpAddr::from([10, 0, 0, last]);
+        let way = prop::option::of(prop_oneof![
+            Just(IpWay::Local),
+            Just(IpWay::Nowhere),
+            (0..2u32, prop::option::of(1..3u8)).prop_map(move |(interface, last)| IpWay::Out {
+                interface,
+                gateway: last.map(address),
+            }),
+        ]);
+        prop_oneof![
+            6 => (0..4u8, way).prop_map(move |(last, way)| IpChange::Route {
+                destination: InterfaceAddress { ip: address(last), prefix_length: 32 },
+                way,
+            }),
+            4 => (0..2u32, 0..3u8, prop::option::of(1..3u8), any::<bool>()).prop_map(
+                move |(interface, last, mac, idle)| IpChange::Neighbour {
+                    interface,
+                    ip: address(last),
+                    mac: mac.map(|mac| [mac; 6]),
+                    idle: idle && mac.is_some(),
+                }
+            ),
+            2 => (0..2u32, any::<bool>()).prop_map(|(index, up)| IpChange::Interface {
+                index,
+                name: up.then(|| format!("eth{index}")),
+            }),
+            1 => Just(IpChange::Again),
+            1 => Just(IpChange::Complete),
+        ]
+    }
+
+    /// What somebody knows who does what he is told.
+    #[derive(Debug, Default, PartialEq)]
+    struct Mirror {
+        interfaces: BTreeMap<u32, String>,
+        routes: BTreeMap<String, (String, u32, String)>,
+        neighbours: BTreeMap<(u32, IpAddr), ([u8; 6], bool)>,
+    }
+
+    impl Mirror {
+        fn take(&mut self, reply: fea::WatchIpReply) {
+            if reply.again {
+                *self = Self::default();
+            }
+            for one in reply.interfaces {
+                self.interfaces.insert(one.index, one.name);
+            }
+            for one in reply.routes {
+                let value = (one.way, one.interface, one.gateway.to_string());
+                self.routes.insert(one.destination.to_string(), value);
+            }
+            for one in reply.neighbours {
+                self.neighbours.insert((one.interface, one.ip), (one.mac.0, one.idle));
+            }
+            self.interfaces.retain(|_, name| !name.is_empty());
+            self.routes.retain(|_, (way, ..)| way != "none");
+            self.neighbours.retain(|_, (mac, _)| *mac != [0; 6]);
+        }
+    }
+
+    proptest! {
+        /// However little a caller is told at a time and however late, it knows at last what the kernel has told.
+        #[test]
+        fn a_slow_caller_knows_everything_at_last(
+            steps in prop::collection::vec((prop::collection::vec(change(), 0..4), 0..3usize), 1..40),
+        ) {
+            let (mut ip, mut slow) = (Ip::default(), Mirror::default());
+            ip.callers.insert(1, Caller::new(&ip.known));
+            for (changes, at_most) in steps {
+                ip.take(changes);
+                let caller = ip.callers.get_mut(&1).unwrap();
+                slow.take(caller.news(&ip.known, at_most));
+                prop_assert!(caller.changed.len() <= 4 + 6 + 2, "no more than there is to tell");
+            }
+            let caller = ip.callers.get_mut(&1).unwrap();
+            slow.take(caller.news(&ip.known, MOST));
+            prop_assert!(!caller.has_news(&ip.known));
+            let mut fresh = Mirror::default();
+            fresh.take(Caller::new(&ip.known).news(&ip.known, MOST));
+            prop_assert_eq!(slow, fresh);
+        }
+    }
 }

@@ -1,10 +1,12 @@
 //! A forwarder whose tables change at random, and what must hold after every step.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::ops::AddAssign;
 
 use weft_base::{Instant, Packet, PortId, Random, Token};
 use weft_port::PortInfo;
+use weft_runtime::{InterfaceAddress, IpChange, IpWay};
 use weft_xip::forward::{
     CacheActivity, CachedDecision, Decision, Egress, Forwarder, Framing, Limits, Verdict,
 };
@@ -216,13 +218,14 @@ impl World {
     }
 
     fn any_xid(&mut self) -> Xid {
-        const KINDS: [XidType; 7] = [
+        const KINDS: [XidType; 8] = [
             XidType::AD,
             XidType::HID,
             XidType::XDP,
             XidType::U4ID,
             XidType::ZF,
             XidType::LPM,
+            XidType::X4ID,
             XidType(0x9999),
         ];
         let kind = KINDS[self.random.below(KINDS.len() as u64) as usize];
@@ -238,6 +241,7 @@ impl World {
             XidType::U4ID => id[..6].copy_from_slice(&[127, 0, 0, number, 0, 1]),
             XidType::ZF => id[19] = number,
             XidType::LPM => id[..4].copy_from_slice(&[10, number & 1, number >> 1, 1]),
+            XidType::X4ID => id[..4].copy_from_slice(&[10, number & 1, number >> 1, 1]),
             _ => id = [number + 1; 20],
         }
         Xid::new(kind, id)
@@ -245,12 +249,13 @@ impl World {
 
     /// Changes something; says what.
     fn change(&mut self) -> String {
-        match self.random.below(20) {
+        match self.random.below(24) {
             0 => self.switch_principal(),
             1 => self.switch_interface(),
             2 | 3 => self.answer_port(),
             4 => self.lose_port(),
             5 | 6 => self.switch_socket(),
+            7..11 => self.change_ip(),
             _ => self.statement(),
         }
     }
@@ -323,6 +328,52 @@ impl World {
             }
         }
         format!("bind {bind} {xid}")
+    }
+
+    /// The kernel tells of a route, a neighbour or an interface, or of all that there is, which is less than before.
+    fn change_ip(&mut self) -> String {
+        let [second, third, last] = [2, 2, 3].map(|below| self.random.below(below) as u8);
+        let (interface, name) = [(11, "a"), (12, "b")][self.random.below(2) as usize];
+        let router = IpAddr::from([10, 0, 0, last]);
+        let change = match self.random.below(12) {
+            0..6 => {
+                let (length, net) = [
+                    (0, [0, 0, 0, 0]),
+                    (8, [10, 0, 0, 0]),
+                    (16, [10, second, 0, 0]),
+                    (24, [10, second, third, 0]),
+                    (32, [10, second, third, 1]),
+                ][self.random.below(5) as usize];
+                let destination = InterfaceAddress { ip: net.into(), prefix_length: length };
+                let way = match self.random.below(8) {
+                    0 => None,
+                    1 => Some(IpWay::Local),
+                    2 => Some(IpWay::Nowhere),
+                    3 => Some(IpWay::Out { interface, gateway: None }),
+                    _ => Some(IpWay::Out { interface, gateway: Some(router) }),
+                };
+                IpChange::Route { destination, way }
+            }
+            6..10 => {
+                let host = [router, IpAddr::from([10, second, third, 1])];
+                let ip = host[self.random.below(2) as usize];
+                let mac = self.random.chance(2, 3).then_some([2, 0, 0, 0, 0, last]);
+                IpChange::Neighbour { interface, ip, mac, idle: self.random.chance(1, 4) }
+            }
+            10 => {
+                let name = self.random.chance(3, 4).then(|| name.to_owned());
+                IpChange::Interface { index: interface, name }
+            }
+            _ => IpChange::Again,
+        };
+        let mut changes = vec![change];
+        if changes == [IpChange::Again] {
+            let name = Some(name.to_owned());
+            changes.extend([IpChange::Interface { index: interface, name }, IpChange::Complete]);
+        }
+        let told = format!("{changes:?}");
+        self.tell(XidType::X4ID, Input::Ip { changes });
+        told
     }
 
     /// Sets or deletes a statement; many are refused, and then nothing must have changed.

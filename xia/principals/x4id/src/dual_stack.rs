@@ -96,6 +96,10 @@ impl DualStack {
                 self.set_route(prefix, way);
             }
             IpChange::Neighbour { interface, ip, mac, idle } => {
+                // Routes of IPv4 may lead over routers of IPv6, not the other way round.
+                if Version::of(ip) == Version::V4 && self.version == Version::V6 {
+                    return;
+                }
                 let hop = (interface, ip);
                 if let Some(old) = &mut self.old {
                     old.neighbours.remove(&hop);

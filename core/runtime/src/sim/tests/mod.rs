@@ -7,6 +7,7 @@ mod family;
 mod handles;
 mod interfaces;
 mod ip;
+mod ip_watchers;
 mod processes;
 
 use std::cell::RefCell;
