@@ -136,6 +136,9 @@ impl Network {
                 }
                 Output::ClosePort { .. } => continue,
                 Output::Route { .. } => panic!("a protocol has no packets to route"),
+                Output::WatchIp | Output::FindNeighbour { .. } => {
+                    panic!("a protocol between XIA nodes needs no IP")
+                }
             };
             let mut out = Vec::new();
             self.nodes[to].handle(at(self.now), input, &mut out);
