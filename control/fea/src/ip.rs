@@ -34,6 +34,8 @@ struct Known {
     routes: BTreeMap<InterfaceAddress, IpWay>,
     neighbours: BTreeMap<(u32, IpAddr), ([u8; 6], bool)>,
     missing: BTreeMap<bool, String>,
+    /// Unusual rules of policy, of IPv6 or IPv4; only if there are any.
+    rules: BTreeMap<bool, u32>,
     complete: bool,
 }
 
@@ -42,6 +44,7 @@ struct Known {
 enum Thing {
     Interface(u32),
     Missing(bool),
+    Rules(bool),
     Route(InterfaceAddress),
     Neighbour(u32, IpAddr),
 }
@@ -119,6 +122,13 @@ impl Ip {
                     self.known.missing.insert(is_ipv6, error);
                     Thing::Missing(is_ipv6)
                 }
+                IpChange::Rules { is_ipv6, count } => {
+                    match count {
+                        0 => self.known.rules.remove(&is_ipv6),
+                        _ => self.known.rules.insert(is_ipv6, count),
+                    };
+                    Thing::Rules(is_ipv6)
+                }
                 IpChange::Interface { index, name } => {
                     match name {
                         Some(name) => self.known.interfaces.insert(index, name),
@@ -171,9 +181,10 @@ impl Known {
     fn things(&self) -> impl Iterator<Item = Thing> {
         let interfaces = self.interfaces.keys().map(|index| Thing::Interface(*index));
         let missing = self.missing.keys().map(|is_ipv6| Thing::Missing(*is_ipv6));
+        let rules = self.rules.keys().map(|is_ipv6| Thing::Rules(*is_ipv6));
         let routes = self.routes.keys().map(|destination| Thing::Route(*destination));
         let neighbours = self.neighbours.keys().map(|(on, ip)| Thing::Neighbour(*on, *ip));
-        interfaces.chain(missing).chain(routes).chain(neighbours)
+        interfaces.chain(missing).chain(rules).chain(routes).chain(neighbours)
     }
 
     /// Adds what there is to say of a thing now.
@@ -187,6 +198,10 @@ impl Known {
                 if let Some(error) = self.missing.get(&is_ipv6).cloned() {
                     reply.missing.push(fea::IpMissing { is_ipv6, error });
                 }
+            }
+            Thing::Rules(is_ipv6) => {
+                let count = self.rules.get(&is_ipv6).copied().unwrap_or_default();
+                reply.rules.push(fea::IpRules { is_ipv6, count });
             }
             Thing::Route(to) => reply.routes.extend(route(&to, self.routes.get(&to))),
             Thing::Neighbour(interface, ip) => {
@@ -222,6 +237,7 @@ impl Caller {
             routes: Vec::new(),
             neighbours: Vec::new(),
             missing: Vec::new(),
+            rules: Vec::new(),
             complete: false,
         };
         for _ in 0..at_most {

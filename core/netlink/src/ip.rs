@@ -34,6 +34,14 @@ pub enum IpChange {
         /// Why, in one sentence.
         error: String,
     },
+    /// How many rules of policy there are besides the usual three, by which the kernel may look into other tables than
+    /// those that are told of. Told if there are any, or not any more.
+    Rules {
+        /// Of which version: IPv6 or IPv4.
+        is_ipv6: bool,
+        /// How many.
+        count: u32,
+    },
     /// An interface is up, under this name, or not up any more.
     Interface {
         /// Its index.

@@ -68,6 +68,21 @@ impl Entry {
     }
 }
 
+/// `FR_ACT_TO_TBL`: a rule that says which table to look into.
+const TO_TABLE: u8 = 1;
+const FRA_PRIORITY: u16 = 6;
+const FRA_TABLE: u16 = 15;
+const FRA_SUPPRESS_PREFIXLEN: u16 = 14;
+const FRA_PROTOCOL: u16 = 21;
+
+/// A rule of policy, as the kernel tells of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rule {
+    pub(crate) is_ipv6: bool,
+    /// It is one of those that every machine has.
+    pub(crate) usual: bool,
+}
+
 /// A neighbour, as the kernel tells of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Neighbour {
@@ -148,6 +163,37 @@ pub(crate) fn route(payload: &[u8], flags: u16, there: bool) -> Option<RouteMess
             true => RouteEvent::Added,
         },
     })
+}
+
+/// A `struct fib_rule_hdr` (which is as long as `struct rtmsg`) and its attributes.
+pub(crate) fn rule(payload: &[u8]) -> Option<Rule> {
+    let [family, destination, source, tos, small_table, _, _, action] =
+        *payload.first_chunk::<8>()?;
+    let is_ipv6 = match i32::from(family) {
+        libc::AF_INET => false,
+        libc::AF_INET6 => true,
+        _ => return None,
+    };
+    let (mut priority, mut number_of_table) = (0, u32::from(small_table));
+    let mut usual = action == TO_TABLE && destination == 0 && source == 0 && tos == 0;
+    for (attribute, value) in attributes(payload.get(HEADER..)?) {
+        match attribute {
+            FRA_PRIORITY => priority = number(value)?,
+            FRA_TABLE => number_of_table = number(value)?,
+            // Minus one: nothing is suppressed.
+            FRA_SUPPRESS_PREFIXLEN => usual &= number(value)? == u32::MAX,
+            // Who made it.
+            FRA_PROTOCOL => {}
+            _ => usual = false,
+        }
+    }
+    let place = match table(number_of_table) {
+        Some(0) => Some(0),
+        Some(1) => Some(32_766),
+        Some(_) => Some(32_767),
+        None => None,
+    };
+    Some(Rule { is_ipv6, usual: usual && place == Some(priority) })
 }
 
 /// A `struct rtvia`: a family and an address.

@@ -10,10 +10,13 @@ use crate::IpChange;
 use crate::feed::{Feed, Heard};
 use crate::ip_watch::{IpWatch, find};
 
+/// The groups `RTNLGRP_IPV4_RULE` and `RTNLGRP_IPV6_RULE`.
+const RULES: libc::c_int = 1 << 7 | 1 << 18;
+
 /// Where the kernel's IP leads, and what changes; see the crate's text.
 ///
 /// Looked into are the tables `local`, `main` and `default`, as the kernel does without rules of policy; routes for
-/// certain sources or types of service are left out.
+/// certain sources or types of service are left out. That there are rules is told ([`IpChange::Rules`]).
 #[derive(Debug)]
 pub struct IpMonitor {
     feed: Feed,
@@ -31,7 +34,8 @@ impl IpMonitor {
             | libc::RTMGRP_IPV4_IFADDR
             | libc::RTMGRP_IPV6_IFADDR
             | libc::RTMGRP_IPV4_ROUTE
-            | libc::RTMGRP_IPV6_ROUTE;
+            | libc::RTMGRP_IPV6_ROUTE
+            | RULES;
         let mut monitor = Self { feed: Feed::open(groups)?, watch: IpWatch::default() };
         monitor.feed.send(monitor.watch.resynchronise())?;
         Ok(monitor)
@@ -208,5 +212,25 @@ mod tests {
         assert!(again.iter().any(told(Some([2, 0, 0, 0, 0, 2]))), "{again:?}");
         here.ip("neighbour delete 192.0.2.2 dev one");
         read_until(&mut monitor, told(None));
+    }
+
+    #[test]
+    fn rules_of_policy_are_told_of() {
+        if !privileged() {
+            return;
+        }
+        let (here, _there) = pair();
+        let mut monitor = here.run(|| IpMonitor::open().unwrap());
+        let (first, _) = first(&mut monitor);
+        let rules =
+            |count| move |change: &IpChange| *change == IpChange::Rules { is_ipv6: false, count };
+        assert!(!first.iter().any(|change| matches!(change, IpChange::Rules { .. })), "{first:?}");
+        here.ip("rule add from 192.0.2.0/24 table 100");
+        read_until(&mut monitor, rules(1));
+        let mut again = Vec::new();
+        monitor.tell_again(&mut again);
+        assert!(again.iter().any(rules(1)), "{again:?}");
+        here.ip("rule delete from 192.0.2.0/24 table 100");
+        read_until(&mut monitor, rules(0));
     }
 }

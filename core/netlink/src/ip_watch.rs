@@ -1,12 +1,13 @@
 //! Where the kernel's IP leads, from its messages, without I/O.
 //!
-//! First everything is asked for: the interfaces, the routes, the neighbours. What the kernel tells by itself
+//! First everything is asked for: the interfaces, the rules of policy, the routes, the neighbours. What the kernel tells by itself
 //! meanwhile is taken in as it comes. When all is there, it is compared with what was told before. After that each
 //! message is compared at once. Everything is asked for again
 //!
 //! * when messages were lost (`ENOBUFS`), or an answer does not fit together;
 //! * when an interface comes, goes, or is set up or down, and when an address goes: the kernel then takes routes away
 //!   of which it says nothing;
+//! * when a rule of policy comes or goes;
 //! * when a message does not fit what is known, and when a route of IPv6 with several ways changes, which the kernel
 //!   tells in parts.
 //!
@@ -52,6 +53,8 @@ pub(crate) struct IpWatch {
 struct State {
     /// The names of the interfaces that are up.
     up: BTreeMap<u32, String>,
+    /// The unusual rules of policy, of IPv4 and of IPv6.
+    rules: [u32; 2],
     /// The routes to each prefix, the best first.
     routes: BTreeMap<InterfaceAddress, Vec<Entry>>,
     /// The neighbours whose Ethernet address is known, and whether they are idle.
@@ -64,6 +67,7 @@ enum Asking {
     #[default]
     Nothing,
     Links,
+    Rules,
     Routes,
     Neighbours,
 }
@@ -100,6 +104,7 @@ impl IpWatch {
     pub(crate) fn tell_again(&self, changes: &mut Vec<IpChange>) {
         let known = if self.asking == Asking::Nothing { &self.state } else { &self.told };
         changes.push(IpChange::Again);
+        known.tell_rules(&State::default(), changes);
         changes.extend(known.up.keys().map(|index| known.interface(*index)));
         changes.extend(known.routes.keys().filter_map(|destination| {
             let way = Some(known.way(destination)?);
@@ -119,6 +124,11 @@ impl IpWatch {
             Body::LinkGone { index } => self.link(index, None, answers),
             Body::Address { usable: false, .. } => self.resynchronise(),
             Body::Route(route) => self.route(&route, answers, changes),
+            Body::Rule(rule) if answers => {
+                self.state.rules[usize::from(rule.is_ipv6)] += u32::from(!rule.usual);
+                None
+            }
+            Body::Rule(_) => self.resynchronise(),
             Body::Neighbour(one) => {
                 let key = (one.interface, one.ip);
                 let before = match one.mac {
@@ -195,6 +205,9 @@ impl IpWatch {
         }
         match self.asking {
             Asking::Links => {
+                return Some(self.ask(Asking::Rules, RouteNetlinkMessage::GetRule(<_>::default())));
+            }
+            Asking::Rules => {
                 return Some(
                     self.ask(Asking::Routes, RouteNetlinkMessage::GetRoute(<_>::default())),
                 );
@@ -251,7 +264,17 @@ impl State {
         IpChange::Neighbour { interface, ip, mac, idle }
     }
 
+    fn tell_rules(&self, told: &Self, changes: &mut Vec<IpChange>) {
+        for is_ipv6 in [false, true] {
+            let count = self.rules[usize::from(is_ipv6)];
+            if count != told.rules[usize::from(is_ipv6)] {
+                changes.push(IpChange::Rules { is_ipv6, count });
+            }
+        }
+    }
+
     fn tell_differences(&self, told: &Self, changes: &mut Vec<IpChange>) {
+        self.tell_rules(told, changes);
         let gone = told.up.keys().filter(|index| !self.up.contains_key(index));
         changes.extend(gone.chain(self.up.keys()).filter_map(|index| {
             let differs = told.up.get(index) != self.up.get(index);

@@ -86,8 +86,9 @@ fn synchronised() -> IpWatch {
     assert_eq!(give(&mut watch, &link(1, true, 1)), (vec![], false));
     assert_eq!(give(&mut watch, &done(1)), (vec![], true));
     assert_eq!(give(&mut watch, &done(2)), (vec![], true));
+    assert_eq!(give(&mut watch, &done(3)), (vec![], true));
     let told = ["Again".to_owned(), "1 eth1".to_owned(), "Complete".to_owned()];
-    assert_eq!(give(&mut watch, &done(3)), (told.to_vec(), false));
+    assert_eq!(give(&mut watch, &done(4)), (told.to_vec(), false));
     watch
 }
 
@@ -111,7 +112,7 @@ fn what_an_interface_takes_along_is_asked_for() {
     let mut watch = synchronised();
     give(&mut watch, &new(1, 1, 10, 0));
     assert_eq!(give(&mut watch, &link(1, false, 0)), (vec![], true));
-    assert_eq!(give(&mut watch, &link(1, false, 4)), (vec![], false));
+    assert_eq!(give(&mut watch, &link(1, false, 5)), (vec![], false));
     // Who asks meanwhile is told what was told before.
     let mut again = Vec::new();
     watch.tell_again(&mut again);
@@ -119,13 +120,14 @@ fn what_an_interface_takes_along_is_asked_for() {
         again.iter().map(show).collect::<Vec<_>>(),
         ["Again", "1 eth1", "10.1.0.0/16 10.0.0.1", "Complete"]
     );
-    assert_eq!(give(&mut watch, &done(4)), (vec![], true));
-    // The kernel was slow, and still has the route.
-    let late = emit(RouteNetlinkMessage::NewRoute(route(1, 1, 10)), 5, 0);
-    assert_eq!(give(&mut watch, &late), (vec![], false));
     assert_eq!(give(&mut watch, &done(5)), (vec![], true));
+    assert_eq!(give(&mut watch, &done(6)), (vec![], true));
+    // The kernel was slow, and still has the route.
+    let late = emit(RouteNetlinkMessage::NewRoute(route(1, 1, 10)), 7, 0);
+    assert_eq!(give(&mut watch, &late), (vec![], false));
+    assert_eq!(give(&mut watch, &done(7)), (vec![], true));
     let told = ["1 -".to_owned(), "10.1.0.0/16 -".to_owned()];
-    assert_eq!(give(&mut watch, &done(6)), (told.to_vec(), false));
+    assert_eq!(give(&mut watch, &done(8)), (told.to_vec(), false));
 }
 
 #[test]

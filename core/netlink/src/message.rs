@@ -13,7 +13,7 @@ use netlink_packet_core::{
 use netlink_packet_route::RouteNetlinkMessage;
 
 use crate::InterfaceAddress;
-use crate::ip_message::{self, Neighbour, RouteMessage};
+use crate::ip_message::{self, Neighbour, RouteMessage, Rule};
 use crate::programs::{Classifier, TCA_BPF_ID, TCA_BPF_NAME, XdpMode, XdpProgram};
 
 /// Flag of an answer: what was told so far does not fit together, as something changed meanwhile
@@ -62,6 +62,8 @@ pub(crate) enum Body {
     Classifier(Classifier),
     /// A route of IP.
     Route(RouteMessage),
+    /// A rule of policy of IP, which is there, or came or went.
+    Rule(Rule),
     /// A neighbour of IP.
     Neighbour(Neighbour),
     /// The end of a dump.
@@ -132,6 +134,7 @@ fn body(kind: u16, flags: u16, payload: &[u8]) -> Option<Body> {
         libc::RTM_NEWTFILTER => Body::Classifier(classifier(payload)?),
         libc::RTM_NEWROUTE => Body::Route(ip_message::route(payload, flags, true)?),
         libc::RTM_DELROUTE => Body::Route(ip_message::route(payload, flags, false)?),
+        libc::RTM_NEWRULE | libc::RTM_DELRULE => Body::Rule(ip_message::rule(payload)?),
         libc::RTM_NEWNEIGH => Body::Neighbour(ip_message::neighbour(payload, true)?),
         libc::RTM_DELNEIGH => Body::Neighbour(ip_message::neighbour(payload, false)?),
         netlink_packet_core::NLMSG_DONE => Body::Done,

@@ -102,6 +102,7 @@ impl Watch {
             Body::Overrun => return self.resynchronise(),
             Body::Classifier(_)
             | Body::Route(_)
+            | Body::Rule(_)
             | Body::Neighbour(_)
             | Body::Done
             | Body::Answer { .. }

@@ -112,6 +112,12 @@ fn changes(reply: fea::WatchIpReply) -> Result<Vec<IpChange>, XrlError> {
     changes.extend(
         missing.map(|fea::IpMissing { is_ipv6, error }| IpChange::NoTable { is_ipv6, error }),
     );
+    changes.extend(
+        reply
+            .rules
+            .into_iter()
+            .map(|fea::IpRules { is_ipv6, count }| IpChange::Rules { is_ipv6, count }),
+    );
     changes.extend(reply.interfaces.into_iter().map(|fea::IpInterface { index, name }| {
         IpChange::Interface { index, name: (!name.is_empty()).then_some(name) }
     }));

@@ -33,6 +33,8 @@ pub struct DualStack {
     changes: ChangeLog,
     /// What was known when the kernel's tables were told anew, and was not told again yet.
     old: Option<Old>,
+    /// The kernel's rules of policy, which are not followed.
+    rules: u32,
     /// Why the kernel's tables are not known.
     error: Option<String>,
     is_watching: bool,
@@ -45,6 +47,8 @@ struct Old {
     routes: BTreeSet<Prefix>,
     neighbours: BTreeSet<Hop>,
     names: BTreeSet<u32>,
+    /// Whether no rules were told of again.
+    rules: bool,
 }
 
 impl DualStack {
@@ -60,6 +64,7 @@ impl DualStack {
             out: BTreeMap::new(),
             changes: ChangeLog::default(),
             old: None,
+            rules: 0,
             error: None,
             is_watching: false,
             has_new_ports: false,
@@ -74,6 +79,7 @@ impl DualStack {
                     routes: self.routes.iter().map(|(prefix, _)| prefix).collect(),
                     neighbours: self.neighbours.iter().map(|(hop, _)| hop).collect(),
                     names: self.names.keys().copied().collect(),
+                    rules: true,
                 });
             }
             IpChange::NoTable { is_ipv6, error } if is_ipv6 == (self.version == Version::V6) => {
@@ -81,7 +87,13 @@ impl DualStack {
                 out.push(Output::Report { level: Level::Error, line });
                 self.error = Some(error);
             }
-            IpChange::NoTable { .. } => {}
+            IpChange::Rules { is_ipv6, count } if is_ipv6 == (self.version == Version::V6) => {
+                if let Some(old) = &mut self.old {
+                    old.rules = false;
+                }
+                self.set_rules(count, out);
+            }
+            IpChange::NoTable { .. } | IpChange::Rules { .. } => {}
             IpChange::Interface { index, name } => {
                 if let Some(old) = &mut self.old {
                     old.names.remove(&index);
@@ -113,6 +125,9 @@ impl DualStack {
                     self.set_neighbour(hop, None, false, out);
                 }
                 old.names.into_iter().for_each(|index| self.set_interface(index, None));
+                if old.rules {
+                    self.set_rules(0, out);
+                }
             }
         }
     }
@@ -145,6 +160,27 @@ impl DualStack {
         if Version::of(hop.1) == self.version {
             self.changes.note(Change::Xid(name::padded(hop.1)));
         }
+    }
+
+    fn set_rules(&mut self, count: u32, out: &mut Vec<Output>) {
+        if std::mem::replace(&mut self.rules, count) == count {
+            return;
+        }
+        let kind = self.version.kind();
+        let (level, line) = match count {
+            0 => (
+                Level::Info,
+                format!("{kind} goes where IP goes again: the rules of policy are gone"),
+            ),
+            _ => (
+                Level::Warning,
+                format!(
+                    "{kind} does not follow the kernel's rules of policy (`ip rule`), of which there are {count}: \
+                     it goes by the tables local, main and default"
+                ),
+            ),
+        };
+        out.push(Output::Report { level, line });
     }
 
     fn set_interface(&mut self, index: u32, name: Option<String>) {
@@ -296,6 +332,7 @@ impl Principal for DualStack {
             "routes": routes,
             "neighbours": neighbours,
             "sought": sought,
+            "rules": self.rules,
             "error": self.error,
         })
     }

@@ -66,7 +66,8 @@ fn tell_at(node: &mut DualStack, now: Instant, input: Input) -> Vec<String> {
     let text = |output: Output| match output {
         Output::WatchIp => "watch".to_owned(),
         Output::FindNeighbour { interface, ip } => format!("find {interface} {ip}"),
-        Output::Report { level: Level::Error, line } => line,
+        Output::Report { level: Level::Error | Level::Warning, line } => line,
+        Output::Report { level: Level::Info, .. } => "well again".to_owned(),
         other => panic!("{other:?}"),
     };
     out.into_iter().map(text).collect()
@@ -254,6 +255,22 @@ fn a_machine_without_a_table_is_told_of_loudly() {
         told(&mut node, vec![IpChange::Again, missing(false), missing(true), IpChange::Complete]);
     assert_eq!(lines, ["x6id forwards nothing: none here"]);
     assert_eq!(node.show()["error"], json!("none here"));
+}
+
+#[test]
+fn rules_that_are_not_followed_are_told_of_once() {
+    let mut node = router();
+    let rules = |is_ipv6, count| IpChange::Rules { is_ipv6, count };
+    assert_eq!(told(&mut node, vec![rules(true, 2)]), [""; 0], "of the other version");
+    let lines = told(&mut node, vec![rules(false, 2), rules(false, 2)]);
+    assert!(lines.len() == 1 && lines[0].contains("`ip rule`"), "{lines:?}");
+    assert_eq!(node.show()["rules"], json!(2));
+    // Told anew, without them.
+    assert_eq!(
+        told(&mut node, vec![IpChange::Again, rules(false, 2), IpChange::Complete]),
+        [""; 0]
+    );
+    assert_eq!(told(&mut node, vec![IpChange::Again, IpChange::Complete]), ["well again"]);
 }
 
 #[test]

@@ -9,6 +9,7 @@ fn show(change: &IpChange) -> String {
         IpChange::Again => "again".to_owned(),
         IpChange::Complete => "complete".to_owned(),
         IpChange::NoTable { is_ipv6, .. } => format!("no table, IPv6 {is_ipv6}"),
+        IpChange::Rules { is_ipv6, count } => format!("{count} rules, IPv6 {is_ipv6}"),
         IpChange::Interface { name, .. } => format!("interface {name:?}"),
         IpChange::Route { destination, way } => {
             let way = match way {
