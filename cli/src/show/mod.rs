@@ -60,7 +60,7 @@ pub(crate) enum ShowCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum XiaView {
-    /// Which engine forwards at each interface, and what the kernel's has counted
+    /// Which engine forwards at each interface, why not a better one, and what the engines have counted
     #[command(after_help = "Examples:\n  weft show xia forwarding\n  \
         weft show xia forwarding --node r1 --json")]
     Forwarding(AskArgs),

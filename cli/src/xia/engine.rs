@@ -66,7 +66,11 @@ fn forwarding(shown: &Value) -> Vec<String> {
     lines.extend(interfaces.map(|one| {
         format!("{} {}{}", text(&one["interface"]), text(&one["engine"]), trouble(one))
     }));
-    let counters = shown["counters"].as_object().into_iter().flatten();
-    lines.extend(counters.map(|(name, count)| format!("{:>12} {name}", count.to_string())));
+    for (engine, counters) in [("kernel", "counters"), ("portable", "portable")] {
+        let counters = shown[counters].as_object().into_iter().flatten();
+        lines.extend(
+            counters.map(|(name, count)| format!("{:>12} {engine} {name}", count.to_string())),
+        );
+    }
     lines
 }

@@ -1,7 +1,9 @@
 //! Routes, neighbours and engines of a running node: shown, and changed while it runs.
 
+use std::process::Command;
+
 use serde_json::{Value, json};
-use weft_port::testing::privileged;
+use weft_port::testing::{Namespace, privileged};
 
 use crate::processes::Node;
 
@@ -151,6 +153,41 @@ fn neighbours_are_listed_added_and_deleted_live() {
 }
 
 #[test]
+fn an_interface_whose_driver_runs_no_programs_falls_back_and_says_why() {
+    if !privileged() {
+        return;
+    }
+    let namespace = Namespace::new();
+    namespace.run(|| {
+        for words in ["link add br0 type bridge", "link set br0 up"] {
+            let status = Command::new("ip").args(words.split(' ')).status().unwrap();
+            assert!(status.success(), "ip {words}");
+        }
+    });
+    let node =
+        namespace.run(|| Node::with("interface br0; engine auto; principal hid; principal xdp;"));
+    let engine = || -> (String, String) {
+        let shown = node.run("show", &["xia", "forwarding", "--json"]).json();
+        let text =
+            |name: &str| shown["interfaces"][0][name].as_str().unwrap_or_default().to_owned();
+        (text("engine"), text("trouble"))
+    };
+    node.wait_until(|| engine().0 == "generic");
+    let (_, why) = engine();
+    assert!(why.contains("the driver of br0 runs no programs of xdp"), "{why}");
+    let lines = node.run("show", &["xia", "forwarding"]).stdout;
+    assert!(lines.contains(&format!("br0 generic: {why}\n")), "{lines}");
+    assert!(lines.contains("\n           0 kernel forwarded\n"), "{lines}");
+    // Where nothing else is wanted, the portable engine is left.
+    quietly(&node, "engine driver");
+    node.wait_until(|| engine().0 == "portable" && !engine().1.is_empty());
+    assert_eq!(engine().1, why);
+    quietly(&node, "engine generic");
+    node.wait_until(|| engine().0 == "generic");
+    assert_eq!(engine().1, "", "it is what was asked for");
+}
+
+#[test]
 fn the_engine_is_shown_under_both_names_and_anchors_under_two() {
     if !privileged() {
         return;
@@ -162,8 +199,10 @@ fn the_engine_is_shown_under_both_names_and_anchors_under_two() {
     let of = |name: &str| value[name].clone();
     assert_eq!((of("wanted"), of("kernel")), (json!("portable"), json!("off")), "{value}");
     assert_eq!((of("interfaces"), of("trouble")), (json!([]), Value::Null), "{value}");
+    assert_eq!(value["portable"]["hits"], 0, "{value}");
     let lines = node.run("show", &["xia", "forwarding"]).stdout;
     assert!(lines.starts_with("engine portable; the kernel's is off"), "{lines}");
+    assert!(lines.contains("0 portable misses\n"), "{lines}");
     assert_eq!(node.run("xia", &["anchor"]).stdout, "decisions rest on 0 XIDs\n");
     // Options of the node stand behind the verb, as the help says.
     let checked = node.run("xia", &["dst", "check"]).stdout;

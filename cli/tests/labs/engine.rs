@@ -9,7 +9,7 @@ use crate::support::{assert_gone, is_root, succeeded, text, weft};
 pub(crate) const EXAMPLE: &str = include_str!("../../../examples/kernel-engine.lab");
 
 /// Runs other steps on the example's network; returns what commands have written, by their names.
-fn run(name: &str, steps: &str, files: &[(&str, &str)]) -> impl Fn(&str) -> String {
+pub(crate) fn run(name: &str, steps: &str, files: &[(&str, &str)]) -> impl Fn(&str) -> String {
     let directory = tempfile::tempdir().unwrap();
     let (network, _) = EXAMPLE.split_once("    scenario default {").unwrap();
     let network = network.replace("lab kernel-engine", &format!("lab {name}"));

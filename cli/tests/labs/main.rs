@@ -19,5 +19,6 @@ mod restart;
 mod routing;
 mod soak;
 mod support;
+mod tables;
 mod whole;
 mod wireshark;

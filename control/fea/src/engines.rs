@@ -155,13 +155,14 @@ impl Engines {
             }
             (
                 Job::Attach { called, engine, interface },
-                Ok(EngineReply::Attached { slot, mode, keep, release }),
+                Ok(EngineReply::Attached { slot, mode, fallback, keep, release }),
             ) => {
                 self.release(&engine, release, out);
                 self.keep(&engine, keep, out);
                 self.attached.insert((engine, interface));
                 let (slot, mode) = (slot.0.get().into(), mode.name().to_owned());
-                out.push(called.answer(Ok(fea::AttachEngineReply { slot, mode })));
+                let reply = fea::AttachEngineReply { slot, mode, fallback };
+                out.push(called.answer(Ok(reply)));
             }
             (Job::Detach { called, engine, interface }, Ok(EngineReply::Done { release })) => {
                 self.release(&engine, release, out);

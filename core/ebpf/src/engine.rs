@@ -45,6 +45,8 @@ const CAREFUL: u64 = 2;
 /// The driver whose interfaces are [`RELUCTANT`]: what it is handed it drops, unless the other end of the cable
 /// has a program at XDP itself or GRO switched on, and that may be in another network namespace.
 const VETH: &str = "veth";
+/// Why a program is not in driver mode there.
+const VETH_LOSES: &str = "a veth interface may lose what a program in its driver is handed; say `driver` if all ends are prepared";
 
 /// A packet engine that is built in.
 #[derive(Clone, Debug)]
@@ -253,7 +255,7 @@ impl EngineProgram {
         let index = interface_index(interface)
             .ok_or_else(|| ProgramError::NoInterface { interface: interface.to_owned() })?;
         let Self { program, variables, memory } = self;
-        let mut last = None;
+        let mut last: Option<ProgramError> = None;
         for tried in mode.modes(is_reluctant(index)) {
             let flags = match (mode, tried) {
                 (EngineMode::Driver, _) => IN_DRIVER,
@@ -262,7 +264,13 @@ impl EngineProgram {
             };
             word(&memory, FLAGS).store(flags, Ordering::Relaxed);
             match XdpLink::attach(interface, *tried, &program) {
-                Ok(link) => return Ok(EnginePort { link, variables, memory }),
+                Ok(link) => {
+                    let fallback = match (mode, tried, last) {
+                        (EngineMode::Auto, XdpMode::Generic, None) => Some(VETH_LOSES.to_owned()),
+                        (_, _, last) => last.map(|error| error.to_string()),
+                    };
+                    return Ok(EnginePort { link, variables, memory, fallback });
+                }
                 Err(error) => last = Some(error),
             }
         }
@@ -285,6 +293,8 @@ pub struct EnginePort {
     link: XdpLink,
     variables: Map,
     memory: Memory,
+    /// Why it is not where it would be best; not known of a port that was taken over.
+    fallback: Option<String>,
 }
 
 impl EnginePort {
@@ -303,7 +313,8 @@ impl EnginePort {
         };
         let variables = Map::of_descriptor(of_variables, variables()).map_err(strange)?;
         let memory = variables.memory().map_err(strange)?;
-        Ok(Self { link: XdpLink::adopt(engine.name, link)?, variables, memory })
+        let link = XdpLink::adopt(engine.name, link)?;
+        Ok(Self { link, variables, memory, fallback: None })
     }
 
     /// The number of its interface.
@@ -319,6 +330,13 @@ impl EnginePort {
             0 => XdpMode::Generic,
             _ => XdpMode::Driver,
         }
+    }
+
+    /// Why it runs in the network stack although it might have run in the driver. `None` if it does not, if that
+    /// was what was asked for, and if an earlier process has attached it.
+    #[must_use]
+    pub fn fallback(&self) -> Option<&str> {
+        self.fallback.as_deref()
     }
 
     /// What holds it, for whoever keeps it: the link, and the program's variables.

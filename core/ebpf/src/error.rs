@@ -36,6 +36,16 @@ pub enum ProgramError {
         /// What the kernel said.
         detail: String,
     },
+    /// The interface's driver does not run programs.
+    #[error(
+        "the driver of {interface} runs no programs of xdp ({detail}): the network stack does, in mode `generic`"
+    )]
+    NoDriver {
+        /// Name of the interface.
+        interface: String,
+        /// What the kernel said.
+        detail: String,
+    },
     /// There is no such interface.
     #[error(
         "no interface {interface} in this network namespace: enter the namespace of the link first, \

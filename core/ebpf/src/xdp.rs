@@ -63,8 +63,8 @@ impl XdpLink {
     ///
     /// # Errors
     /// [`ProgramError::NoInterface`]; [`ProgramError::NotPermitted`] without `CAP_NET_ADMIN`;
-    /// [`ProgramError::NotSupported`] or [`ProgramError::Refused`] if the driver cannot, or another program
-    /// is there.
+    /// [`ProgramError::NoDriver`] if the driver cannot; [`ProgramError::NotSupported`] or
+    /// [`ProgramError::Refused`] if the kernel cannot, or another program is there.
     pub fn attach(
         interface: &str,
         mode: XdpMode,
@@ -74,6 +74,10 @@ impl XdpLink {
             .ok_or_else(|| ProgramError::NoInterface { interface: interface.to_owned() })?;
         let link = sys::create_link(index, flags(mode), program.descriptor());
         let link = link.map_err(|error| match error.raw_os_error() {
+            Some(libc::EOPNOTSUPP) if mode == XdpMode::Driver => {
+                let (interface, detail) = (interface.to_owned(), error.to_string());
+                ProgramError::NoDriver { interface, detail }
+            }
             Some(libc::EOPNOTSUPP) => {
                 ProgramError::NotSupported { action: ATTACH, detail: error.to_string() }
             }

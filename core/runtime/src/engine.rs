@@ -69,6 +69,8 @@ pub enum EngineReply {
         slot: Slot,
         /// Where the program runs.
         mode: XdpMode,
+        /// Why it is not where it would be best, as far as that is known.
+        fallback: Option<String>,
         /// What to keep of it; nothing if it was there before.
         keep: Vec<(String, Handle)>,
         /// What need not be kept any more: it belonged to interfaces that are gone.

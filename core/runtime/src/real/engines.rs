@@ -173,7 +173,8 @@ impl Open {
             let egress = Egress { interface: port.interface(), mac, mtu };
             self.tables.set_egress(*slot, Some(egress)).map_err(text)?;
             let (slot, mode, keep) = (*slot, port.mode(), Vec::new());
-            return Ok(EngineReply::Attached { slot, mode, keep, release });
+            let fallback = port.fallback().map(str::to_owned);
+            return Ok(EngineReply::Attached { slot, mode, fallback, keep, release });
         }
         let taken = |slot: &Slot| self.ports.values().any(|(other, _)| other == slot);
         let slot = slots().find(|slot| !taken(slot));
@@ -185,9 +186,9 @@ impl Open {
         let parts = names(slot).into_iter().zip(port.descriptors());
         let keep =
             parts.map(|(name, part)| Ok((name, copy(part)?))).collect::<Result<_, String>>()?;
-        let mode = port.mode();
+        let (mode, fallback) = (port.mode(), port.fallback().map(str::to_owned));
         self.ports.insert(port.interface(), (slot, port));
-        Ok(EngineReply::Attached { slot, mode, keep, release })
+        Ok(EngineReply::Attached { slot, mode, fallback, keep, release })
     }
 
     fn detach(&mut self, interface: &str) -> Result<EngineReply, String> {

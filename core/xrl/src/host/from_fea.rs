@@ -217,7 +217,8 @@ fn engine(request: &EngineRequest, reply: Reply) -> Result<EngineReply, XrlError
             let mut modes = [XdpMode::Driver, XdpMode::Generic, XdpMode::Hardware].into_iter();
             let mode = modes.find(|mode| mode.name() == reply.mode);
             let mode = mode.ok_or_else(|| wrong("a mode that there is not"))?;
-            Ok(EngineReply::Attached { slot, mode, keep: Vec::new(), release: Vec::new() })
+            let (fallback, keep, release) = (reply.fallback, Vec::new(), Vec::new());
+            Ok(EngineReply::Attached { slot, mode, fallback, keep, release })
         }
         EngineRequest::Detach { .. } | EngineRequest::Adopt { .. } => {
             Ok(EngineReply::Done { release: Vec::new() })

@@ -56,7 +56,8 @@ enum Attachment {
     /// Not asked for.
     None,
     Asked(Token),
-    At(Slot, XdpMode),
+    /// And why it is not where it would be best.
+    At(Slot, XdpMode, Option<String>),
     Failed(String),
 }
 
@@ -270,11 +271,13 @@ impl Node {
         let Some(port) = ports.find(asked) else { return };
         let interface = &port.interface;
         match result {
-            Ok(EngineReply::Attached { slot, mode, .. }) => {
+            Ok(EngineReply::Attached { slot, mode, fallback, .. }) => {
+                let why = fallback.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+                let mode_name = mode.name();
                 let text =
-                    format!("interface {interface}: the kernel forwards, in {} mode", mode.name());
+                    format!("interface {interface}: the kernel forwards, in {mode_name} mode{why}");
                 report(out, Level::Info, text);
-                port.attachment = Attachment::At(slot, mode);
+                port.attachment = Attachment::At(slot, mode, fallback);
                 self.forwarder.offload_hops();
             }
             Ok(_) => port.attachment = Attachment::None,
@@ -316,7 +319,7 @@ impl Node {
             return;
         }
         let slot = |port: PortId| match ports.get(&port)?.attachment {
-            Attachment::At(slot, _) => Some(slot),
+            Attachment::At(slot, ..) => Some(slot),
             _ => None,
         };
         let mut writes = Vec::new();
@@ -356,9 +359,9 @@ impl Node {
         };
         let ports = self.kernel.ports.values().map(|port| {
             let (engine, trouble) = match &port.attachment {
-                Attachment::At(_, mode) => (mode.name(), None),
+                Attachment::At(_, mode, fallback) => (mode.name(), fallback.as_ref()),
                 Attachment::Failed(error) => (PORTABLE, Some(error)),
-                Attachment::None | Attachment::Asked(_) => (PORTABLE, None),
+                Attachment::None | Attachment::Asked(_) => (PORTABLE, trouble),
             };
             json!({
                 "interface": port.interface,
@@ -381,6 +384,7 @@ impl Node {
             "decisions": self.forwarder.cache_size().offloaded,
             "interfaces": ports.collect::<Vec<_>>(),
             "counters": counters,
+            "portable": super::show::counts(self.forwarder.cache_activity()),
         })
     }
 }
