@@ -54,6 +54,15 @@ fn trouble(value: &Value) -> String {
     value["trouble"].as_str().map(|trouble| format!(": {trouble}")).unwrap_or_default()
 }
 
+/// By which sockets packets come and go, where that is not how it always is.
+fn packet_io(interface: &Value) -> String {
+    match interface["packet-io-trouble"].as_str() {
+        Some(why) => format!("; packets by packet sockets: {why}"),
+        None if interface["packet-io"] == "xdp" => "; packets by AF_XDP".to_owned(),
+        None => String::new(),
+    }
+}
+
 fn forwarding(shown: &Value) -> Vec<String> {
     let mut lines = vec![format!(
         "engine {}; the kernel's is {}{}, with {} decisions",
@@ -64,7 +73,8 @@ fn forwarding(shown: &Value) -> Vec<String> {
     )];
     let interfaces = shown["interfaces"].as_array().into_iter().flatten();
     lines.extend(interfaces.map(|one| {
-        format!("{} {}{}", text(&one["interface"]), text(&one["engine"]), trouble(one))
+        let (interface, engine) = (text(&one["interface"]), text(&one["engine"]));
+        format!("{interface} {engine}{}{}", trouble(one), packet_io(one))
     }));
     for (engine, counters) in [("kernel", "counters"), ("portable", "portable")] {
         let counters = shown[counters].as_object().into_iter().flatten();

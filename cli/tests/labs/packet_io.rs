@@ -39,6 +39,7 @@ fn packets_come_and_go_by_af_xdp_and_by_packet_sockets_where_that_cannot_be() {
         expect-output second "20 received";
         exec r1 "weft xia engine --json" as xdp-again;
         exec r2 "weft xia engine --json" as instead;
+        exec r2 "weft show xia forwarding" as shown;
         exec r1 "sh ../stack.sh kill";
         exec r1 "sh ../stack.sh revive" timeout 60s;
         exec r1 "weft xia ping @r2 --count 10 --interval 0.1 --quiet";
@@ -84,6 +85,11 @@ fn packets_come_and_go_by_af_xdp_and_by_packet_sockets_where_that_cannot_be() {
     let why =
         "packet sockets take the place of AF_XDP: the interface `b` carries packets of 9000 bytes";
     assert!(log("r2.stderr").contains(why), "{}", log("r2.stderr"));
+    let shown = log("shown.stdout");
+    assert!(shown.contains("r1 portable; packets by AF_XDP\n"), "{shown}");
+    let why =
+        "b portable; packets by packet sockets: the interface `b` carries packets of 9000 bytes";
+    assert!(shown.contains(why), "{shown}");
     assert!(
         log("both.stdout").contains("an interface has one program at XDP"),
         "{}",

@@ -363,11 +363,14 @@ impl Node {
                 Attachment::Failed(error) => (PORTABLE, Some(error)),
                 Attachment::None | Attachment::Asked(_) => (PORTABLE, trouble),
             };
+            let mut named = self.interfaces.iter().filter(|one| one.name == port.interface);
+            let instead = named.find_map(|one| one.why_packet_sockets());
             json!({
                 "interface": port.interface,
                 "engine": engine,
                 "trouble": trouble,
                 "packet-io": port.io.name(),
+                "packet-io-trouble": instead,
             })
         });
         let counters = self.kernel.engine.as_ref().and_then(|engine| {
