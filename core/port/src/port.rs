@@ -36,7 +36,8 @@ pub trait Port: Send {
     fn receive(&mut self, batch: &mut Vec<Packet>, max: usize) -> Result<(), Lost>;
 
     /// Sends from the front of `queue` until it is empty or the port takes no more for now. What is
-    /// left has not been sent; packets that can never be sent are counted and removed.
+    /// left has not been sent; packets that can never be sent are counted and removed. A port is given the same
+    /// queue each time, with what was left in front.
     ///
     /// # Errors
     /// The port is gone; the queue holds what was not sent.

@@ -272,7 +272,13 @@ impl Port for XdpPort {
             let taken = self.submitted.saturating_sub(self.rings.send.waiting());
             self.submitted -= taken;
             self.take(queue, taken);
-            let Err(error) = result else { continue };
+            let Err(error) = result else {
+                // It says that all is well and takes nothing: later, perhaps.
+                if taken == 0 {
+                    return Ok(());
+                }
+                continue;
+            };
             match Errno::from_io_error(&error).unwrap_or(Errno::IO) {
                 Errno::INTR => {}
                 // It takes some and wants to be asked again, or takes nothing for now.
