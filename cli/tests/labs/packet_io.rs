@@ -48,6 +48,7 @@ fn packets_come_and_go_by_af_xdp_and_by_packet_sockets_where_that_cannot_be() {
         expect-output third "20 received";
         exec r1 "weft xia engine --json" as restarted;
         exec r1 "weft xia engine auto";
+        exec r1 "sh -c 'until weft xia engine | grep -q one.program.at; do sleep 0.02; done'" timeout 60s;
         exec r1 "weft xia engine --json" as both;
         exec a "{ping}" as fourth;
         expect-output fourth "20 received";
