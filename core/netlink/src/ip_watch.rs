@@ -1,8 +1,8 @@
 //! Where the kernel's IP leads, from its messages, without I/O.
 //!
-//! First everything is asked for: the interfaces, the rules of policy, the routes, the neighbours. What the kernel tells by itself
-//! meanwhile is taken in as it comes. When all is there, it is compared with what was told before. After that each
-//! message is compared at once. Everything is asked for again
+//! First everything is asked for: the interfaces, the rules of policy, the routes, the neighbours. What the kernel
+//! tells by itself meanwhile is taken in as it comes. When all is there, it is compared with what was told before.
+//! After that each message is compared at once. Everything is asked for again
 //!
 //! * when messages were lost (`ENOBUFS`), or an answer does not fit together;
 //! * when an interface comes, goes, or is set up or down, and when an address goes: the kernel then takes routes away

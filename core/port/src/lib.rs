@@ -5,7 +5,8 @@
 //! * an Ethernet port (`AF_PACKET`): whole frames of one EtherType on one interface;
 //! * an XDP port (`AF_XDP`): the same, faster, and past the kernel's network stack;
 //! * a TUN or TAP port: a network interface of the kernel whose other end is this process;
-//! * a UDP port: datagrams of an IPv4 or IPv6 socket, for tunnels.
+//! * a UDP port: datagrams of an IPv4 or IPv6 socket, for tunnels;
+//! * an IP port: packets of one protocol number, by a raw socket.
 //!
 //! [`memory::pair`] makes two ports that are connected to each other, for tests and examples.
 //! Ports move batches of [`Packet`](weft_base::Packet)s, count what they drop by name, and contain no

@@ -26,6 +26,21 @@ fn port(namespace: &Namespace, spec: &PortSpec) -> Result<Box<dyn Port>, OpenErr
     namespace.run(|| open(spec, &Options::default()))
 }
 
+/// An XDP port, and a packet socket at the other end of its cable.
+struct Ends {
+    sender: Box<dyn Port>,
+    receiver: Box<dyn Port>,
+    _namespaces: (Namespace, Namespace),
+}
+
+fn ends() -> Ends {
+    let (left, right) = cable();
+    let there = PortSpec::Ethernet { interface: "east".to_owned(), ethertype: XIP };
+    let (sender, receiver) = (port(&left, &xdp("west")), port(&right, &there));
+    let (sender, receiver) = (sender.unwrap(), receiver.unwrap());
+    Ends { sender, receiver, _namespaces: (left, right) }
+}
+
 /// Waits until the port has something to say besides packets.
 fn wait_for_loss(port: &dyn Port) {
     let minute = rustix::time::Timespec { tv_sec: 60, tv_nsec: 0 };
@@ -50,10 +65,7 @@ fn frames_of_all_lengths_leave_whole_and_in_order() {
     if !privileged() {
         return;
     }
-    let (left, right) = cable();
-    let mut sender = port(&left, &xdp("west")).unwrap();
-    let there = PortSpec::Ethernet { interface: "east".to_owned(), ethertype: XIP };
-    let mut receiver = port(&right, &there).unwrap();
+    let Ends { mut sender, mut receiver, .. } = ends();
     let (from, to) = (sender.info().mac, receiver.info().mac);
     let len = |number: u32| 60 + (number as usize * 97) % (1514 - 60 + 1);
     // More than there are frames, in portions that the receiver has room for.
@@ -78,10 +90,7 @@ fn what_is_too_long_is_counted_and_the_others_leave() {
     if !privileged() {
         return;
     }
-    let (left, right) = cable();
-    let mut sender = port(&left, &xdp("west")).unwrap();
-    let there = PortSpec::Ethernet { interface: "east".to_owned(), ethertype: XIP };
-    let mut receiver = port(&right, &there).unwrap();
+    let Ends { mut sender, mut receiver, .. } = ends();
     let (from, to) = (sender.info().mac, receiver.info().mac);
     let lens = [100, 1800, 200, 1600, 1514];
     send_all((0..).zip(lens).map(|(number, len)| frame(to, from, number, len)), &mut *sender);

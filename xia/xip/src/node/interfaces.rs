@@ -2,7 +2,6 @@
 //!
 //! Where AF_XDP is preferred and cannot be, packet sockets take its place.
 
-use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -37,12 +36,6 @@ impl PacketIo {
             Self::Xdp => "xdp",
             Self::Auto => "auto",
         }
-    }
-}
-
-impl fmt::Display for PacketIo {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 
