@@ -23,28 +23,29 @@ use netlink_packet_route::neighbour::{
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
+use crate::inquiry::{Inquiry, Next, Steps};
 use crate::ip_message::{Entry, RouteEvent, RouteMessage};
 use crate::message::{self, Body, Message};
 use crate::{InterfaceAddress, IpChange, IpWay};
 
-/// The kernel is asked for everything this often in a row before what it says is taken as it is, however
-/// much it changes meanwhile.
-const ATTEMPTS: u32 = 8;
+/// What is asked for.
+const STEPS: Steps = &[
+    || RouteNetlinkMessage::GetLink(<_>::default()),
+    || RouteNetlinkMessage::GetRule(<_>::default()),
+    || RouteNetlinkMessage::GetRoute(<_>::default()),
+    || RouteNetlinkMessage::GetNeighbour(<_>::default()),
+];
 /// The number of requests whose answer does not matter.
 const UNASKED: u32 = 0;
 
 /// See the module's text.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct IpWatch {
     /// What the kernel has told.
     state: State,
     /// While everything is asked for: what was told of before.
     told: State,
-    asking: Asking,
-    sequence: u32,
-    attempts: u32,
-    /// Everything has to be asked for again when the present answer ends.
-    again: bool,
+    inquiry: Inquiry,
     /// [`IpChange::Complete`] was told.
     complete: bool,
 }
@@ -61,27 +62,20 @@ struct State {
     neighbours: BTreeMap<(u32, IpAddr), ([u8; 6], bool)>,
 }
 
-/// What is being asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Asking {
-    #[default]
-    Nothing,
-    Links,
-    Rules,
-    Routes,
-    Neighbours,
+impl Default for IpWatch {
+    fn default() -> Self {
+        let (state, told) = (State::default(), State::default());
+        Self { state, told, inquiry: Inquiry::new(STEPS), complete: false }
+    }
 }
 
 impl IpWatch {
     /// Begins to ask for everything, or does so as soon as the kernel has answered what it is asked
     /// now. Returns a message to be sent, if there is one.
     pub(crate) fn resynchronise(&mut self) -> Option<Vec<u8>> {
-        self.again = true;
-        if self.asking != Asking::Nothing {
-            return None;
-        }
+        let request = self.inquiry.begin()?;
         self.told = std::mem::take(&mut self.state);
-        Some(self.ask_for_links())
+        Some(request)
     }
 
     /// Takes one datagram of the kernel and appends what is different now. Returns a message to be sent,
@@ -102,7 +96,7 @@ impl IpWatch {
 
     /// Appends everything that was told.
     pub(crate) fn tell_again(&self, changes: &mut Vec<IpChange>) {
-        let known = if self.asking == Asking::Nothing { &self.state } else { &self.told };
+        let known = if self.inquiry.is_idle() { &self.state } else { &self.told };
         changes.push(IpChange::Again);
         known.tell_rules(&State::default(), changes);
         changes.extend(known.up.keys().map(|index| known.interface(*index)));
@@ -117,8 +111,7 @@ impl IpWatch {
     }
 
     fn message(&mut self, message: Message, changes: &mut Vec<IpChange>) -> Option<Vec<u8>> {
-        let answers = self.asking != Asking::Nothing && message.sequence == self.sequence;
-        self.again |= answers && message.interrupted;
+        let answers = self.inquiry.is_answer(&message);
         match message.body {
             Body::Link(link) => self.link(link.index, link.up.then_some(link.name), answers),
             Body::LinkGone { index } => self.link(index, None, answers),
@@ -135,17 +128,14 @@ impl IpWatch {
                     Some(mac) => self.state.neighbours.insert(key, (mac, one.idle)),
                     None => self.state.neighbours.remove(&key),
                 };
-                if self.asking == Asking::Nothing
-                    && before != self.state.neighbours.get(&key).copied()
-                {
+                if self.inquiry.is_idle() && before != self.state.neighbours.get(&key).copied() {
                     changes.push(self.state.neighbour(key));
                 }
                 None
             }
             Body::Done if answers => self.answered(changes),
             Body::Answer { errno, .. } if answers && errno != 0 => {
-                // The kernel does not answer now; another answer may still be under way.
-                self.again = true;
+                self.inquiry.refused();
                 self.answered(changes)
             }
             Body::Overrun => self.resynchronise(),
@@ -187,7 +177,7 @@ impl IpWatch {
         if entries.is_empty() {
             self.state.routes.remove(&route.destination);
         }
-        if self.asking != Asking::Nothing {
+        if !self.inquiry.is_idle() {
             // What does not fit yet may be told later.
             return None;
         }
@@ -200,26 +190,14 @@ impl IpWatch {
 
     /// The kernel has answered what it was asked.
     fn answered(&mut self, changes: &mut Vec<IpChange>) -> Option<Vec<u8>> {
-        if self.again && self.attempts < ATTEMPTS {
-            return Some(self.ask_for_links());
+        match self.inquiry.answered() {
+            Next::Ask(request) => return Some(request),
+            Next::AskAnew(request) => {
+                self.state = State::default();
+                return Some(request);
+            }
+            Next::Over => {}
         }
-        match self.asking {
-            Asking::Links => {
-                return Some(self.ask(Asking::Rules, RouteNetlinkMessage::GetRule(<_>::default())));
-            }
-            Asking::Rules => {
-                return Some(
-                    self.ask(Asking::Routes, RouteNetlinkMessage::GetRoute(<_>::default())),
-                );
-            }
-            Asking::Routes => {
-                let request = RouteNetlinkMessage::GetNeighbour(<_>::default());
-                return Some(self.ask(Asking::Neighbours, request));
-            }
-            Asking::Neighbours | Asking::Nothing => {}
-        }
-        self.asking = Asking::Nothing;
-        (self.again, self.attempts) = (false, 0);
         let told = std::mem::take(&mut self.told);
         if !std::mem::replace(&mut self.complete, true) {
             self.tell_again(changes);
@@ -227,19 +205,6 @@ impl IpWatch {
         }
         self.state.tell_differences(&told, changes);
         None
-    }
-
-    fn ask_for_links(&mut self) -> Vec<u8> {
-        self.again = false;
-        self.attempts += 1;
-        self.state = State::default();
-        self.ask(Asking::Links, RouteNetlinkMessage::GetLink(<_>::default()))
-    }
-
-    fn ask(&mut self, asking: Asking, request: RouteNetlinkMessage) -> Vec<u8> {
-        self.asking = asking;
-        self.sequence = self.sequence.wrapping_add(1).max(UNASKED + 1);
-        message::dump(request, self.sequence)
     }
 }
 

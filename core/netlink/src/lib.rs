@@ -15,6 +15,7 @@
 
 mod configurator;
 mod feed;
+mod inquiry;
 mod interface;
 mod ip;
 mod ip_message;

@@ -14,23 +14,22 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::address::AddressMessage;
 use netlink_packet_route::link::LinkMessage;
 
+use crate::inquiry::{Inquiry, Next, Steps};
 use crate::message::{self, Body, Link, Message};
 use crate::{Interface, InterfaceAddress, InterfaceChange};
 
-/// The kernel is asked for everything this often in a row before what it says is taken as it is, however
-/// much it changes meanwhile.
-const ATTEMPTS: u32 = 8;
+/// What is asked for.
+const STEPS: Steps = &[
+    || RouteNetlinkMessage::GetLink(LinkMessage::default()),
+    || RouteNetlinkMessage::GetAddress(AddressMessage::default()),
+];
 
 /// See the module's text.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Watch {
     state: State,
     told: BTreeMap<u32, Interface>,
-    asking: Asking,
-    sequence: u32,
-    attempts: u32,
-    /// Something was lost, so that everything has to be asked for again when the present answer ends.
-    again: bool,
+    inquiry: Inquiry,
     /// [`InterfaceChange::Complete`] was told.
     complete: bool,
 }
@@ -42,21 +41,20 @@ struct State {
     addresses: BTreeMap<u32, BTreeSet<InterfaceAddress>>,
 }
 
-/// What is being asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Asking {
-    #[default]
-    Nothing,
-    Links,
-    Addresses,
+impl Default for Watch {
+    fn default() -> Self {
+        let (state, inquiry) = (State::default(), Inquiry::new(STEPS));
+        Self { state, told: BTreeMap::new(), inquiry, complete: false }
+    }
 }
 
 impl Watch {
     /// Begins to ask for everything, or does so as soon as the kernel has answered what it is asked
     /// now. Returns a message to be sent, if there is one.
     pub(crate) fn resynchronise(&mut self) -> Option<Vec<u8>> {
-        self.again = true;
-        (self.asking == Asking::Nothing).then(|| self.ask_for_links())
+        let request = self.inquiry.begin()?;
+        self.state = State::default();
+        Some(request)
     }
 
     /// Takes one datagram of the kernel and appends what is different now. Returns a message to be sent,
@@ -76,8 +74,7 @@ impl Watch {
     }
 
     fn message(&mut self, message: Message, changes: &mut Vec<InterfaceChange>) -> Option<Vec<u8>> {
-        let answers = self.asking != Asking::Nothing && message.sequence == self.sequence;
-        self.again |= answers && message.interrupted;
+        let answers = self.inquiry.is_answer(&message);
         let index = match message.body {
             Body::Link(link) => {
                 let index = link.index;
@@ -95,8 +92,7 @@ impl Watch {
             }
             Body::Done if answers => return self.answered(changes),
             Body::Answer { errno, .. } if answers && errno != 0 => {
-                // The kernel does not answer now; another answer may still be under way.
-                self.again = true;
+                self.inquiry.refused();
                 return self.answered(changes);
             }
             Body::Overrun => return self.resynchronise(),
@@ -108,7 +104,7 @@ impl Watch {
             | Body::Answer { .. }
             | Body::Other => return None,
         };
-        if self.asking == Asking::Nothing {
+        if self.inquiry.is_idle() {
             self.tell(index, changes);
         }
         None
@@ -116,17 +112,14 @@ impl Watch {
 
     /// The kernel has answered what it was asked.
     fn answered(&mut self, changes: &mut Vec<InterfaceChange>) -> Option<Vec<u8>> {
-        if self.again && self.attempts < ATTEMPTS {
-            return Some(self.ask_for_links());
+        match self.inquiry.answered() {
+            Next::Ask(request) => return Some(request),
+            Next::AskAnew(request) => {
+                self.state = State::default();
+                return Some(request);
+            }
+            Next::Over => {}
         }
-        if self.asking == Asking::Links {
-            self.asking = Asking::Addresses;
-            self.sequence = self.sequence.wrapping_add(1);
-            let request = RouteNetlinkMessage::GetAddress(AddressMessage::default());
-            return Some(message::dump(request, self.sequence));
-        }
-        self.asking = Asking::Nothing;
-        (self.again, self.attempts) = (false, 0);
         let known = self.state.links.keys().chain(self.told.keys());
         let indexes: BTreeSet<u32> = known.copied().collect();
         for index in indexes {
@@ -136,16 +129,6 @@ impl Watch {
             changes.push(InterfaceChange::Complete);
         }
         None
-    }
-
-    fn ask_for_links(&mut self) -> Vec<u8> {
-        self.again = false;
-        self.attempts += 1;
-        self.state = State::default();
-        self.asking = Asking::Links;
-        self.sequence = self.sequence.wrapping_add(1);
-        let request = RouteNetlinkMessage::GetLink(LinkMessage::default());
-        message::dump(request, self.sequence)
     }
 
     /// Tells what is different about one interface.

@@ -143,7 +143,7 @@ fn an_answer_that_does_not_fit_together_is_asked_for_again_but_not_for_ever() {
         }
         asked += 1;
     }
-    assert_eq!(asked, ATTEMPTS);
+    assert_eq!(asked, crate::inquiry::ATTEMPTS);
     // A refusal counts as an answer, too.
     let mut watch = Watch::default();
     watch.resynchronise();
