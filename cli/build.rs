@@ -2,7 +2,6 @@
 
 fn main() {
     weft_xif::build(&["../interfaces/probe.xif"]);
-    println!("cargo:rerun-if-changed=../xia/kernel/bpf/xip.bpf.c");
     weft_bpf_build::compile(&[
         "src/bench/xip_forward/traffic.bpf.c",
         "src/bench/xip_forward/each_edge.bpf.c",

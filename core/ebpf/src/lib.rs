@@ -40,6 +40,7 @@ mod loss;
 mod map;
 mod map_table;
 mod object;
+mod open_table;
 mod probe;
 mod steering;
 mod sys;

@@ -9,15 +9,16 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::AtomicU64;
 
-use crate::sys::map as sys;
+use crate::{open_table, sys::map as sys};
 
 /// The forms of maps that are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MapKind {
-    /// Keys of any size (`BPF_MAP_TYPE_HASH`). The memory of all elements is taken at once.
-    Hash,
     /// Numbered elements (`BPF_MAP_TYPE_ARRAY`), whose memory can be had: see [`Map::memory`].
     Array,
+    /// Keys of one size, which one process writes, in the memory of an array: `OPEN_TABLE` in
+    /// `bpf/open_table.h`. Written as a [`MapTable`](crate::MapTable).
+    OpenTable,
     /// Numbered elements, of which each processor has its own (`BPF_MAP_TYPE_PERCPU_ARRAY`).
     PerProcessor,
     /// Numbered network devices, to which packets can be redirected (`BPF_MAP_TYPE_DEVMAP`).
@@ -31,19 +32,19 @@ pub enum MapKind {
 pub struct MapShape {
     /// Its form.
     pub kind: MapKind,
-    /// Bytes of a key; 4 but for [`MapKind::Hash`].
+    /// Bytes of a key; a multiple of 8 for [`MapKind::OpenTable`], else 4.
     pub key: u32,
-    /// Bytes of a value; a multiple of 8 for [`MapKind::PerProcessor`].
+    /// Bytes of a value; a multiple of 8 for [`MapKind::PerProcessor`], 4 for [`MapKind::OpenTable`].
     pub value: u32,
     /// The most elements.
     pub elements: u32,
 }
 
 impl MapShape {
-    /// A hash map.
+    /// An open table, for keys of a multiple of 8 bytes, and values of 4 that are not 0.
     #[must_use]
-    pub const fn hash(key: u32, value: u32, elements: u32) -> Self {
-        Self { kind: MapKind::Hash, key, value, elements }
+    pub const fn open_table(key: u32, elements: u32) -> Self {
+        Self { kind: MapKind::OpenTable, key, value: 4, elements }
     }
 
     /// A map of another kind, whose keys are numbers.
@@ -55,13 +56,31 @@ impl MapShape {
     fn form(&self) -> sys::Form {
         const BPF_F_MMAPABLE: u32 = 1 << 10;
         let (number, flags) = match self.kind {
-            MapKind::Hash => (1, 0),
+            MapKind::OpenTable => {
+                let (bytes, slots) = self.array();
+                return [2, 4, bytes as u32, slots as u32, BPF_F_MMAPABLE];
+            }
             MapKind::Array => (2, BPF_F_MMAPABLE),
             MapKind::PerProcessor => (6, 0),
             MapKind::Devices => (14, 0),
             MapKind::Sockets => (17, 0),
         };
         [number, self.key, self.value, self.elements, flags]
+    }
+
+    /// Bytes of an element of an array, and how many there are.
+    fn array(&self) -> (usize, usize) {
+        match self.kind {
+            MapKind::OpenTable => {
+                let (words, slots) = open_table::size(self.key_words(), self.elements as usize);
+                (words * size_of::<u64>(), slots)
+            }
+            _ => (self.value as usize, self.elements as usize),
+        }
+    }
+
+    pub(crate) fn key_words(&self) -> usize {
+        self.key as usize / size_of::<u64>()
     }
 }
 
@@ -116,7 +135,7 @@ impl Map {
     /// # Errors
     /// What the kernel says; `InvalidInput` for sizes that are not the map's.
     pub fn get(&self, key: &[u8], value: &mut [u8]) -> io::Result<bool> {
-        self.check(key, 1, Some(value.len()))?;
+        self.check(key, Some(value.len()))?;
         if self.shape.kind == MapKind::PerProcessor {
             return Err(invalid("each processor has its own value: ask for their sum"));
         }
@@ -132,7 +151,7 @@ impl Map {
         let size = self.shape.value as usize;
         let mut values = vec![0; size.next_multiple_of(8) * MOST_PROCESSORS];
         let key = index.to_ne_bytes();
-        self.check(&key, 1, None)?;
+        self.check(&key, None)?;
         // What the kernel writes no value into stays zero.
         // SAFETY: the sizes are the map's, with room for as many processors as there can be.
         if !unsafe { sys::get(self.fd(), &key, &mut values) }? {
@@ -147,7 +166,7 @@ impl Map {
     /// # Errors
     /// `E2BIG` if the map is full; what else the kernel says.
     pub fn set(&self, key: &[u8], value: &[u8]) -> io::Result<()> {
-        self.check(key, 1, Some(value.len()))?;
+        self.check(key, Some(value.len()))?;
         // SAFETY: the sizes were compared.
         unsafe { sys::set(self.fd(), key, value) }
     }
@@ -157,73 +176,9 @@ impl Map {
     /// # Errors
     /// What the kernel says.
     pub fn remove(&self, key: &[u8]) -> io::Result<bool> {
-        self.check(key, 1, None)?;
+        self.check(key, None)?;
         // SAFETY: the size was compared.
         unsafe { sys::remove(self.fd(), key) }
-    }
-
-    /// Writes the values of many keys, one behind the other. Returns how many were written; fewer than
-    /// given if the map is full.
-    ///
-    /// # Errors
-    /// What the kernel says but for that.
-    pub fn set_many(&self, keys: &[u8], values: &[u8]) -> io::Result<usize> {
-        let count = self.count(keys)?;
-        self.check(keys, count, Some(values.len()))?;
-        if count == 0 {
-            return Ok(0);
-        }
-        // SAFETY: the sizes were compared.
-        let (done, result) = unsafe { sys::set_batch(self.fd(), keys, values, count as u32) };
-        match result {
-            Err(error) if error.raw_os_error() != Some(libc::E2BIG) => Err(error),
-            _ => Ok(done as usize),
-        }
-    }
-
-    /// Removes many keys, one behind the other. Returns how many of them were there.
-    ///
-    /// # Errors
-    /// What the kernel says.
-    pub fn remove_many(&self, mut keys: &[u8]) -> io::Result<usize> {
-        let mut removed = 0;
-        let size = self.shape.key as usize;
-        while !keys.is_empty() {
-            let count = self.count(keys)?;
-            // SAFETY: the size was compared.
-            let (done, result) = unsafe { sys::remove_batch(self.fd(), keys, count as u32) };
-            removed += done as usize;
-            match result {
-                Ok(()) => break,
-                // The kernel ends at a key that is not there.
-                Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {
-                    keys = keys.get((done as usize + 1) * size..).unwrap_or_default();
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(removed)
-    }
-
-    /// All keys, one behind the other, in no order; what changes meanwhile may be missing.
-    ///
-    /// # Errors
-    /// What the kernel says.
-    pub fn keys(&self) -> io::Result<Vec<u8>> {
-        let size = self.shape.key as usize;
-        let (mut keys, mut next) = (Vec::new(), vec![0; size]);
-        loop {
-            let last = keys.len().checked_sub(size).map(|at| &keys[at..]);
-            // SAFETY: both have the size of the map's keys.
-            if !unsafe { sys::next_key(self.fd(), last, &mut next) }? {
-                return Ok(keys);
-            }
-            // Where a key that vanishes makes the kernel begin again, the list shall end nevertheless.
-            if keys.len() / size >= self.shape.elements as usize {
-                return Ok(keys);
-            }
-            keys.extend_from_slice(&next);
-        }
     }
 
     /// The memory of an array's values, as words. What is written is seen by programs at once, a word as a
@@ -232,32 +187,35 @@ impl Map {
     /// # Errors
     /// `InvalidInput` if it is no [`MapKind::Array`] or its values are no words; what the kernel says.
     pub fn memory(&self) -> io::Result<Memory> {
-        if self.shape.kind != MapKind::Array || !self.shape.value.is_multiple_of(8) {
+        let (bytes, elements) = self.shape.array();
+        let is_array = matches!(self.shape.kind, MapKind::Array | MapKind::OpenTable);
+        if !is_array || !bytes.is_multiple_of(size_of::<u64>()) {
             return Err(invalid("only arrays of words have memory that can be shared"));
         }
-        let words = self.shape.value as usize / 8 * self.shape.elements as usize;
-        sys::Memory::map(self.fd(), words).map(Memory)
+        sys::Memory::map(self.fd(), bytes / size_of::<u64>() * elements).map(Memory)
     }
 
     fn fd(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
     }
 
-    fn count(&self, keys: &[u8]) -> io::Result<usize> {
-        let count = keys.len() / self.shape.key as usize;
-        self.check(keys, count, None)?;
-        Ok(count)
-    }
-
-    /// Checks the sizes of keys and values.
-    fn check(&self, keys: &[u8], count: usize, values: Option<usize>) -> io::Result<()> {
-        let fits = |len: usize, size: u32| len == count * size as usize;
-        if !fits(keys.len(), self.shape.key)
-            || values.is_some_and(|len| !fits(len, self.shape.value))
+    /// Checks the sizes of a key and a value.
+    fn check(&self, key: &[u8], value: Option<usize>) -> io::Result<()> {
+        if self.shape.kind == MapKind::OpenTable {
+            return Err(invalid("an open table is read and written in its memory"));
+        }
+        let fits = |len: usize, size: u32| len == size as usize;
+        if !fits(key.len(), self.shape.key) || value.is_some_and(|len| !fits(len, self.shape.value))
         {
-            return Err(invalid("keys or values have another size than those of the map"));
+            return Err(invalid("the key or the value has another size than those of the map"));
         }
         Ok(())
+    }
+}
+
+impl AsRef<[AtomicU64]> for Memory {
+    fn as_ref(&self) -> &[AtomicU64] {
+        self.words()
     }
 }
 

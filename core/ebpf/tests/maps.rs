@@ -1,4 +1,4 @@
-//! Maps of the kernel: what their operations do, above all those on many elements at once.
+//! Maps of the kernel, and what may be written into them.
 //!
 //! Needs root (BPF). Without it each test says so and returns.
 
@@ -9,80 +9,88 @@
 #[allow(dead_code)]
 mod support;
 
-use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
 use support::in_namespace;
-use weft_ebpf::{Map, MapKind, MapShape};
+use weft_ebpf::{Map, MapKind, MapShape, MapTable, MapWrite};
 
-const KEY: usize = 12;
-const VALUE: usize = 8;
+/// Two words.
+const KEY: u32 = 16;
 
-fn hash(elements: u32) -> Map {
-    Map::create("weft_test", MapShape::hash(KEY as u32, VALUE as u32, elements)).unwrap()
+fn key(number: u64) -> Vec<u64> {
+    vec![number, !number]
 }
 
-fn key(number: u8) -> [u8; KEY] {
-    [number; KEY]
+fn set(number: u64, value: u32) -> MapWrite {
+    MapWrite::Set { key: key(number), value }
 }
 
-fn keys(numbers: &[u8]) -> Vec<u8> {
-    numbers.iter().flat_map(|number| key(*number)).collect()
+fn remove(number: u64) -> MapWrite {
+    MapWrite::Remove { key: key(number) }
 }
 
-fn values(numbers: &[u64]) -> Vec<u8> {
-    numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
-}
-
-fn value(map: &Map, number: u8) -> Option<u64> {
-    let mut value = [0; VALUE];
-    map.get(&key(number), &mut value).unwrap().then(|| u64::from_ne_bytes(value))
+fn made(shape: MapShape) -> MapTable {
+    MapTable::new(Map::create("weft_test", shape).unwrap()).unwrap()
 }
 
 #[test]
-fn many_are_removed_whether_they_are_there_or_not() {
+fn what_a_map_cannot_hold_is_refused() {
     in_namespace(|| {
-        let map = hash(8);
-        assert_eq!(map.set_many(&keys(&[1, 2, 3, 4]), &values(&[10, 20, 30, 40])).unwrap(), 4);
-        // The kernel ends at the first one that is missing; that is not told to anybody.
-        assert_eq!(map.remove_many(&keys(&[9, 1, 8, 7, 3, 9])).unwrap(), 2);
-        assert_eq!(
-            [1, 2, 3, 4].map(|number| value(&map, number)),
-            [None, Some(20), None, Some(40)]
-        );
-        assert_eq!(map.remove_many(&[]).unwrap(), 0);
-    });
-}
-
-#[test]
-fn what_does_not_fit_is_told() {
-    in_namespace(|| {
-        let map = hash(3);
-        let numbers: Vec<u8> = (0..5).collect();
-        let written = map.set_many(&keys(&numbers), &values(&[0, 1, 2, 3, 4])).unwrap();
-        assert_eq!(written, 3);
-        assert_eq!(map.keys().unwrap().len(), 3 * KEY);
-        // Those that are there can be written again.
-        assert_eq!(map.set_many(&keys(&[0, 1]), &values(&[7, 8])).unwrap(), 2);
-        assert_eq!((value(&map, 0), value(&map, 1)), (Some(7), Some(8)));
-    });
-}
-
-#[test]
-fn sizes_that_are_not_the_maps_are_refused() {
-    in_namespace(|| {
-        let map = hash(3);
-        assert!(map.set(&[1; KEY - 1], &[0; VALUE]).is_err());
-        assert!(map.set_many(&[1; 2 * KEY], &[0; VALUE]).is_err());
-        assert!(map.get(&key(1), &mut [0; VALUE + 1]).is_err());
-        assert!(map.remove_many(&[1; KEY + 1]).is_err());
-        assert!(map.memory().is_err());
-        let descriptor = map.descriptor().try_clone_to_owned().unwrap();
-        let other = MapShape::hash(KEY as u32, VALUE as u32, 4);
+        let shape = MapShape::open_table(KEY, 3);
+        let table = made(shape);
+        let store = MapWrite::Store { index: 0, word: 1 };
+        assert!(table.write(&set(1, 1)).unwrap());
+        for wrong in [
+            MapWrite::Set { key: vec![1; 3], value: 1 },
+            MapWrite::Remove { key: vec![1] },
+            set(1, 0),
+            store.clone(),
+        ] {
+            assert!(table.write(&wrong).is_err(), "{wrong:?}");
+        }
+        let descriptor = table.map().descriptor().try_clone_to_owned().unwrap();
+        let other = MapShape::open_table(KEY, 4);
         assert!(Map::of_descriptor(descriptor.try_clone().unwrap(), other).is_err());
-        assert_eq!(Map::of_descriptor(descriptor, map.shape()).unwrap().shape(), map.shape());
+        assert_eq!(Map::of_descriptor(descriptor, shape).unwrap().shape(), shape);
+        // By system calls nobody writes one.
+        assert!(table.map().set(&[1; KEY as usize], &[0; 4]).is_err());
+
+        let array = made(MapShape::numbered(MapKind::Array, 8, 2));
+        assert!(array.write(&store).unwrap());
+        let beyond = MapWrite::Store { index: 2, word: 1 };
+        for wrong in [beyond, set(1, 1), remove(1)] {
+            assert!(array.write(&wrong).is_err(), "{wrong:?}");
+        }
+        let counters = made(MapShape::numbered(MapKind::PerProcessor, 8, 2));
+        assert!(counters.write(&MapWrite::Clear).is_err());
+        assert!(counters.map().memory().is_err());
+        assert!(counters.map().get(&[0; 4], &mut [0; 8]).is_err());
+    });
+}
+
+/// What one process writes another takes over.
+#[test]
+fn a_table_is_taken_over_by_its_descriptor() {
+    in_namespace(|| {
+        let shape = MapShape::open_table(KEY, 100);
+        let table = made(shape);
+        (1..=100).for_each(|number| assert!(table.write(&set(number, number as u32)).unwrap()));
+        let descriptor = table.map().descriptor().try_clone_to_owned().unwrap();
+        let memory = table.map().memory().unwrap();
+        let entries = || {
+            let words = memory.words().chunks_exact(4).skip(2);
+            words.filter(|slot| slot[2].load(Ordering::Relaxed) as u32 != 0).count()
+        };
+        drop(table);
+        let table = MapTable::new(Map::of_descriptor(descriptor, shape).unwrap()).unwrap();
+        assert_eq!(entries(), 100);
+        // It finds what is there: nothing gets a second slot.
+        (1..=100).for_each(|number| assert!(table.write(&set(number, 7)).unwrap()));
+        assert_eq!(entries(), 100);
+        (1..=50).for_each(|number| assert!(table.write(&remove(number)).unwrap()));
+        assert_eq!(entries(), 50);
+        assert!(table.write(&MapWrite::Clear).unwrap());
+        assert_eq!(entries(), 0);
     });
 }
 
@@ -97,54 +105,7 @@ fn the_memory_of_an_array_is_what_its_elements_are() {
         let mut element = [0; 16];
         assert!(map.get(&1_u32.to_ne_bytes(), &mut element).unwrap());
         assert_eq!(element[8..], 77_u64.to_ne_bytes());
-        map.set(&2_u32.to_ne_bytes(), &values(&[5, 6])).unwrap();
-        assert_eq!(memory.words()[4].load(Ordering::Relaxed), 5);
-    });
-}
-
-/// Random operations on a map and on a twin in this process.
-#[test]
-fn a_map_holds_what_a_twin_holds() {
-    #[derive(Clone, Debug)]
-    enum Operation {
-        Set(Vec<(u8, u64)>),
-        Remove(Vec<u8>),
-        Clear,
-    }
-    let operation = prop_oneof![
-        4 => prop::collection::vec((0..12_u8, any::<u64>()), 1..6).prop_map(Operation::Set),
-        4 => prop::collection::vec(0..12_u8, 1..6).prop_map(Operation::Remove),
-        1 => Just(Operation::Clear),
-    ];
-    in_namespace(move || {
-        let mut runner = TestRunner::new(Config::with_cases(64));
-        let operations = prop::collection::vec(operation, 1..40);
-        let run = runner.run(&operations, |operations| {
-            let map = hash(16);
-            let mut twin = BTreeMap::new();
-            for operation in operations {
-                match operation {
-                    Operation::Set(pairs) => {
-                        let (numbers, new): (Vec<u8>, Vec<u64>) = pairs.iter().copied().unzip();
-                        map.set_many(&keys(&numbers), &values(&new)).unwrap();
-                        twin.extend(pairs);
-                    }
-                    Operation::Remove(numbers) => {
-                        let before = twin.len();
-                        twin.retain(|number, _| !numbers.contains(number));
-                        let removed = map.remove_many(&keys(&numbers)).unwrap();
-                        prop_assert_eq!(removed, before - twin.len());
-                    }
-                    Operation::Clear => {
-                        map.remove_many(&map.keys().unwrap()).unwrap();
-                        twin.clear();
-                    }
-                }
-                let found = (0..12).filter_map(|number| Some((number, value(&map, number)?)));
-                prop_assert_eq!(found.collect::<BTreeMap<_, _>>(), twin.clone());
-            }
-            Ok(())
-        });
-        run.unwrap();
+        map.set(&2_u32.to_ne_bytes(), &[5; 16]).unwrap();
+        assert_eq!(memory.words()[4].load(Ordering::Relaxed), u64::from_ne_bytes([5; 8]));
     });
 }

@@ -27,6 +27,8 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
+#include "../../../core/ebpf/bpf/open_table.h"
+
 enum { ETHERTYPE = 0xc0de, VERSION = 1, MOST_ROWS = 9, FAN_OUT = 4 };
 /* Row numbers and marks in the fields of edges and of the last node. */
 enum { ENTRY = 0x7e, EMPTY = 0x7f, CHOSEN = 0x80 };
@@ -54,28 +56,26 @@ struct xip_row {
 /* Values of `entry.decision`. */
 enum { THROUGH = 1, FORWARD, DROP, PASS, REPORT };
 
-// Small, and never written here: tables of many decisions are as fast as the memory that they take.
-struct entry {
-	__u8 decision;
-	/* The edge taken, 0 to 3. */
-	__u8 edge;
-	__u16 padding;
-	/* FORWARD: an element of `hops`. */
-	__u32 argument;
+// What is to be done. No word of it is zero: that is no entry. Small, and never written here: tables of many
+// decisions are as fast as the memory that they take.
+union entry {
+	__u32 word;
+	struct {
+		__u8 decision;
+		/* The edge taken, 0 to 3. */
+		__u8 edge;
+		/* FORWARD: an element of `hops`. */
+		__u16 hop;
+	};
 };
 
-#define DECISIONS(name, edges)				\
-	struct {					\
-		__uint(type, BPF_MAP_TYPE_HASH);	\
-		__uint(max_entries, 1);			\
-		__type(key, struct xid[edges]);		\
-		__type(value, struct entry);		\
-	} name SEC(".maps")
+/* Decisions, by the XIDs of as many edges. */
+#define XID_WORDS (sizeof(struct xid) / sizeof(__u64))
 
-DECISIONS(dst1, 1);
-DECISIONS(dst2, 2);
-DECISIONS(dst3, 3);
-DECISIONS(dst4, 4);
+OPEN_TABLE(dst1, XID_WORDS);
+OPEN_TABLE(dst2, 2 * XID_WORDS);
+OPEN_TABLE(dst3, 3 * XID_WORDS);
+OPEN_TABLE(dst4, 4 * XID_WORDS);
 
 // Neighbours: a MAC address in the lower 48 bits, in the order of memory, and an element of `ports` and
 // `egress` above. Zero is no neighbour. One word, so that it changes at once.
@@ -290,33 +290,37 @@ static __always_inline int candidate_edges(struct place *place, struct xid *key)
 }
 
 #ifndef LOOK_UP_EACH_EDGE
-static __always_inline struct entry *decision(const struct place *place, const struct xid *key)
+static __always_inline union entry decision(const struct place *place, const struct xid *key)
 {
+	const __u64 *words = key->words;
+	union entry entry;
+
 	switch (place->edges) {
 	case 1:
-		return bpf_map_lookup_elem(&dst1, key);
+		entry.word = open_table_find(&dst1, words, XID_WORDS);
+		break;
 	case 2:
-		return bpf_map_lookup_elem(&dst2, key);
+		entry.word = open_table_find(&dst2, words, 2 * XID_WORDS);
+		break;
 	case 3:
-		return bpf_map_lookup_elem(&dst3, key);
+		entry.word = open_table_find(&dst3, words, 3 * XID_WORDS);
+		break;
 	default:
-		return bpf_map_lookup_elem(&dst4, key);
+		entry.word = open_table_find(&dst4, words, 4 * XID_WORDS);
 	}
+	return entry;
 }
 #else
 // For measurements: what it would be like to look edges up one by one. An edge that alone is dropped leads
 // nowhere.
-static __always_inline struct entry *decision(const struct place *place, const struct xid *key)
+static __always_inline union entry decision(const struct place *place, const struct xid *key)
 {
-	struct entry *entry = NULL;
+	union entry entry = {};
 	__u32 edge;
 
-#pragma unroll
-	for (edge = 0; edge < FAN_OUT; edge++) {
-		if (edge == place->edges)
-			break;
-		entry = bpf_map_lookup_elem(&dst1, key + edge);
-		if (!entry || entry->decision != DROP)
+	for (edge = 0; edge < FAN_OUT && edge < place->edges; edge++) {
+		entry.word = open_table_find(&dst1, key[edge].words, XID_WORDS);
+		if (entry.decision != DROP)
 			break;
 	}
 	return entry;
@@ -331,6 +335,21 @@ static __always_inline int is_sink(const struct place *place, __u32 index)
 	       (edges_of(row) & EVERY_EDGE(EMPTY)) == EVERY_EDGE(EMPTY);
 }
 
+// What a packet leaves behind on its way through the program. Not on the stack, whose contents the verifier tracks:
+// it would follow each step of the loop below once for every way that has led to it.
+struct notes {
+	struct xid key[FAN_OUT];
+	/* The edges that were taken: the row times 4, and the edge. */
+	__u8 taken[(MOST_ROWS + 1 + 7) / 8 * 8];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct notes);
+} notes SEC(".maps");
+
 SEC("xdp")
 int weft_xip(struct xdp_md *ctx)
 {
@@ -338,15 +357,14 @@ int weft_xip(struct xdp_md *ctx)
 	struct ethhdr *ethernet = data;
 	struct xip_header *header = data + sizeof(*ethernet);
 	struct place place = { .rows = (void *)(header + 1), .end = end };
-	/* The edges that were taken: the row times 4, and the edge. */
-	__u8 taken[MOST_ROWS + 1] = {};
-	struct xid key[FAN_OUT];
-	__u32 total, len, port_out, step, steps, edge;
+	const __u32 first = 0;
+	struct notes *note = bpf_map_lookup_elem(&notes, &first);
+	__u32 total, len, at_hop, port_out, step, steps, edge;
 	struct port_out *out;
-	struct entry *entry;
+	union entry entry;
 	__u64 *hop;
 
-	if ((void *)(ethernet + 1) > end || ethernet->h_proto != bpf_htons(ETHERTYPE))
+	if (!note || (void *)(ethernet + 1) > end || ethernet->h_proto != bpf_htons(ETHERTYPE))
 		return XDP_PASS;
 	if (mac_word(ethernet->h_dest) != port.mac)
 		return pass(PASSED_OTHERS);
@@ -367,33 +385,34 @@ int weft_xip(struct xdp_md *ctx)
 
 	/* Each step leads to a higher row. */
 	for (steps = 0; steps <= MOST_ROWS; steps++) {
-		if (candidate_edges(&place, key))
+		if (candidate_edges(&place, note->key))
 			return pass(PASSED_MALFORMED);
-		entry = decision(&place, key);
-		if (!entry)
+		entry = decision(&place, note->key);
+		if (!entry.word)
 			return pass(PASSED_MISS);
-		if (entry->decision != THROUGH)
+		if (entry.decision != THROUGH)
 			break;
-		edge = entry->edge & 3;
-		taken[steps] = row_of_edges(&place) << 2 | edge;
+		edge = entry.edge & 3;
+		note->taken[steps] = row_of_edges(&place) << 2 | edge;
 		place.last_node = place.targets >> (8 * edge) & 0xff;
 		if (is_sink(&place, place.last_node))
 			return pass(PASSED_SINK);
 	}
 	if (steps > MOST_ROWS)
 		return pass(PASSED_MALFORMED);
-	if (entry->decision == PASS)
+	if (entry.decision == PASS)
 		return pass_decided(PASSED_KNOWN);
-	if (entry->decision == REPORT)
+	if (entry.decision == REPORT)
 		return pass(PASSED_DROP);
-	if (entry->decision != FORWARD) {
+	if (entry.decision != FORWARD) {
 		count(DROPPED);
 		return XDP_DROP;
 	}
 
 	if (header->hop_limit == 0)
 		return pass(PASSED_HOP_LIMIT);
-	hop = bpf_map_lookup_elem(&hops, &entry->argument);
+	at_hop = entry.hop;
+	hop = bpf_map_lookup_elem(&hops, &at_hop);
 	if (!hop || !*hop)
 		return pass_decided(PASSED_NO_HOP);
 	const __u64 neighbour = *hop;
@@ -409,7 +428,7 @@ int weft_xip(struct xdp_md *ctx)
 
 	/* Nothing was changed so far, and from here on nothing can fail. */
 	for (step = 0; step < steps && step <= MOST_ROWS; step++) {
-		__u8 *mark = place.rows[taken[step] >> 2 & 0xf].edges + (taken[step] & 3);
+		__u8 *mark = place.rows[note->taken[step] >> 2 & 0xf].edges + (note->taken[step] & 3);
 
 		/* As in row_at. */
 		asm volatile("" : "+r"(mark));

@@ -4,10 +4,7 @@ use weft_ebpf::{Slot, mac_word};
 use weft_xip::Xid;
 use weft_xip::forward::SlowPathLimit;
 use weft_xip::offload::Offloaded;
-use weft_xip::xid::XID_LEN;
 
-/// Bytes of `struct entry`.
-pub(crate) const ENTRY_LEN: usize = 8;
 /// Bytes of an element of `hops`.
 pub(crate) const HOP_LEN: usize = 8;
 
@@ -17,27 +14,28 @@ const DROP: u8 = 3;
 const PASS: u8 = 4;
 const REPORT: u8 = 5;
 
-/// `struct entry` of a decision about an edge, 0 to 3.
-pub(crate) fn entry(edge: u8, decision: Offloaded) -> [u8; ENTRY_LEN] {
-    let (decision, argument) = match decision {
+/// `union entry` of a decision about an edge, 0 to 3.
+pub(crate) fn entry(edge: u8, decision: Offloaded) -> u32 {
+    let (decision, hop) = match decision {
         Offloaded::Through => (THROUGH, 0),
-        Offloaded::Forward(hop) => (FORWARD, hop),
+        // There are no others: `OffloadRoom`.
+        Offloaded::Forward(hop) => u16::try_from(hop).map_or((PASS, 0), |hop| (FORWARD, hop)),
         Offloaded::Drop => (DROP, 0),
         Offloaded::Pass => (PASS, 0),
         Offloaded::Report => (REPORT, 0),
     };
-    let [a, b, c, d] = argument.to_ne_bytes();
-    [decision, edge, 0, 0, a, b, c, d]
+    let [a, b] = hop.to_ne_bytes();
+    u32::from_ne_bytes([decision, edge, a, b])
 }
 
 /// The key of a sequence of one to four edges: the XIDs that they lead to, as in packets.
-pub(crate) fn key(edges: &[Xid]) -> Vec<u8> {
-    edges.iter().flat_map(Xid::to_bytes).collect()
-}
-
-/// Bytes of the key of a sequence of this many edges.
-pub(crate) const fn key_len(edges: usize) -> usize {
-    edges * XID_LEN
+pub(crate) fn key(edges: &[Xid]) -> Vec<u64> {
+    let words = |xid: &Xid| {
+        let bytes = xid.to_bytes();
+        let word = |at: usize| u64::from_ne_bytes(std::array::from_fn(|byte| bytes[at + byte]));
+        [word(0), word(8), word(16)]
+    };
+    edges.iter().flat_map(words).collect()
 }
 
 /// The elements of `limits`: nanoseconds between two packets, zero if there is no limit; how far ahead of their time

@@ -19,11 +19,12 @@ mod mirror;
 
 use weft_ebpf::{Engine, MapKind, MapShape, ProgramError, embedded};
 use weft_xip::numbers::MAX_FAN_OUT;
+use weft_xip::xid::XID_LEN;
 
 pub use counters::COUNTERS;
 pub use mirror::Mirror;
 
-use layout::{ENTRY_LEN, HOP_LEN, key_len};
+use layout::HOP_LEN;
 
 /// The name of the engine.
 pub const NAME: &str = "xip";
@@ -35,15 +36,17 @@ pub(crate) const COUNTED: usize = HOPS + 1;
 const LIMIT_WORDS: u32 = 3;
 /// The number of the table that says how many packets may be passed on.
 pub(crate) const LIMITS: usize = COUNTED + 1;
+/// Bytes that each processor keeps of the packet that it works on: the XIDs of its edges, and the edges taken.
+const NOTES_LEN: usize = MAX_FAN_OUT * XID_LEN + 16;
 
 /// The most elements of each table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableSizes {
-    /// Decisions, by the number of edges. The memory of all of them is taken at once: some 90, 110, 140
-    /// and 160 bytes each.
+    /// Decisions, by the number of edges. The memory of all of them is taken at once: 64, 128, 192 and 256
+    /// bytes each.
     pub decisions: [u32; MAX_FAN_OUT],
     /// Neighbours.
-    pub hops: u32,
+    pub hops: u16,
 }
 
 impl Default for TableSizes {
@@ -56,18 +59,19 @@ impl Default for TableSizes {
 #[must_use]
 pub fn engine(sizes: &TableSizes) -> Engine {
     const OBJECT: Result<&[u8], ProgramError> = embedded!("xip");
-    let names = ["dst1", "dst2", "dst3", "dst4", "hops", "counters", "limits"];
+    let names = ["dst1", "dst2", "dst3", "dst4", "hops", "counters", "limits", "notes"];
     let tables = names.into_iter().zip(shapes(sizes)).collect();
     Engine { name: NAME, object: || OBJECT, program: "weft_xip", tables }
 }
 
 /// The shapes of the tables, in the order of their numbers.
 pub(crate) fn shapes(sizes: &TableSizes) -> Vec<MapShape> {
-    let decisions = sizes.decisions.iter().zip(1..);
-    let decisions = decisions
-        .map(|(most, edges)| MapShape::hash(key_len(edges) as u32, ENTRY_LEN as u32, *most));
-    let hops = MapShape::numbered(MapKind::Array, HOP_LEN as u32, sizes.hops);
+    let keys = (1..).map(|edges| edges * XID_LEN as u32);
+    let decisions = sizes.decisions.iter().zip(keys);
+    let decisions = decisions.map(|(most, key)| MapShape::open_table(key, *most));
+    let hops = MapShape::numbered(MapKind::Array, HOP_LEN as u32, u32::from(sizes.hops));
     let counted = MapShape::numbered(MapKind::PerProcessor, 8, COUNTERS.len() as u32);
     let limits = MapShape::numbered(MapKind::Array, 8, LIMIT_WORDS);
-    decisions.chain([hops, counted, limits]).collect()
+    let notes = MapShape::numbered(MapKind::PerProcessor, NOTES_LEN as u32, 1);
+    decisions.chain([hops, counted, limits, notes]).collect()
 }

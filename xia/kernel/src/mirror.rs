@@ -35,7 +35,7 @@ impl Engine for Mirror {
 
     fn room(&self) -> OffloadRoom {
         let decisions = self.sizes.decisions.map(|most| most as usize);
-        OffloadRoom { decisions, hops: self.sizes.hops as usize }
+        OffloadRoom { decisions, hops: self.sizes.hops.into() }
     }
 
     fn write(
@@ -55,11 +55,11 @@ impl Engine for Mirror {
                 out.push((HOPS, MapWrite::Store { index: *id, word }));
             }
             Offload::Set { edges, edge, decision } => {
-                let (keys, values) = (key(edges), entry(*edge, *decision).to_vec());
-                out.push((edges.len() - 1, MapWrite::Set { keys, values }));
+                let (key, value) = (key(edges), entry(*edge, *decision));
+                out.push((edges.len() - 1, MapWrite::Set { key, value }));
             }
             Offload::Remove { edges } => {
-                out.push((edges.len() - 1, MapWrite::Remove { keys: key(edges) }));
+                out.push((edges.len() - 1, MapWrite::Remove { key: key(edges) }));
             }
             Offload::Limit(limit) => {
                 let words = (0..).zip(limit_words(*limit));
@@ -113,12 +113,12 @@ mod tests {
         let edges: weft_xip::offload::Edges = [Xid::NAT; 3].into_iter().collect();
         let decision = Offloaded::Forward(9);
         let set = written(&Offload::Set { edges: edges.clone(), edge: 2, decision });
-        let [(2, MapWrite::Set { keys, values })] = &set[..] else { panic!("{set:?}") };
-        assert_eq!(keys.len(), 72);
-        let number = 9_u32.to_ne_bytes();
-        assert_eq!(values[..], [&[2, 2, 0, 0], &number[..]].concat());
+        let [(2, MapWrite::Set { key, value })] = &set[..] else { panic!("{set:?}") };
+        assert_eq!(key.len(), 9);
+        let [a, b] = 9_u16.to_ne_bytes();
+        assert_eq!(value.to_ne_bytes(), [2, 2, a, b]);
         let removed = written(&Offload::Remove { edges });
-        assert_eq!(removed, [(2, MapWrite::Remove { keys: keys.clone() })]);
+        assert_eq!(removed, [(2, MapWrite::Remove { key: key.clone() })]);
         let limit = SlowPathLimit { per_second: 1000, burst: 11 };
         let words = |limit| -> Vec<_> {
             let words = written(&Offload::Limit(limit)).into_iter();

@@ -130,8 +130,8 @@ impl Kernel {
             self.mirror.write(change, &slot, &mut writes);
         }
         writes.iter().try_for_each(|(table, write)| match self.tables.own()[*table].write(write) {
-            Ok(0) => Ok(()),
-            Ok(_) => Err("the kernel has no room for a decision".to_owned()),
+            Ok(true) => Ok(()),
+            Ok(false) => Err("the kernel has no room for a decision".to_owned()),
             Err(error) => Err(error.to_string()),
         })
     }

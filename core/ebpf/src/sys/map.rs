@@ -13,9 +13,6 @@ use super::{BPF_MAP_CREATE, BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM, NAME};
 use super::{bpf, object_info, object_name, open};
 
 const BPF_MAP_DELETE_ELEM: u32 = 3;
-const BPF_MAP_GET_NEXT_KEY: u32 = 4;
-const BPF_MAP_UPDATE_BATCH: u32 = 26;
-const BPF_MAP_DELETE_BATCH: u32 = 27;
 
 /// Type, bytes of a key, bytes of a value, elements, flags: as the kernel counts them.
 pub(crate) type Form = [u32; 5];
@@ -87,92 +84,12 @@ pub(crate) unsafe fn remove(map: BorrowedFd<'_>, key: &[u8]) -> io::Result<bool>
     found(unsafe { bpf(BPF_MAP_DELETE_ELEM, &mut element) })
 }
 
-/// Writes the key behind `after`, or the first one; false if there is none.
-///
-/// # Safety
-/// Both have the size that the map has.
-pub(crate) unsafe fn next_key(
-    map: BorrowedFd<'_>,
-    after: Option<&[u8]>,
-    next: &mut [u8],
-) -> io::Result<bool> {
-    let after = after.map_or(ptr::null(), <[u8]>::as_ptr);
-    let mut element = Element::new(map, after, next.as_mut_ptr());
-    // SAFETY: the pointers are to keys of the size that the map has, or null where that is allowed.
-    found(unsafe { bpf(BPF_MAP_GET_NEXT_KEY, &mut element) })
-}
-
 fn found(result: io::Result<i32>) -> io::Result<bool> {
     match result {
         Ok(_) => Ok(true),
         Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(false),
         Err(error) => Err(error),
     }
-}
-
-#[repr(C)]
-struct Batch {
-    in_batch: u64,
-    out_batch: u64,
-    keys: u64,
-    values: u64,
-    count: u32,
-    map: u32,
-    element_flags: u64,
-    flags: u64,
-}
-
-/// Writes many values. How many were written, and why the rest was not.
-///
-/// # Safety
-/// There are `count` keys and values of the sizes that the map has.
-pub(crate) unsafe fn set_batch(
-    map: BorrowedFd<'_>,
-    keys: &[u8],
-    values: &[u8],
-    count: u32,
-) -> (u32, io::Result<()>) {
-    // SAFETY: the caller's.
-    unsafe { batch(BPF_MAP_UPDATE_BATCH, map, keys.as_ptr(), values.as_ptr(), count) }
-}
-
-/// Removes many keys. How many were removed before one that is not there (`ENOENT`), where it ends.
-///
-/// # Safety
-/// There are `count` keys of the size that the map has.
-pub(crate) unsafe fn remove_batch(
-    map: BorrowedFd<'_>,
-    keys: &[u8],
-    count: u32,
-) -> (u32, io::Result<()>) {
-    // SAFETY: the caller's.
-    unsafe { batch(BPF_MAP_DELETE_BATCH, map, keys.as_ptr(), ptr::null(), count) }
-}
-
-/// # Safety
-/// The pointers are to as many keys and values as `count` says, or null where the command takes none.
-unsafe fn batch(
-    command: u32,
-    map: BorrowedFd<'_>,
-    keys: *const u8,
-    values: *const u8,
-    count: u32,
-) -> (u32, io::Result<()>) {
-    let mut batch = Batch {
-        in_batch: 0,
-        out_batch: 0,
-        keys: keys as u64,
-        values: values as u64,
-        count,
-        map: map.as_raw_fd().cast_unsigned(),
-        element_flags: 0,
-        flags: 0,
-    };
-    // SAFETY: the kernel reads as many keys and values as `count` says.
-    let result = unsafe { bpf(command, &mut batch) }.map(drop);
-    // The kernel writes how many it has done, unless it did not begin.
-    let begun = result.is_ok() || batch.count < count;
-    (if begun { batch.count } else { 0 }, result)
 }
 
 /// The memory of an array that was made for it (`BPF_F_MMAPABLE`), until this is dropped.

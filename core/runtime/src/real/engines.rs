@@ -137,7 +137,7 @@ impl Engines {
             let written = table.and_then(|table| table.write(write).map_err(|e| e.to_string()));
             let wrong =
                 |error| format!("table {index} of a packet engine takes no change: {error}");
-            refused += written.map_err(wrong)?;
+            refused += usize::from(!written.map_err(wrong)?);
         }
         Ok(refused)
     }

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//
+// Hash tables with open addressing in the memory of an array, which one process writes by plain stores and
+// programs read. What they look like is said in core/ebpf/src/open_table.rs, which writes them.
+//
+// A look-up touches one line of memory, seldom two, where BPF_MAP_TYPE_HASH has to follow a chain of pointers.
+
+#pragma once
+
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+/* Words of a slot: the key, the value, and what makes it full lines or halves of lines. */
+#define OPEN_TABLE_SLOT(key_words) (((key_words) + 1 + 3) / 4 * 4)
+/* In how many slots a key may be. */
+#define OPEN_TABLE_WINDOW 16
+/* Slots in front of the first one that holds an entry. */
+#define OPEN_TABLE_HEADER 2
+
+#define OPEN_TABLE(name, key_words)						\
+	struct {								\
+		__uint(type, BPF_MAP_TYPE_ARRAY);				\
+		__uint(map_flags, BPF_F_MMAPABLE);				\
+		__uint(max_entries, 1);						\
+		__type(key, __u32);						\
+		__type(value, __u64[OPEN_TABLE_SLOT(key_words)]);		\
+	} name SEC(".maps")
+
+/* What is read behind this is not older than what was read before. */
+static __always_inline void open_table_reads(void)
+{
+#ifdef WEFT_READS_IN_ORDER
+	asm volatile("" ::: "memory");
+#else
+	__u64 barrier = 0;
+
+	/* An atomic operation that returns something is a full barrier (BPF_FETCH). */
+	__sync_fetch_and_add(&barrier, 1);
+#endif
+}
+
+// The value of a key; 0 if there is none.
+//
+// A slot whose value has changed while its key was read holds something else by now: its value has a generation that
+// no other key in this slot has had.
+static __always_inline __u32 open_table_find(void *table, const __u64 *key, const __u32 key_words)
+{
+	const __u32 slot_words = OPEN_TABLE_SLOT(key_words);
+	const __u32 at_first = 0, at_second = 1;
+	const __u64 *first = bpf_map_lookup_elem(table, &at_first);
+	const __u64 *second = bpf_map_lookup_elem(table, &at_second);
+	__u32 word, probe, at;
+	__u64 hash;
+
+	if (!first || !second)
+		return 0;
+#define HEADER(index) ((index) < slot_words ? first[index] : second[(index) - slot_words])
+	hash = HEADER(1);
+#pragma unroll
+	for (word = 0; word < key_words; word++)
+		hash += ((__u32)key[word] + HEADER(2 + 2 * word)) * ((key[word] >> 32) + HEADER(3 + 2 * word));
+#undef HEADER
+	at = OPEN_TABLE_HEADER + ((hash >> 32) * (__u32)*first >> 32);
+	for (probe = 0; probe < OPEN_TABLE_WINDOW; probe++, at++) {
+		const volatile __u64 *slot = bpf_map_lookup_elem(table, &at);
+		__u64 value, other = 0;
+
+		if (!slot)
+			return 0;
+		value = slot[key_words];
+		if (!value)
+			return 0;
+		open_table_reads();
+#pragma unroll
+		for (word = 0; word < key_words; word++)
+			other |= slot[word] ^ key[word];
+		open_table_reads();
+		/* All in one branch: the verifier follows each of them through all slots. */
+		other |= slot[key_words] ^ value;
+		if (!other)
+			return value;
+	}
+	return 0;
+}

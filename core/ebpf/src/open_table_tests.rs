@@ -1,0 +1,153 @@
+//! What a reader finds in a table: what was written, at any time.
+//!
+//! Reference: `super`.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::atomic::AtomicBool;
+
+use proptest::prelude::*;
+
+use super::*;
+
+type Table = OpenTable<Vec<AtomicU64>>;
+
+fn table(key_words: usize, most: usize, mut seed: u64) -> Table {
+    let (words, slots) = size(key_words, most);
+    let memory = (0..words * slots).map(|_| AtomicU64::new(0)).collect();
+    let random = || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        Ok::<_, Infallible>(seed ^ seed >> 29)
+    };
+    let Ok(table) = OpenTable::new(memory, key_words, random);
+    table
+}
+
+/// As `open_table_find` in `bpf/open_table.h`.
+fn read(table: &Table, key: &[u64]) -> u32 {
+    let home = table.home(key.iter().copied());
+    for at in home..home + WINDOW {
+        let value = table.value(at).load(Ordering::Acquire);
+        if value == 0 {
+            return 0;
+        }
+        let is_it = table.key(at).eq(key.iter().copied());
+        fence(Ordering::Acquire);
+        if is_it && table.value(at).load(Ordering::Relaxed) == value {
+            return value as u32;
+        }
+    }
+    0
+}
+
+#[derive(Clone, Debug)]
+enum Operation {
+    Set(u64, u32),
+    Remove(u64),
+    Clear,
+}
+
+fn operations() -> impl Strategy<Value = Vec<Operation>> {
+    let operation = prop_oneof![
+        60 => (0..40_u64, 1..u32::MAX).prop_map(|(key, value)| Operation::Set(key, value)),
+        40 => (0..40_u64).prop_map(Operation::Remove),
+        1 => Just(Operation::Clear),
+    ];
+    prop::collection::vec(operation, 1..200)
+}
+
+proptest! {
+    /// Tables that are much too small, so that keys are in each other's way.
+    #[test]
+    fn a_table_holds_what_was_written(
+        seed: u64,
+        most in 1..12_usize,
+        key_words in 1..4_usize,
+        operations in operations(),
+    ) {
+        let table = table(key_words, most, seed);
+        let key = |number: u64| vec![number; key_words];
+        let mut twin = BTreeMap::new();
+        for operation in operations {
+            match operation {
+                Operation::Set(number, value) => {
+                    let was_there = twin.contains_key(&number);
+                    if table.set(&key(number), value) {
+                        twin.insert(number, value);
+                    } else {
+                        prop_assert!(!was_there, "what is there can be changed");
+                        prop_assert!(twin.len() > most, "there is room for as many as were asked for");
+                    }
+                }
+                Operation::Remove(number) => {
+                    table.remove(&key(number));
+                    twin.remove(&number);
+                }
+                Operation::Clear => {
+                    table.clear();
+                    twin.clear();
+                }
+            }
+            for number in 0..40 {
+                prop_assert_eq!(read(&table, &key(number)), twin.get(&number).copied().unwrap_or(0));
+            }
+        }
+    }
+}
+
+#[test]
+fn as_many_keys_as_were_asked_for_find_room() {
+    const MOST: u64 = 100_000;
+    for seed in 1..=3 {
+        let table = table(1, MOST as usize, seed);
+        assert!((0..MOST).all(|number| table.set(&[number], number as u32 + 1)));
+        assert!((0..MOST).all(|number| read(&table, &[number]) == number as u32 + 1));
+        (0..MOST).for_each(|number| table.remove(&[number]));
+        let left =
+            (HEADER..table.slots()).filter(|at| table.value(*at).load(Ordering::Relaxed) != 0);
+        assert_eq!(left.count(), 0);
+    }
+}
+
+#[test]
+fn a_table_is_taken_over_as_it_is() {
+    let first = table(2, 10, 1);
+    assert!(first.set(&[1, 2], 3));
+    let Ok(second) = OpenTable::new(first.memory, 2, || Ok::<_, Infallible>(99));
+    assert_eq!(read(&second, &[1, 2]), 3);
+}
+
+/// Long keys of two kinds of words, which take turns in one slot; all values are the same. A reader that took words of
+/// both for one key would find one that is never written.
+#[test]
+fn readers_find_no_key_that_was_never_written() {
+    const KEY: usize = 24;
+    const READS: usize = 1_000_000;
+    let table = table(KEY, 0, 5);
+    let key = |first: u64, last: u64| -> Vec<u64> {
+        (0..KEY).map(|at| if at < KEY / 2 { first } else { last }).collect()
+    };
+    let (written, never) = ([key(1, 2), key(3, 4)], [key(1, 4), key(3, 2)]);
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                for key in &written {
+                    assert!(table.set(key, 1));
+                    table.remove(key);
+                }
+            }
+        });
+        let (mut reads, mut found) = (0, 0);
+        // Until the writer has begun, and then some.
+        while reads < READS || found == 0 {
+            found += written.iter().filter(|key| read(&table, key) != 0).count();
+            if never.iter().any(|key| read(&table, key) != 0) {
+                over.store(true, Ordering::Relaxed);
+                panic!("a key was found that was never written");
+            }
+            reads += 1;
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+}
