@@ -107,6 +107,8 @@ impl Fea {
                 if let Some(note) = self.xdp_in_the_way(&spec) {
                     return out.push(called.fail(XrlError::failed(note)));
                 }
+                // An engine at the interface must be known, to hand packets to the port.
+                self.engines.adopt(out);
                 let token = self.token();
                 out.push(Output::World(Action::OpenHandles { token, spec }));
                 self.waiting.insert(token, called);
@@ -263,12 +265,6 @@ impl Fea {
     /// Why a port that goes past the network stack is not opened.
     fn xdp_in_the_way(&self, spec: &PortSpec) -> Option<String> {
         let PortSpec::Xdp { interface, .. } = spec else { return None };
-        if let Some(engine) = self.engines.at(interface) {
-            return Some(format!(
-                "the packet engine {engine} is at the interface {interface}, which has one program at XDP: let the \
-                 portable engine forward there"
-            ));
-        }
         let program = self.programs.at(self.interfaces.named(interface)?.index)?;
         Some(format!(
             "the program {program} is at the interface {interface}, and would not see packets of AF_XDP: detach \

@@ -10,6 +10,7 @@
 //! |---|---|---|
 //! | `egress` | port | the interface |
 //! | `ports` | port | MAC address in a word; the longest packet in the lower half of a word, flags above |
+//! | `sockets` | 0 | the AF_XDP socket that takes what the program passes, where a port has one |
 //! | `.bss` | 0 | of the port that the program is attached to: MAC address, two words of the program's own, flags |
 //!
 //! Reference: bpf(2); Linux kernel, Documentation/bpf/map_devmap.rst.
@@ -21,8 +22,8 @@ use std::{fmt, io};
 
 use crate::tc::interface_index;
 use crate::{
-    LoadedProgram, Map, MapKind, MapShape, MapTable, Memory, ProgramError, ProgramType, XdpLink,
-    XdpMode, XdpVerdict, sys,
+    LoadedProgram, Map, MapKind, MapShape, MapTable, Memory, PortSocket, ProgramError, ProgramType,
+    XdpLink, XdpMode, XdpVerdict, sys,
 };
 
 const MAKE: &str = "make a map of a packet engine";
@@ -221,12 +222,14 @@ impl EngineTables {
 #[derive(Debug)]
 pub struct EngineProgram {
     program: LoadedProgram,
+    socket: PortSocket,
     variables: Map,
     memory: Memory,
 }
 
 impl EngineProgram {
-    /// Loads a program for a port with this MAC address.
+    /// Loads a program for a port with this MAC address. What the program passes on goes to `socket`, and to the
+    /// network stack where there is none.
     ///
     /// # Errors
     /// [`ProgramError::NotBuilt`] if clang was missing when weft was built; [`ProgramError::NotPermitted`]
@@ -235,16 +238,17 @@ impl EngineProgram {
         engine: &Engine,
         tables: &EngineTables,
         mac: [u8; 6],
+        socket: PortSocket,
     ) -> Result<Self, ProgramError> {
         let refused = |error: io::Error| ProgramError::from_call(MAKE, &error);
         let variables = Map::create("variables", variables()).map_err(refused)?;
         let mut maps = tables.named();
-        maps.push((".bss", &variables));
+        maps.extend([(".bss", &variables), ("sockets", socket.map())]);
         let object = (engine.object)()?;
         let program = LoadedProgram::load(object, engine.program, ProgramType::Xdp, &maps)?;
         let memory = variables.memory().map_err(refused)?;
         set_mac(&memory, mac);
-        Ok(Self { program, variables, memory })
+        Ok(Self { program, socket, variables, memory })
     }
 
     /// Attaches the program to `interface`, which must be in the network namespace of the calling thread.
@@ -254,7 +258,7 @@ impl EngineProgram {
     pub fn attach(self, interface: &str, mode: EngineMode) -> Result<EnginePort, ProgramError> {
         let index = interface_index(interface)
             .ok_or_else(|| ProgramError::NoInterface { interface: interface.to_owned() })?;
-        let Self { program, variables, memory } = self;
+        let Self { program, socket, variables, memory } = self;
         let mut last: Option<ProgramError> = None;
         for tried in mode.modes(is_reluctant(index)) {
             let flags = match (mode, tried) {
@@ -269,7 +273,7 @@ impl EngineProgram {
                         (EngineMode::Auto, XdpMode::Generic, None) => Some(VETH_LOSES.to_owned()),
                         (_, _, last) => last.map(|error| error.to_string()),
                     };
-                    return Ok(EnginePort { link, variables, memory, fallback });
+                    return Ok(EnginePort { link, socket, variables, memory, fallback });
                 }
                 Err(error) => last = Some(error),
             }
@@ -291,6 +295,7 @@ impl EngineProgram {
 #[derive(Debug)]
 pub struct EnginePort {
     link: XdpLink,
+    socket: PortSocket,
     variables: Map,
     memory: Memory,
     /// Why it is not where it would be best; not known of a port that was taken over.
@@ -304,17 +309,17 @@ impl EnginePort {
     /// [`ProgramError::NotOurs`] if it is something else, or its interface is gone.
     pub fn adopt(
         engine: &Engine,
-        link: OwnedFd,
-        of_variables: OwnedFd,
+        [link, of_variables, socket]: [OwnedFd; 3],
     ) -> Result<Self, ProgramError> {
         let strange = |_| ProgramError::NotOurs {
             program: engine.name,
-            detail: "its variables are something else",
+            detail: "its variables or sockets are something else",
         };
         let variables = Map::of_descriptor(of_variables, variables()).map_err(strange)?;
         let memory = variables.memory().map_err(strange)?;
+        let socket = PortSocket::of_descriptor(socket).map_err(strange)?;
         let link = XdpLink::adopt(engine.name, link)?;
-        Ok(Self { link, variables, memory, fallback: None })
+        Ok(Self { link, socket, variables, memory, fallback: None })
     }
 
     /// The number of its interface.
@@ -339,10 +344,16 @@ impl EnginePort {
         self.fallback.as_deref()
     }
 
-    /// What holds it, for whoever keeps it: the link, and the program's variables.
+    /// What holds it, for whoever keeps it: the link, the program's variables, and the place of the socket.
     #[must_use]
-    pub fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
-        [self.link.descriptor(), self.variables.descriptor()]
+    pub fn descriptors(&self) -> [BorrowedFd<'_>; 3] {
+        [self.link.descriptor(), self.variables.descriptor(), self.socket.descriptor()]
+    }
+
+    /// Where the socket is that takes what the program passes.
+    #[must_use]
+    pub fn socket(&self) -> &PortSocket {
+        &self.socket
     }
 
     /// The interface's MAC address has changed.

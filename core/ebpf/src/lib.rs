@@ -62,7 +62,7 @@ pub use map::{Map, MapKind, MapShape, Memory};
 pub use map_table::{MapTable, MapWrite};
 pub use object::{Aligned, LoadedProgram, ProgramType};
 pub use probe::probe;
-pub use steering::Steering;
+pub use steering::{PortSocket, Steering};
 pub use table::{PROGRAMS, Program, ProgramKind};
 pub use tc::interface_name;
 pub use weft_netlink::{Direction, XdpMode};

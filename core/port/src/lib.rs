@@ -60,6 +60,6 @@ pub mod unix;
 mod xdp;
 
 pub use error::{Lost, OpenError};
-pub use port::{Options, Port, adopt, open, open_descriptors};
+pub use port::{Options, Port, XDP_DESCRIPTORS, adopt, open, open_descriptors};
 pub use spec::{PortInfo, PortSpec, PortSpecError};
 pub use statistics::{PortDrop, PortStatistics, Traffic};

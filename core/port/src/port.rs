@@ -100,6 +100,10 @@ pub fn open_descriptors(
     Ok((vec![descriptor], info))
 }
 
+/// How many descriptors [`open_descriptors`] opens for an XDP port: the socket, the memory of its frames, and the packet
+/// socket beside it.
+pub const XDP_DESCRIPTORS: usize = 3;
+
 /// Makes a port of descriptors that [`open_descriptors`] opened elsewhere with the same `spec`, and of
 /// what was said about it. It is checked that they are what `spec` says, as far as they tell.
 ///

@@ -27,7 +27,9 @@ use crate::datagrams::{self, BATCH};
 use crate::ethernet::EthernetPort;
 use crate::link::Link;
 use crate::sys::xdp::{Descriptor, Frames, Lengths, Rings, Socket};
-use crate::{Lost, OpenError, Options, Port, PortDrop, PortInfo, PortSpec, PortStatistics};
+use crate::{
+    Lost, OpenError, Options, Port, PortDrop, PortInfo, PortSpec, PortStatistics, XDP_DESCRIPTORS,
+};
 
 /// Bytes of an Ethernet header, and of a VLAN tag.
 const LINK_HEADER: usize = 14 + 4;
@@ -75,7 +77,7 @@ impl XdpPort {
     pub(crate) fn open_descriptors(
         spec: &PortSpec,
         options: &Options,
-    ) -> Result<([OwnedFd; 3], PortInfo), OpenError> {
+    ) -> Result<([OwnedFd; XDP_DESCRIPTORS], PortInfo), OpenError> {
         let (name, beside) = parts(spec);
         let (beside, info) = EthernetPort::open_descriptor(&beside, options)?;
         let socket = Socket::open().map_err(|error| match Errno::from_io_error(&error) {
@@ -111,7 +113,7 @@ impl XdpPort {
     /// Makes a port of a socket, of the memory of its frames, and of a packet socket, after a look at them.
     pub(crate) fn adopt(
         spec: &PortSpec,
-        [socket, memory, beside]: [OwnedFd; 3],
+        [socket, memory, beside]: [OwnedFd; XDP_DESCRIPTORS],
         info: PortInfo,
         options: &Options,
     ) -> Result<Self, OpenError> {

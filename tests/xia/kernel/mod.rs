@@ -4,6 +4,7 @@
 //! The program runs without any interface (BPF_PROG_TEST_RUN), with the decisions that are in the portable
 //! engine's cache. Needs root; without it each test says so and returns.
 
+mod passing;
 mod router;
 
 use std::collections::BTreeMap;

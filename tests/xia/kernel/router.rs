@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU16;
 
 use weft_base::{Instant, PortId, Random};
-use weft_ebpf::{Egress as Leaving, EngineProgram, EngineTables, Slot, XdpVerdict};
+use weft_ebpf::{Egress as Leaving, EngineProgram, EngineTables, PortSocket, Slot, XdpVerdict};
 use weft_port::PortInfo;
 use weft_xia_kernel::{COUNTERS, Mirror, TableSizes, engine};
 use weft_xip::forward::{Egress, Forwarder, Framing, Limits, SlowPathLimit, Verdict};
@@ -111,7 +111,8 @@ impl Router {
     fn of(mut forwarder: Forwarder, sizes: TableSizes) -> Self {
         let (engine, mirror) = (engine(&sizes), Mirror::new(sizes));
         let tables = EngineTables::create(&engine).unwrap();
-        let program = EngineProgram::load(&engine, &tables, mac(0)).unwrap();
+        let program =
+            EngineProgram::load(&engine, &tables, mac(0), PortSocket::none().unwrap()).unwrap();
         for side in 0..SIDES.len() {
             let leaving = Leaving { interface: LOOPBACK, mac: mac(side), mtu: MTU };
             tables.set_egress(slot(side), Some(leaving)).unwrap();

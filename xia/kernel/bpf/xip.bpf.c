@@ -9,6 +9,7 @@
 // messages, malformed packets, hop limits at their end, packets longer than the next link takes. The
 // packet port of the stack receives what is passed, unchanged, and the portable engine decides. So the
 // program can be attached and detached between any two packets.
+// Where the stack has an AF_XDP socket at the port, packets are passed to that.
 //
 // How many packets may be passed from a port in a time can be limited (`limits`), so that a flood on one
 // port cannot take the stack from the others. Those that are passed by a decision, to sockets of this node for
@@ -112,6 +113,14 @@ struct {
 	__type(value, __u32);
 } egress SEC(".maps");
 
+// The AF_XDP socket of the stack, where this port has one: by the number of the queue that it is bound to.
+struct {
+	__uint(type, BPF_MAP_TYPE_XSKMAP);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} sockets SEC(".maps");
+
 /* What happened to packets. */
 enum {
 	FORWARDED,
@@ -170,12 +179,19 @@ static __always_inline void count(__u32 what)
 		*counter += 1;
 }
 
+// Hands the packet to the stack: to its AF_XDP socket, else to its packet socket.
+static __always_inline int hand_over(const struct xdp_md *ctx, __u32 reason)
+{
+	count(reason);
+	return bpf_redirect_map(&sockets, ctx->rx_queue_index, XDP_PASS);
+}
+
 // Passes the packet on, unless too many were.
 //
 // Each passed packet moves `next` by one interval; who is more than a burst ahead of the clock waits. This
 // is the virtual scheduling form of a token bucket (ITU-T I.371): all its state is one word. Who had to wait
 // does so until there is room for a batch: waking the stack for each packet costs more than the packet.
-static __always_inline int pass(__u32 reason)
+static __always_inline int pass(const struct xdp_md *ctx, __u32 reason)
 {
 	const __u32 at_interval = 0, at_burst = 1, at_saving = 2;
 	const __u64 *interval = bpf_map_lookup_elem(&limits, &at_interval);
@@ -200,15 +216,7 @@ static __always_inline int pass(__u32 reason)
 		if (port.saves)
 			port.saves = 0;
 	}
-	count(reason);
-	return XDP_PASS;
-}
-
-// Passes on a packet that has a decision.
-static __always_inline int pass_decided(__u32 reason)
-{
-	count(reason);
-	return XDP_PASS;
+	return hand_over(ctx, reason);
 }
 
 static __always_inline __u64 mac_word(const __u8 *mac)
@@ -367,64 +375,64 @@ int weft_xip(struct xdp_md *ctx)
 	if (!note || (void *)(ethernet + 1) > end || ethernet->h_proto != bpf_htons(ETHERTYPE))
 		return XDP_PASS;
 	if (mac_word(ethernet->h_dest) != port.mac)
-		return pass(PASSED_OTHERS);
+		return pass(ctx, PASSED_OTHERS);
 	if ((void *)(place.rows + 1) > end)
-		return pass(PASSED_MALFORMED);
+		return pass(ctx, PASSED_MALFORMED);
 	place.count = header->rows;
 	place.last_node = header->last_node;
 	if (header->version != VERSION || place.count == 0 || place.count > MOST_ROWS ||
 	    header->source_rows > MOST_ROWS ||
 	    (place.last_node >= place.count && place.last_node != ENTRY))
-		return pass(PASSED_MALFORMED);
+		return pass(ctx, PASSED_MALFORMED);
 	total = sizeof(*ethernet) + sizeof(*header) +
 		(place.count + header->source_rows) * sizeof(struct xip_row) +
 		bpf_ntohs(header->payload_len);
 	len = end - data;
 	if (total > len)
-		return pass(PASSED_MALFORMED);
+		return pass(ctx, PASSED_MALFORMED);
 
 	/* Each step leads to a higher row. */
 	for (steps = 0; steps <= MOST_ROWS; steps++) {
 		if (candidate_edges(&place, note->key))
-			return pass(PASSED_MALFORMED);
+			return pass(ctx, PASSED_MALFORMED);
 		entry = decision(&place, note->key);
 		if (!entry.word)
-			return pass(PASSED_MISS);
+			return pass(ctx, PASSED_MISS);
 		if (entry.decision != THROUGH)
 			break;
 		edge = entry.edge & 3;
 		note->taken[steps] = row_of_edges(&place) << 2 | edge;
 		place.last_node = place.targets >> (8 * edge) & 0xff;
 		if (is_sink(&place, place.last_node))
-			return pass(PASSED_SINK);
+			return pass(ctx, PASSED_SINK);
 	}
 	if (steps > MOST_ROWS)
-		return pass(PASSED_MALFORMED);
+		return pass(ctx, PASSED_MALFORMED);
 	if (entry.decision == PASS)
-		return pass_decided(PASSED_KNOWN);
+		return hand_over(ctx, PASSED_KNOWN);
 	if (entry.decision == REPORT)
-		return pass(PASSED_DROP);
+		return pass(ctx, PASSED_DROP);
 	if (entry.decision != FORWARD) {
 		count(DROPPED);
 		return XDP_DROP;
 	}
 
 	if (header->hop_limit == 0)
-		return pass(PASSED_HOP_LIMIT);
+		return pass(ctx, PASSED_HOP_LIMIT);
 	at_hop = entry.hop;
 	hop = bpf_map_lookup_elem(&hops, &at_hop);
 	if (!hop || !*hop)
-		return pass_decided(PASSED_NO_HOP);
+		return hand_over(ctx, PASSED_NO_HOP);
 	const __u64 neighbour = *hop;
 
 	port_out = neighbour >> 48;
 	out = bpf_map_lookup_elem(&ports, &port_out);
 	if (!out || bpf_redirect_map(&egress, port_out, XDP_ABORTED) != XDP_REDIRECT)
-		return pass_decided(PASSED_NO_HOP);
+		return hand_over(ctx, PASSED_NO_HOP);
 	if (out->mtu & PORT_RELUCTANT && port.flags & PROGRAM_CAREFUL)
-		return pass_decided(PASSED_RELUCTANT);
+		return hand_over(ctx, PASSED_RELUCTANT);
 	if (total - sizeof(*ethernet) > (__u32)out->mtu)
-		return pass(PASSED_TOO_BIG);
+		return pass(ctx, PASSED_TOO_BIG);
 
 	/* Nothing was changed so far, and from here on nothing can fail. */
 	for (step = 0; step < steps && step <= MOST_ROWS; step++) {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use weft_base::{Instant, Packet, PortId};
 use weft_ebpf::{
-    Egress, Engine as Program, EngineMode, EnginePort, EngineProgram, EngineTables, ProgramError,
-    Slot, embedded,
+    Egress, Engine as Program, EngineMode, EnginePort, EngineProgram, EngineTables, PortSocket,
+    ProgramError, Slot, embedded,
 };
 use weft_xia_kernel::{Mirror, TableSizes, engine};
 use weft_xip::forward::{Forwarder, SlowPathLimit, Verdict};
@@ -39,7 +39,14 @@ pub(super) struct Kernel {
 
 /// While there is one, the kernel forwards XIP.
 pub(super) struct Attached {
-    _ports: Vec<EnginePort>,
+    ports: Vec<EnginePort>,
+}
+
+impl Attached {
+    /// Where the engine looks, port by port, for the sockets that take what it passes on.
+    pub(super) fn sockets(&self) -> impl Iterator<Item = &PortSocket> {
+        self.ports.iter().map(EnginePort::socket)
+    }
 }
 
 impl Kernel {
@@ -144,15 +151,16 @@ impl Kernel {
             for port in 0..network.ports() {
                 let (mac, interface) =
                     (Side::Router.mac(port), network.interface(Side::Router, port));
-                let program =
-                    EngineProgram::load(&self.program, &self.tables, mac).map_err(text)?;
+                let socket = PortSocket::none().map_err(text)?;
+                let program = EngineProgram::load(&self.program, &self.tables, mac, socket);
+                let program = program.map_err(text)?;
                 let attached = program.attach(&interface, EngineMode::Driver);
                 let attached = attached.map_err(text)?;
                 let egress = Egress { interface: attached.interface(), mac, mtu: MTU };
                 self.tables.set_egress(slot(port), Some(egress)).map_err(text)?;
                 ports.push(attached);
             }
-            Ok(Attached { _ports: ports })
+            Ok(Attached { ports })
         })
     }
 }

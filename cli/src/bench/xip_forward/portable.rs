@@ -1,6 +1,7 @@
 //! The portable engine of a router, on packet ports of the same cables: the driver that nodes run on, and in it
-//! nothing but the forwarder. Its ports are those of AF_XDP, unless something else needs the hook at XDP.
+//! nothing but the forwarder. Its ports are those of AF_XDP, also where the kernel's engine is before it.
 
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +9,8 @@ use std::thread::{self, JoinHandle};
 
 use rustix::process::Pid;
 use rustix::thread::gettid;
-use weft_base::{Instant, Packet, Token};
+use weft_base::{Handle, Instant, Packet, Token};
+use weft_ebpf::PortSocket;
 use weft_port::PortSpec;
 use weft_runtime::{Action, Component, Event, real};
 use weft_wire::ETHERNET_HEADER_LEN;
@@ -18,6 +20,7 @@ use weft_xip::{Xid, XidType};
 
 use super::super::xip_engine::world::Names;
 use super::changes::{Changes, Clock, STEP};
+use super::kernel::Attached;
 use super::network::{Network, Side};
 use super::threads::{Processors, Work};
 
@@ -65,12 +68,14 @@ impl Portable {
         Self { router: Arc::new(Mutex::new(router)) }
     }
 
-    /// Lets it forward on all ports, and so many of its routes change each second.
+    /// Lets it forward on all ports, which take what `before` passes on if that is there, and so many of its routes
+    /// change each second.
     pub(super) fn run(
         &self,
         network: &Network,
         processors: Processors,
         sockets: Sockets,
+        before: Option<&Attached>,
         updates: u32,
     ) -> Result<Running, String> {
         let stop = Arc::new(AtomicBool::new(false));
@@ -81,15 +86,24 @@ impl Portable {
         };
         let interfaces = (0..network.ports()).map(|port| network.interface(Side::Router, port));
         let ports: Vec<_> = interfaces.map(spec).collect();
+        let opening = network.inside(Side::Router, || match before {
+            Some(engine) => adoptions(ports, engine),
+            None => Ok(ports
+                .into_iter()
+                .zip(TOKENS)
+                .map(|(spec, token)| opening(token, spec))
+                .collect()),
+        })?;
+        let missing = opening.len();
         let (sender, started) = mpsc::channel();
         let thread = network.inside(Side::Router, || {
             let run = move || {
                 // From here on it is this thread's namespace, too.
                 processors.take_place(Work::Router);
                 router.lock().unwrap_or_else(PoisonError::into_inner).clock = Clock::new(updates);
-                let started = Started { sender, missing: ports.len() };
+                let started = Started { sender, missing };
                 let process =
-                    Forwarding { router, stop: stopping, ports, started, now: Instant::ZERO };
+                    Forwarding { router, stop: stopping, opening, started, now: Instant::ZERO };
                 let options = real::Options { signals: false, ..real::Options::default() };
                 real::run(Box::new(process), options)
             };
@@ -99,6 +113,27 @@ impl Portable {
         let id = wait(&started)?;
         Ok(Running { stop, thread: Some(thread), id, router: Arc::clone(&self.router) })
     }
+}
+
+/// The forwarder's ports are numbered from 1 in their order, and so are the driver's.
+const TOKENS: std::ops::RangeFrom<u32> = 1..;
+
+/// What opens a port.
+fn opening(token: u32, spec: PortSpec) -> Action {
+    Action::OpenPort { token: Token(token), spec }
+}
+
+/// What makes the driver adopt ports of AF_XDP, which get what an engine passes on.
+fn adoptions(ports: Vec<PortSpec>, engine: &Attached) -> Result<Vec<Action>, String> {
+    let adoption = |((spec, place), token): ((PortSpec, &PortSocket), u32)| {
+        let options = weft_port::Options::default();
+        let (descriptors, info) =
+            weft_port::open_descriptors(&spec, &options).map_err(|error| error.to_string())?;
+        place.set(descriptors[0].as_fd()).map_err(|error| error.to_string())?;
+        let handles = descriptors.into_iter().map(Handle::from).collect();
+        Ok(Action::AdoptPort { token: Token(token), spec, handles, info })
+    };
+    ports.into_iter().zip(engine.sockets()).zip(TOKENS).map(adoption).collect()
 }
 
 /// Waits until all ports are open.
@@ -131,7 +166,8 @@ struct Started {
 struct Forwarding {
     router: Arc<Mutex<Router>>,
     stop: Arc<AtomicBool>,
-    ports: Vec<PortSpec>,
+    /// What opens the ports.
+    opening: Vec<Action>,
     started: Started,
     now: Instant,
 }
@@ -142,13 +178,7 @@ impl Component for Forwarding {
 
     fn handle(&mut self, now: Instant, event: Event, out: &mut Vec<Action>) {
         match event {
-            // The forwarder's ports are numbered from 1 in this order, and so are the driver's.
-            Event::Start => {
-                let ports = self.ports.iter().cloned().zip(1..);
-                out.extend(
-                    ports.map(|(spec, token)| Action::OpenPort { token: Token(token), spec }),
-                );
-            }
+            Event::Start => out.append(&mut self.opening),
             Event::PortOpened { token, port, .. } => {
                 debug_assert_eq!(token.0, port.0, "ports are numbered in order");
                 self.started.missing -= 1;

@@ -120,7 +120,8 @@ impl Site {
         time: Duration,
     ) -> Result<Measured, String> {
         let Self { traffic, network, .. } = self;
-        let running = self.portable[0].1.run(network, self.processors, sockets, point.updates)?;
+        let running =
+            self.portable[0].1.run(network, self.processors, sockets, None, point.updates)?;
         let threads = self.processors.place_receivers(network)?.and(running.id);
         let template = Template::new(point.form, self.local, point.len);
         let sending = Sending { pace, flood: None };
@@ -142,10 +143,8 @@ impl Site {
         let portable = portable.iter().find(|(of, _)| *of == limit).map(|(_, portable)| portable);
         let portable = portable.ok_or_else(|| format!("no engine was made for {limit:?}"))?;
         engine.limit(limit)?;
-        let _attached = if kernel { Some(engine.attach(network)?) } else { None };
-        // An interface has one program at XDP.
-        let sockets = if kernel { Sockets::Packet } else { Sockets::Xdp };
-        let running = portable.run(network, *processors, sockets, 0)?;
+        let attached = if kernel { Some(engine.attach(network)?) } else { None };
+        let running = portable.run(network, *processors, Sockets::Xdp, attached.as_ref(), 0)?;
         let threads = processors.place_receivers(network)?.and(running.id);
         let template = Template::new(form, self.local, FRAME_LEN);
         traffic.measure(network, &threads, &template, sending, time)

@@ -179,6 +179,7 @@ impl Driver {
                 self.interfaces.configured(&self.poller, &mut self.events);
             }
             Source::Ip => self.interfaces.ip_changed(&self.poller, &mut self.events),
+            Source::Lease(number) => self.engines.lease_over(number, &self.poller),
             Source::Stream(file) => {
                 self.terminal.make_way();
                 self.disk.streams.ready(file, &self.poller, &mut self.events);
@@ -213,11 +214,24 @@ impl Driver {
     }
 
     fn carry_out(&mut self, action: Action) {
-        let Self { poller, ports, channels, interfaces, disk, terminal, drops, events, .. } = self;
+        let Self {
+            poller,
+            ports,
+            channels,
+            interfaces,
+            engines,
+            disk,
+            terminal,
+            drops,
+            events,
+            ..
+        } = self;
         match action {
-            Action::OpenPort { token, spec } => events.push_back(ports.open(token, &spec, poller)),
+            Action::OpenPort { token, spec } => {
+                events.push_back(ports.open(token, &spec, engines, poller));
+            }
             Action::OpenHandles { token, spec } => {
-                events.push_back(ports.open_handles(token, &spec));
+                events.push_back(ports.open_handles(token, &spec, engines, poller));
             }
             Action::AdoptPort { token, spec, handles, info } => {
                 events.push_back(ports.adopt(token, &spec, handles, info, poller));
@@ -240,7 +254,7 @@ impl Driver {
                 events.push_back(self.programs.carry_out(token, request));
             }
             Action::Engine { token, request } => {
-                events.push_back(self.engines.carry_out(token, request));
+                events.push_back(engines.carry_out(token, request));
             }
             Action::AdoptTables { token, tables } => {
                 let result = self.engines.adopt_tables(token, tables);

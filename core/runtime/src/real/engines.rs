@@ -9,9 +9,13 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use weft_base::{Handle, Token};
 use weft_ebpf::{
     Egress, Engine, EngineMode, EnginePort, EngineProgram, EngineTables, MOST_PORTS, Map, MapShape,
-    MapTable, MapWrite, Slot, interface_name,
+    MapTable, MapWrite, PortSocket, Slot, interface_name,
 };
 
+use weft_port::PortSpec;
+
+use super::poller::Poller;
+use super::steered::{Beside, Steered};
 use crate::{EngineReply, EngineRequest, Event};
 
 /// What is open.
@@ -22,6 +26,7 @@ pub(super) struct Engines {
     open: BTreeMap<&'static str, Open>,
     /// Tables that this process writes.
     adopted: BTreeMap<Token, Vec<MapTable>>,
+    steered: Steered,
 }
 
 struct Open {
@@ -59,10 +64,51 @@ impl Engines {
             }
             EngineRequest::Adopt { engine, kept } => self.adopt(&engine, kept),
             EngineRequest::Attach { engine, interface, mac, mtu, mode } => {
-                self.opened(&engine)?.attach(&interface, mac, mtu, mode)
+                self.attach(&engine, &interface, mac, mtu, mode)
             }
-            EngineRequest::Detach { engine, interface } => self.opened(&engine)?.detach(&interface),
+            EngineRequest::Detach { engine, interface } => {
+                let done = self.opened(&engine)?.detach(&interface)?;
+                self.steered.come_back(&interface)?;
+                Ok(done)
+            }
         }
+    }
+
+    fn attach(
+        &mut self,
+        engine: &str,
+        interface: &str,
+        mac: [u8; 6],
+        mtu: u32,
+        mode: EngineMode,
+    ) -> Result<EngineReply, String> {
+        let Some(open) = self.open.get_mut(engine) else { return Err(not_open(engine)) };
+        if let Some(reply) = open.renew(interface, mac, mtu)? {
+            return Ok(reply);
+        }
+        let socket = self.steered.give_way(interface)?;
+        let attached = open.attach(interface, mac, mtu, mode, socket);
+        if attached.is_err() {
+            self.steered.come_back(interface)?;
+        }
+        attached
+    }
+
+    /// Steers frames to the socket of a port that was opened. Returns what goes with the port.
+    pub(super) fn steer(
+        &mut self,
+        spec: &PortSpec,
+        socket: BorrowedFd<'_>,
+        poller: &Poller,
+    ) -> Result<Beside, String> {
+        let PortSpec::Xdp { interface, .. } = spec else { return Ok(Vec::new()) };
+        let engine = self.open.values().find_map(|open| open.port(interface));
+        self.steered.add(spec, socket, engine.map(|(_, port)| port.socket()), poller)
+    }
+
+    /// A port is gone that frames were steered to.
+    pub(super) fn lease_over(&mut self, number: u32, poller: &Poller) {
+        self.steered.lease_over(number, poller);
     }
 
     fn known(&self, name: &str) -> Result<Engine, String> {
@@ -78,8 +124,7 @@ impl Engines {
     }
 
     fn opened(&mut self, name: &str) -> Result<&mut Open, String> {
-        let open = self.open.get_mut(name);
-        open.ok_or_else(|| format!("the packet engine `{}` is not open", name.escape_debug()))
+        self.open.get_mut(name).ok_or_else(|| not_open(name))
     }
 
     fn adopt(&mut self, name: &str, kept: Vec<(String, Handle)>) -> Result<EngineReply, String> {
@@ -94,10 +139,10 @@ impl Engines {
         let tables = EngineTables::of_descriptors(&engine, tables).map_err(text)?;
         let mut ports = BTreeMap::new();
         for slot in slots() {
-            let [link, variables] = names(slot).map(|name| by_name.remove(&name));
-            let (Some(link), Some(variables)) = (link, variables) else { continue };
+            let parts = names(slot).map(|name| by_name.remove(&name));
+            let [Some(link), Some(variables), Some(socket)] = parts else { continue };
             // One whose interface has gone is no port any more.
-            if let Ok(port) = EnginePort::adopt(&engine, link, variables) {
+            if let Ok(port) = EnginePort::adopt(&engine, [link, variables, socket]) {
                 ports.insert(port.interface(), (slot, port));
             }
         }
@@ -159,27 +204,36 @@ impl Open {
         all.map(|(index, table)| Ok((table_name(index), copy(table)?))).collect()
     }
 
+    /// Takes note of what has changed at an interface where it is; nothing if it is not there.
+    fn renew(
+        &mut self,
+        interface: &str,
+        mac: [u8; 6],
+        mtu: u32,
+    ) -> Result<Option<EngineReply>, String> {
+        let Some((slot, port)) = self.port(interface) else { return Ok(None) };
+        port.set_mac(mac);
+        let egress = Egress { interface: port.interface(), mac, mtu };
+        self.tables.set_egress(*slot, Some(egress)).map_err(text)?;
+        let (slot, mode, fallback) = (*slot, port.mode(), port.fallback().map(str::to_owned));
+        let release = self.forget_lost();
+        Ok(Some(EngineReply::Attached { slot, mode, fallback, keep: Vec::new(), release }))
+    }
+
     fn attach(
         &mut self,
         interface: &str,
         mac: [u8; 6],
         mtu: u32,
         mode: EngineMode,
+        socket: PortSocket,
     ) -> Result<EngineReply, String> {
         let release = self.forget_lost();
-        let there = self.find(interface);
-        if let Some((slot, port)) = there.and_then(|index| self.ports.get(&index)) {
-            port.set_mac(mac);
-            let egress = Egress { interface: port.interface(), mac, mtu };
-            self.tables.set_egress(*slot, Some(egress)).map_err(text)?;
-            let (slot, mode, keep) = (*slot, port.mode(), Vec::new());
-            let fallback = port.fallback().map(str::to_owned);
-            return Ok(EngineReply::Attached { slot, mode, fallback, keep, release });
-        }
         let taken = |slot: &Slot| self.ports.values().any(|(other, _)| other == slot);
         let slot = slots().find(|slot| !taken(slot));
         let slot = slot.ok_or_else(|| "a packet engine has no more than 255 ports".to_owned())?;
-        let program = EngineProgram::load(&self.engine, &self.tables, mac).map_err(text)?;
+        let program = EngineProgram::load(&self.engine, &self.tables, mac, socket);
+        let program = program.map_err(text)?;
         let port = program.attach(interface, mode).map_err(text)?;
         let egress = Egress { interface: port.interface(), mac, mtu };
         self.tables.set_egress(slot, Some(egress)).map_err(text)?;
@@ -207,6 +261,11 @@ impl Open {
         lost.flat_map(|(_, (slot, _))| names(slot)).collect()
     }
 
+    /// The port at an interface.
+    fn port(&self, interface: &str) -> Option<&(Slot, EnginePort)> {
+        self.find(interface).and_then(|index| self.ports.get(&index))
+    }
+
     /// The port at an interface, by the interface's number.
     fn find(&self, interface: &str) -> Option<u32> {
         self.ports
@@ -226,9 +285,13 @@ fn table_name(index: usize) -> String {
     format!("t{index}")
 }
 
-/// The names under which a port's link and its program's variables are kept.
-fn names(slot: Slot) -> [String; 2] {
-    ["link", "vars"].map(|part| format!("p{}-{part}", slot.0))
+/// The names under which a port's link, its program's variables and the place of its socket are kept.
+fn names(slot: Slot) -> [String; 3] {
+    ["link", "vars", "socket"].map(|part| format!("p{}-{part}", slot.0))
+}
+
+fn not_open(engine: &str) -> String {
+    format!("the packet engine `{}` is not open", engine.escape_debug())
 }
 
 fn text(error: weft_ebpf::ProgramError) -> String {

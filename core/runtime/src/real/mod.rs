@@ -39,6 +39,7 @@ mod poller;
 mod ports;
 mod programs;
 mod signals;
+mod steered;
 mod streams;
 mod tcp;
 mod terminal;

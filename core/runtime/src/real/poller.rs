@@ -33,6 +33,8 @@ pub(super) enum Source {
     Configuration,
     /// What it tells of routes and neighbours of IP.
     Ip,
+    /// The lease of a port, by a number of its own.
+    Lease(u32),
 }
 
 /// What to wait for.
@@ -117,6 +119,7 @@ fn data(source: Source) -> epoll::EventData {
         Source::Configuration => (6, 0),
         Source::Room(channel) => (7, channel.0),
         Source::Ip => (8, 0),
+        Source::Lease(number) => (9, number),
     };
     epoll::EventData::new_u64(kind << 32 | u64::from(id))
 }
@@ -134,6 +137,7 @@ fn decode(event: &epoll::Event) -> Option<Ready> {
         6 => Source::Configuration,
         7 => Source::Room(ChannelId(id)),
         8 => Source::Ip,
+        9 => Source::Lease(id),
         _ => return None,
     };
     let trouble = epoll::EventFlags::ERR | epoll::EventFlags::HUP;

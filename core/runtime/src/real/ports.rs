@@ -1,15 +1,16 @@
 //! The open packet ports of a process.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 
 use weft_base::{Handle, Instant, Packet, PortId, Token};
-use weft_ebpf::Steering;
 use weft_port::datagrams::BATCH;
 use weft_port::{Lost, Port, PortInfo, PortSpec, PortStatistics};
 
+use super::engines::Engines;
 use super::outgoing::{Outgoing, Pushed};
 use super::poller::{Interest, Poller, Source};
+use super::steered::Beside;
 use super::{DriverDrop, Drops, Options};
 use crate::Event;
 
@@ -25,7 +26,7 @@ pub(super) struct Ports {
 struct OpenPort {
     port: Box<dyn Port>,
     /// Goes with the port.
-    _steering: Option<Steering>,
+    _beside: Beside,
     name: String,
     outgoing: Outgoing<Packet>,
     /// The process closed it; it goes when its queue is empty.
@@ -44,35 +45,55 @@ impl Ports {
     }
 
     /// Opens a port and says what came of it.
-    pub(super) fn open(&mut self, token: Token, spec: &PortSpec, poller: &Poller) -> Event {
-        match self.try_open(spec, poller) {
+    pub(super) fn open(
+        &mut self,
+        token: Token,
+        spec: &PortSpec,
+        engines: &mut Engines,
+        poller: &Poller,
+    ) -> Event {
+        match self.try_open(spec, engines, poller) {
             Ok((port, info)) => Event::PortOpened { token, port, info },
             Err(error) => Event::PortFailed { token, error },
         }
     }
 
-    fn try_open(&mut self, spec: &PortSpec, poller: &Poller) -> Result<(PortId, PortInfo), String> {
+    fn try_open(
+        &mut self,
+        spec: &PortSpec,
+        engines: &mut Engines,
+        poller: &Poller,
+    ) -> Result<(PortId, PortInfo), String> {
         let port = weft_port::open(spec, &self.options).map_err(|error| error.to_string())?;
-        let steering = steer(spec, port.fd())?;
-        self.insert(port, steering, spec.to_string(), poller)
+        let beside = engines.steer(spec, port.fd(), poller)?;
+        self.insert(port, beside, spec.to_string(), poller)
     }
 
     /// Opens the descriptors of a port for somebody else.
-    pub(super) fn open_handles(&self, token: Token, spec: &PortSpec) -> Event {
-        match self.try_open_handles(spec) {
+    pub(super) fn open_handles(
+        &self,
+        token: Token,
+        spec: &PortSpec,
+        engines: &mut Engines,
+        poller: &Poller,
+    ) -> Event {
+        match self.try_open_handles(spec, engines, poller) {
             Ok((handles, info)) => Event::HandlesOpened { token, handles, info },
             Err(error) => Event::PortFailed { token, error },
         }
     }
 
-    fn try_open_handles(&self, spec: &PortSpec) -> Result<(Vec<Handle>, PortInfo), String> {
+    fn try_open_handles(
+        &self,
+        spec: &PortSpec,
+        engines: &mut Engines,
+        poller: &Poller,
+    ) -> Result<(Vec<Handle>, PortInfo), String> {
         let (mut descriptors, info) =
             weft_port::open_descriptors(spec, &self.options).map_err(|error| error.to_string())?;
-        if let Some(socket) = descriptors.first()
-            && let Some(steering) = steer(spec, socket.as_fd())?
-        {
-            let link = steering.descriptor().try_clone_to_owned();
-            descriptors.push(link.map_err(|error| error.to_string())?);
+        if let Some(socket) = descriptors.first() {
+            let beside = engines.steer(spec, socket.as_fd(), poller)?;
+            descriptors.extend(beside);
         }
         Ok((descriptors.into_iter().map(Handle::from).collect(), info))
     }
@@ -106,22 +127,22 @@ impl Ports {
         };
         let mut descriptors =
             handles.into_iter().map(descriptor).collect::<Result<Vec<OwnedFd>, _>>()?;
-        let link = match spec {
-            PortSpec::Xdp { .. } => descriptors.pop(),
-            _ => None,
+        let beside = match spec {
+            PortSpec::Xdp { .. } => {
+                descriptors.split_off(descriptors.len().min(weft_port::XDP_DESCRIPTORS))
+            }
+            _ => Vec::new(),
         };
-        let steering = link.map(Steering::adopt).transpose();
-        let steering = steering.map_err(|error| format!("the program beside {spec}: {error}"))?;
         let port = weft_port::adopt(spec, descriptors, info, &self.options)
             .map_err(|error| error.to_string())?;
-        self.insert(port, steering, spec.to_string(), poller)
+        self.insert(port, beside, spec.to_string(), poller)
     }
 
-    /// Uses an open port from now on; `steering` brings its frames, if that is necessary.
+    /// Uses an open port from now on, and closes what is beside it when it goes.
     pub(super) fn insert(
         &mut self,
         port: Box<dyn Port>,
-        steering: Option<Steering>,
+        beside: Beside,
         name: String,
         poller: &Poller,
     ) -> Result<(PortId, PortInfo), String> {
@@ -135,8 +156,7 @@ impl Ports {
             })
             .map_err(|error| format!("waiting for packets on {name} failed: {error}"))?;
         let outgoing = Outgoing::new(self.queue_limit);
-        self.open
-            .insert(id, OpenPort { port, _steering: steering, name, outgoing, closing: false });
+        self.open.insert(id, OpenPort { port, _beside: beside, name, outgoing, closing: false });
         Ok((id, info))
     }
 
@@ -255,13 +275,6 @@ impl Ports {
     }
 }
 
-/// What brings the frames of a port to its socket, if that is necessary.
-fn steer(spec: &PortSpec, socket: BorrowedFd<'_>) -> Result<Option<Steering>, String> {
-    let PortSpec::Xdp { interface, ethertype } = spec else { return Ok(None) };
-    let steering = Steering::attach(interface, *ethertype, socket);
-    steering.map(Some).map_err(|error| format!("opening {spec} failed: {error}"))
-}
-
 /// Hands the queue to the kernel and waits for the port to be writable if something is left.
 fn flush(id: PortId, open: &mut OpenPort, poller: &Poller) -> Result<(), Lost> {
     open.port.transmit(&mut open.outgoing.queue)?;
@@ -281,6 +294,7 @@ fn flush(id: PortId, open: &mut OpenPort, poller: &Poller) -> Result<(), Lost> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::BorrowedFd;
     use std::os::unix::net::UnixStream;
     use std::sync::{Arc, Mutex};
 
@@ -355,7 +369,7 @@ mod tests {
             let (socket, peer) = UnixStream::pair().unwrap();
             let statistics = PortStatistics::default();
             let port = Box::new(FakePort { link: Arc::clone(&link), socket, statistics });
-            let (id, _) = ports.insert(port, None, "fake".to_owned(), &poller).unwrap();
+            let (id, _) = ports.insert(port, Vec::new(), "fake".to_owned(), &poller).unwrap();
             Self { ports, poller, drops: Drops::new(), id, link, _peer: peer }
         }
 

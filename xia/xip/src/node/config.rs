@@ -50,7 +50,7 @@ pub fn read_node(
     settings.echo = block.leaf("echo")?.unwrap_or(settings.echo);
     settings.scope = read_scope(block, settings.scope)?;
     let engine = read_engine(block)?;
-    settings.packet_io = read_packet_io(block, engine)?.unwrap_or(settings.packet_io);
+    settings.packet_io = read_packet_io(block)?.unwrap_or(settings.packet_io);
     let mut node = Node::new(settings, registry.clone(), random);
     node.set_engine(engine, &mut Vec::new());
     gather(block.many("interface").into_iter().map(|entry| read_interfaces(entry, &mut node)))?;
@@ -87,24 +87,11 @@ fn limit(per_second: u32) -> Option<SlowPathLimit> {
     (per_second > 0).then_some(SlowPathLimit { per_second, burst })
 }
 
-/// The engine of the kernel and AF_XDP both take a program at XDP, of which an interface has one.
-fn read_packet_io(
-    block: &mut Block<'_>,
-    engine: Option<EngineMode>,
-) -> Result<Option<PacketIo>, Errors> {
+fn read_packet_io(block: &mut Block<'_>) -> Result<Option<PacketIo>, Errors> {
     let Some(mut entry) = block.one("packet-io")? else { return Ok(None) };
     let io = entry.argument_with(PACKET_IO_FORM, str::parse)?;
     entry.end()?;
-    match (io, engine) {
-        (PacketIo::Auto, Some(_)) => Ok(Some(PacketIo::Packet)),
-        (PacketIo::Xdp, Some(mode)) => Err(entry
-            .error(format!(
-                "packets cannot come by AF_XDP where the kernel's engine forwards (`engine {mode}`): say \
-                 `packet-io auto`, or `engine portable`"
-            ))
-            .into()),
-        (io, _) => Ok(Some(io)),
-    }
+    Ok(Some(io))
 }
 
 fn read_engine(block: &mut Block<'_>) -> Result<Option<EngineMode>, Errors> {

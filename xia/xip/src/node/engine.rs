@@ -5,7 +5,7 @@
 //! The portable engine is always there. What the kernel's cannot do it passes on, so it may come and go between
 //! two packets: an interface where it cannot be attached forwards by the portable engine alone, and the node says
 //! so. What an earlier life of this process had left in the kernel goes on forwarding until this node has
-//! cleared it, which is before the node says that it is ready.
+//! cleared it, or has had it detached, which is before the node says that it is ready.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -56,14 +56,12 @@ enum Attachment {
     /// Not asked for.
     None,
     Asked(Token),
+    /// What an earlier life of this process may have left there is to go, since nobody would tell it of changes.
+    Clearing(Token),
     /// And why it is not where it would be best.
     At(Slot, XdpMode, Option<String>),
     Failed(String),
 }
-
-/// Why an interface cannot have both.
-const NOT_BESIDE_XDP: &str = "its packets come by AF_XDP, and an interface has one program at XDP: say \
-                              `packet-io packet`";
 
 /// The word for the portable engine alone.
 const PORTABLE: &str = "portable";
@@ -87,7 +85,8 @@ pub(super) fn mode(word: &str) -> Result<Option<EngineMode>, String> {
 impl KernelEngine {
     /// Whether something was asked for and nothing has come yet.
     pub(super) fn is_opening(&self) -> bool {
-        let waits = |port: &Port| matches!(port.attachment, Attachment::Asked(_));
+        let waits =
+            |port: &Port| matches!(port.attachment, Attachment::Asked(_) | Attachment::Clearing(_));
         matches!(self.state, State::Opening(_) | State::Adopting(_))
             || self.ports.values().any(waits)
     }
@@ -168,6 +167,9 @@ impl Node {
     }
 
     fn attach_engine(&mut self, port: PortId, out: &mut Vec<Action>) {
+        if self.kernel.wanted.is_none() && self.kernel.engine.is_none() {
+            return self.clear_engine(port, out);
+        }
         if self.kernel.tables().is_none() {
             return;
         }
@@ -177,11 +179,6 @@ impl Node {
             return;
         };
         let Some(place) = ports.get_mut(&port) else { return };
-        if place.io == PacketIo::Xdp {
-            let error = NOT_BESIDE_XDP.to_owned();
-            place.attachment = Attachment::Failed(error);
-            return;
-        }
         place.attachment = Attachment::Asked(token);
         let request = EngineRequest::Attach {
             engine: engine.name().to_owned(),
@@ -190,6 +187,17 @@ impl Node {
             mtu: u32::try_from(place.info.mtu).unwrap_or(u32::MAX),
             mode: *mode,
         };
+        out.push(Action::Engine { token, request });
+    }
+
+    /// Asks for an engine to be gone that this life of the process has not used.
+    fn clear_engine(&mut self, port: PortId, out: &mut Vec<Action>) {
+        let Some(engine) = self.registry.make_engine() else { return };
+        let token = self.next_token();
+        let Some(place) = self.kernel.ports.get_mut(&port) else { return };
+        place.attachment = Attachment::Clearing(token);
+        let (engine, interface) = (engine.name().to_owned(), place.interface.clone());
+        let request = EngineRequest::Detach { engine, interface };
         out.push(Action::Engine { token, request });
     }
 
@@ -266,10 +274,17 @@ impl Node {
         out: &mut Vec<Action>,
     ) {
         let mut ports = self.kernel.ports.values_mut();
-        let asked =
-            |port: &&mut Port| matches!(port.attachment, Attachment::Asked(at) if at == token);
+        let asked = |port: &&mut Port| match port.attachment {
+            Attachment::Asked(at) | Attachment::Clearing(at) => at == token,
+            _ => false,
+        };
         let Some(port) = ports.find(asked) else { return };
         let interface = &port.interface;
+        if let Attachment::Clearing(_) = port.attachment {
+            // An error means that nobody has an engine open.
+            port.attachment = Attachment::None;
+            return;
+        }
         match result {
             Ok(EngineReply::Attached { slot, mode, fallback, .. }) => {
                 let why = fallback.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
@@ -361,7 +376,9 @@ impl Node {
             let (engine, trouble) = match &port.attachment {
                 Attachment::At(_, mode, fallback) => (mode.name(), fallback.as_ref()),
                 Attachment::Failed(error) => (PORTABLE, Some(error)),
-                Attachment::None | Attachment::Asked(_) => (PORTABLE, trouble),
+                Attachment::None | Attachment::Asked(_) | Attachment::Clearing(_) => {
+                    (PORTABLE, trouble)
+                }
             };
             let mut named = self.interfaces.iter().filter(|one| one.name == port.interface);
             let instead = named.find_map(|one| one.why_packet_sockets());
