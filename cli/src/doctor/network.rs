@@ -21,7 +21,7 @@ struct Feature {
     remedy: &'static str,
 }
 
-const FEATURES: [Feature; 10] = [
+const FEATURES: [Feature; 12] = [
     Feature {
         attempt: Attempt::Name,
         subject: Subject {
@@ -48,6 +48,27 @@ const FEATURES: [Feature; 10] = [
         subject: Subject { name: "veth", purpose: "labs: the links between nodes", required: true },
         instead: None,
         remedy: "run `modprobe veth` as root, or use a kernel with CONFIG_VETH",
+    },
+    Feature {
+        attempt: Attempt::XdpSocket,
+        subject: Subject {
+            name: "af-xdp",
+            purpose: "`packet-io xdp`: packets past the network stack",
+            required: false,
+        },
+        instead: Some("packet sockets, which are slower, can be used instead"),
+        remedy: "run as root, on Linux 6.4 or newer with CONFIG_XDP_SOCKETS and CONFIG_BPF_SYSCALL",
+    },
+    Feature {
+        attempt: Attempt::KernelEngine,
+        subject: Subject {
+            name: "kernel-engine",
+            purpose: "`engine auto`: the kernel forwards XIP",
+            required: false,
+        },
+        instead: Some("the portable engine forwards instead"),
+        remedy: "run as root, on a kernel with CONFIG_BPF_SYSCALL; if weft was built without clang, install clang, \
+                 libbpf-dev and linux-libc-dev, and build it again",
     },
     Feature {
         attempt: Attempt::Forwarding,

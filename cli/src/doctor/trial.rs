@@ -11,7 +11,10 @@ use std::io::ErrorKind;
 use std::process::{Command, Stdio};
 
 use serde_json::{Map, Value};
+use weft_ebpf::{EngineMode, EngineProgram, EngineTables, PortSocket, ProgramError, Steering};
 use weft_port::{OpenError, PortSpec, namespace};
+use weft_xia_kernel::TableSizes;
+use weft_xip::numbers::ETHERTYPE_XIP;
 
 use crate::node::open_packet_socket;
 
@@ -38,6 +41,10 @@ pub(super) enum Attempt {
     Tun,
     Tap,
     Veth,
+    /// With the program that steers frames to it.
+    XdpSocket,
+    /// XIP's, in the network stack.
+    KernelEngine,
     Bridge,
     Forwarding,
     Tbf,
@@ -47,12 +54,14 @@ pub(super) enum Attempt {
 
 impl Attempt {
     /// All but entering, in the order in which they are made.
-    pub(super) const INSIDE: [Self; 10] = [
+    pub(super) const INSIDE: [Self; 12] = [
         Self::Name,
         Self::PacketSocket,
         Self::Tun,
         Self::Tap,
         Self::Veth,
+        Self::XdpSocket,
+        Self::KernelEngine,
         Self::Bridge,
         Self::Forwarding,
         Self::Tbf,
@@ -68,6 +77,8 @@ impl Attempt {
             Self::Tun => "tun",
             Self::Tap => "tap",
             Self::Veth => "veth",
+            Self::XdpSocket => "af-xdp",
+            Self::KernelEngine => "kernel-engine",
             Self::Bridge => "bridge",
             Self::Forwarding => "forwarding",
             Self::Tbf => "tbf",
@@ -85,6 +96,8 @@ impl Attempt {
             Self::Tun => open(&PortSpec::Tun { name: "weft-tun".to_owned() }),
             Self::Tap => open(&PortSpec::Tap { name: "weft-tap".to_owned() }),
             Self::Veth => iproute2("ip link add name weft-a type veth peer name weft-b"),
+            Self::XdpSocket => steer_to_socket(),
+            Self::KernelEngine => attach_engine(),
             Self::Bridge => iproute2("ip link add name weft-bridge type bridge"),
             Self::Forwarding => enable_forwarding(),
             Self::Tbf => iproute2("tc qdisc add dev lo root tbf rate 1gbit burst 16k latency 1ms"),
@@ -114,6 +127,28 @@ fn open(spec: &PortSpec) -> Result<(), String> {
         Err(OpenError::NoPrivilege { .. }) => Err(NO_DEVICE.to_owned()),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// A port of AF_XDP at one end of the pair that was made before.
+fn steer_to_socket() -> Result<(), String> {
+    iproute2("ip link set weft-a up")?;
+    let spec = PortSpec::Xdp { interface: "weft-a".to_owned(), ethertype: ETHERTYPE_XIP };
+    let port = weft_port::open(&spec, &weft_port::Options::default());
+    let port = port.map_err(|error| error.to_string())?;
+    let text = |error: ProgramError| error.to_string();
+    let socket = PortSocket::none().map_err(text)?;
+    socket.set(port.fd()).map_err(text)?;
+    Steering::attach("weft-a", ETHERTYPE_XIP, &socket).map(drop).map_err(text)
+}
+
+/// The engine of XIP at the other end.
+fn attach_engine() -> Result<(), String> {
+    let text = |error: ProgramError| error.to_string();
+    let engine = weft_xia_kernel::engine(&TableSizes::default());
+    let tables = EngineTables::create(&engine).map_err(text)?;
+    let socket = PortSocket::none().map_err(text)?;
+    let program = EngineProgram::load(&engine, &tables, [0; 6], socket).map_err(text)?;
+    program.attach("weft-b", EngineMode::Auto).map(drop).map_err(text)
 }
 
 fn enable_forwarding() -> Result<(), String> {

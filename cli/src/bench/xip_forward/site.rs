@@ -142,7 +142,7 @@ impl Site {
         let Self { kernel: engine, portable, traffic, network, processors, .. } = self;
         let portable = portable.iter().find(|(of, _)| *of == limit).map(|(_, portable)| portable);
         let portable = portable.ok_or_else(|| format!("no engine was made for {limit:?}"))?;
-        engine.limit(limit)?;
+        engine.limit(limit.map(|limit| limit.share(network.ports())))?;
         let attached = if kernel { Some(engine.attach(network)?) } else { None };
         let running = portable.run(network, *processors, Sockets::Xdp, attached.as_ref(), 0)?;
         let threads = processors.place_receivers(network)?.and(running.id);

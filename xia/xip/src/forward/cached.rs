@@ -10,7 +10,7 @@ use weft_base::Counters;
 
 use super::dst::{CacheActivity, CacheSize, CachedDecision, Decision, Key, Probe};
 use super::resolve::{Chain, Outcome};
-use super::{CheckedPacket, DropReason, Forwarder, Trip};
+use super::{CheckedPacket, DropReason, Forwarder, SlowPathLimit, Trip};
 use crate::changes::Change;
 use crate::offload::{Offload, OffloadRoom};
 use crate::principal::{Answer, Principal};
@@ -126,7 +126,19 @@ impl Forwarder {
     pub fn set_offloading(&mut self, room: Option<OffloadRoom>) {
         // What the other engine dropped, nobody would be told of.
         let reports = self.errors.is_on();
-        self.dst.set_offloading(room, self.limits.slow_path, reports);
+        self.dst.set_offloading(room, self.slow_path_share(), reports);
+    }
+
+    /// What each port has of the budget for decisions.
+    fn slow_path_share(&self) -> Option<SlowPathLimit> {
+        self.limits.slow_path.map(|limit| limit.share(self.egress.count()))
+    }
+
+    /// Gives each port its share: there is another one, or one less.
+    pub(super) fn share_slow_path(&mut self) {
+        let share = self.slow_path_share();
+        self.slow_path.set_limit(share);
+        self.dst.offload_limit(share);
     }
 
     /// Tells the other engine again where all neighbours are, because its ports have changed.

@@ -47,6 +47,11 @@ impl EgressTable {
         }
     }
 
+    /// How many ports there are.
+    pub(super) fn count(&self) -> usize {
+        self.ports.len()
+    }
+
     fn get(&self, port: PortId) -> Option<&Egress> {
         self.place(port).ok().map(|place| &self.ports[place].1)
     }

@@ -71,8 +71,8 @@ pub struct Limits {
     pub copies: usize,
     /// Bytes that the routing cache may use; 0 switches it off.
     pub cache: usize,
-    /// How many packets of each input port may cause a decision; `None` is no limit. Without a routing cache
-    /// there is none.
+    /// How many packets may cause a decision, of which each port has an equal share; `None` is no limit. Without a
+    /// routing cache there is none.
     pub slow_path: Option<SlowPathLimit>,
     /// How many error messages to their sources packets of each input port may cause; `None`: nobody is told.
     pub errors: Option<SlowPathLimit>,
@@ -211,6 +211,7 @@ impl Forwarder {
     /// Makes a port known that packets may leave by.
     pub fn add_port(&mut self, port: PortId, egress: Egress) {
         self.egress.insert(port, egress);
+        self.share_slow_path();
     }
 
     /// Forgets a port; packets to it are dropped and counted.
@@ -218,6 +219,7 @@ impl Forwarder {
         self.egress.remove(port);
         self.slow_path.remove_port(port);
         self.errors.remove_port(port);
+        self.share_slow_path();
     }
 
     /// What was done with packets so far.

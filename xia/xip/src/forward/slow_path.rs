@@ -1,17 +1,17 @@
 //! How many packets of each input port may cause a decision.
 //!
 //! Reference: Machado et al., "Linux XIA", §8 leaves open what addresses that never occur twice do to a router.
-//! A packet for which the routing cache has nothing costs several times what one costs for which it has. So each
-//! port has a budget of its own for them: a flood on one port takes from the others no more than that, and
-//! packets with known addresses pass, on the flooded port, too. The budget is a token bucket in its virtual
-//! scheduling form (ITU-T I.371), whose state is one time; and once it is empty, some dozens of decisions are saved up
-//! before the next one, because they cost less together.
+//! A packet for which the routing cache has nothing costs several times what one costs for which it has. So the
+//! router has a budget for them, of which each port has an equal share: floods on all ports take no more of the router
+//! than that, a flood on one port takes nothing from the others, and packets with known addresses pass, on the flooded
+//! port, too. A share is a token bucket in its virtual scheduling form (ITU-T I.371), whose state is one time; and once
+//! it is empty, some dozens of decisions are saved up before the next one, because they cost less together.
 
 use std::time::Duration;
 
 use weft_base::{Instant, PortId};
 
-/// The budget of each input port.
+/// A budget: of a router, or of each input port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlowPathLimit {
     /// Decisions in a second, 1 or more.
@@ -21,9 +21,10 @@ pub struct SlowPathLimit {
 }
 
 impl Default for SlowPathLimit {
-    /// Some tenth of what one processor decides if it does nothing else.
+    /// That of a router. It takes a few hundredths of a processor if decisions are taken together, and no more than a
+    /// quarter if each comes alone.
     fn default() -> Self {
-        Self { per_second: 100_000, burst: 20_000 }
+        Self { per_second: 50_000, burst: 10_000 }
     }
 }
 
@@ -61,6 +62,14 @@ struct Bucket {
 }
 
 impl SlowPathLimit {
+    /// What each of so many ports has of it, at least 1.
+    #[must_use]
+    pub fn share(&self, ports: usize) -> Self {
+        let ports = u32::try_from(ports.max(1)).unwrap_or(u32::MAX);
+        let of = |whole: u32| (whole / ports).max(1);
+        Self { per_second: of(self.per_second), burst: of(self.burst) }
+    }
+
     /// Decisions that a port saves up before it causes the next one, once its budget was used up. Decisions that come
     /// together cost a fraction of what they cost one by one, since they wait for memory together.
     #[must_use]
@@ -93,6 +102,11 @@ impl Bucket {
 impl SlowPath {
     pub(super) fn new(limit: Option<SlowPathLimit>) -> Self {
         Self { bucket: limit.map(Bucket::new), ports: Vec::new() }
+    }
+
+    /// Another limit of each port, from now on.
+    pub(super) fn set_limit(&mut self, limit: Option<SlowPathLimit>) {
+        self.bucket = limit.map(Bucket::new);
     }
 
     /// Whether a packet from `port` may cause a decision now. If so, it is charged.

@@ -11,6 +11,7 @@ use weft_base::{Instant, LinkAddress, Packet, PortId};
 use super::*;
 use crate::dag::{Address, LastNode};
 use crate::header::XipRepr;
+use crate::offload::{Offload, OffloadRoom};
 use crate::principal::{Answer, Input, Output};
 use crate::words::WordError;
 
@@ -515,6 +516,39 @@ fn a_flood_of_new_addresses_is_bounded_and_hinders_nobody_else() {
     assert_eq!(send(ad(4), IN), unreachable, "that it is nowhere is known, too");
     assert_eq!(send(ad(9), other), unreachable);
     assert_eq!(send(ad(9), IN), unreachable, "known from the other port");
+}
+
+/// Each port has an equal share of the budget, here and in the other engine, also when there are more of them.
+#[test]
+fn ports_share_the_budget() {
+    let limit = SlowPathLimit { per_second: 1000, burst: 8 };
+    let limits = Limits { slow_path: Some(limit), ..Limits::default() };
+    let mut forwarder = Forwarder::new(limits, Random::from_seed(1));
+    forwarder.add_principal(Box::new(Table { kind: XidType::AD, answers: BTreeMap::new() }));
+    forwarder.set_offloading(Some(OffloadRoom::default()));
+    let mut addresses = 0..;
+    for (ports, burst) in [(1, 8), (2, 4), (3, 2), (4, 2)] {
+        let egress = Egress { framing: Framing::Ethernet { mac: MAC }, mtu: 1500 };
+        forwarder.add_port(PortId(ports), egress);
+        let mut told = Vec::new();
+        forwarder.drain_offloads(&mut told);
+        let share = SlowPathLimit { per_second: 1000 / ports, burst };
+        assert_eq!(told.last(), Some(&Offload::Limit(Some(share))));
+        // From a port of which nothing was heard so far.
+        let from = PortId(100 + ports);
+        let decided = (0..20).filter(|_| {
+            let to = ad(addresses.next().unwrap());
+            let mut packet = packet_to(&Address::scoping(&[to]).unwrap());
+            packet.meta.port = from;
+            let fate = fates(&mut forwarder, packet).remove(0);
+            fate == Fate::Dropped(DropReason::Unreachable)
+        });
+        assert_eq!(decided.count(), burst as usize, "{ports}");
+    }
+    (2..=4).for_each(|port| forwarder.remove_port(PortId(port)));
+    let mut told = Vec::new();
+    forwarder.drain_offloads(&mut told);
+    assert_eq!(told.last(), Some(&Offload::Limit(Some(limit))));
 }
 
 proptest! {

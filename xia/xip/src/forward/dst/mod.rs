@@ -360,6 +360,11 @@ impl DstCache {
         self.offloading.set_room(room, limit, reports, store, hops);
     }
 
+    /// Tells the other engine how many packets it may pass on from each port.
+    pub(super) fn offload_limit(&mut self, limit: Option<SlowPathLimit>) {
+        self.offloading.set_limit(limit);
+    }
+
     /// Tells the other engine again where all neighbours are.
     pub(super) fn offload_hops(&mut self) {
         self.offloading.tell_hops(&self.hops);

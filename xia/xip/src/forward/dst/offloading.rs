@@ -60,6 +60,13 @@ impl Offloading {
         }
     }
 
+    /// The other engine may pass on as many packets from each port as this.
+    pub(super) fn set_limit(&mut self, limit: Option<SlowPathLimit>) {
+        if self.is_on {
+            self.changes.push(Offload::Limit(limit));
+        }
+    }
+
     #[inline]
     pub(super) fn is_on(&self) -> bool {
         self.is_on
