@@ -188,6 +188,11 @@ fn who_has_no_key_takes_no_part_and_who_has_another_is_not_believed() {
         .to_owned()
         // Neighbour discovery believes the thief, as long as nothing better is known.
         + &wait_until("a", "weft xia show link-state --json | grep -q distance.*30")
+        // Two neighbours, the thief may be the later one, and what five nodes have advertised.
+        + &wait_until(
+            "a",
+            "weft xia show link-state --json | grep -oe fragment.: -e outstanding.: | wc -l | grep -qx 7",
+        )
         + "exec a \"sh -c 'echo for-b | weft xia cat @b-1:@service-0'\";
          wait-output owner \"for-b\";\n"
         + &keep("a", "link-state", "state")

@@ -12,7 +12,7 @@
 
 /* Words of a slot: the key, the value, and what makes it full lines or halves of lines. */
 #define OPEN_TABLE_SLOT(key_words) (((key_words) + 1 + 3) / 4 * 4)
-/* In how many slots a key may be. */
+/* In how many slots a key may be: WINDOW in core/ebpf/src/open_table.rs. */
 #define OPEN_TABLE_WINDOW 16
 /* Slots in front of the first one that holds an entry. */
 #define OPEN_TABLE_HEADER 2
@@ -32,10 +32,10 @@ static __always_inline void open_table_reads(void)
 #ifdef WEFT_READS_IN_ORDER
 	asm volatile("" ::: "memory");
 #else
-	__u64 barrier = 0;
+	__u64 nothing = 0;
 
-	/* An atomic operation that returns something is a full barrier (BPF_FETCH). */
-	__sync_fetch_and_add(&barrier, 1);
+	/* An atomic operation that returns something is a full barrier (BPF_FETCH), if what it returns is used. */
+	asm volatile("" : : "r"(__sync_fetch_and_add(&nothing, 1)) : "memory");
 #endif
 }
 

@@ -7,9 +7,9 @@
 // go on from the target of one edge, which is this node; send the packet to a neighbour; drop it. What has
 // no decision is passed on, and so is everything that takes more than these three: delivery, copies, error
 // messages, malformed packets, hop limits at their end, packets longer than the next link takes. The
-// packet port of the stack receives what is passed, unchanged, and the portable engine decides. So the
-// program can be attached and detached between any two packets.
-// Where the stack has an AF_XDP socket at the port, packets are passed to that.
+// packet port of the stack receives what is passed, unchanged, and the portable engine decides; where that is one
+// of AF_XDP, it gets packets straight from here. So the program can be attached and detached between any two
+// packets.
 //
 // How many packets may be passed from a port in a time can be limited (`limits`), so that a flood on one
 // port cannot take the stack from the others. Those that are passed by a decision, to sockets of this node for
@@ -70,9 +70,9 @@ union entry {
 	};
 };
 
-/* Decisions, by the XIDs of as many edges. */
 #define XID_WORDS (sizeof(struct xid) / sizeof(__u64))
 
+/* Decisions, by the XIDs of as many edges. */
 OPEN_TABLE(dst1, XID_WORDS);
 OPEN_TABLE(dst2, 2 * XID_WORDS);
 OPEN_TABLE(dst3, 3 * XID_WORDS);

@@ -355,7 +355,8 @@ mod tests {
                 let is_deliverable = matches!(kind, Kind::Deliverable | Kind::Long);
                 assert_eq!(sent, if is_deliverable { *decided } else { 0 }, "{kind:?}");
             }
-            let burst = limit(1000).burst as usize;
+            // All come in by one port, and the router has one for each neighbour.
+            let burst = limit(1000).share(names.neighbours.len()).burst as usize;
             assert_eq!(decided, [burst, 1000 * BATCH], "{kind:?}");
         }
     }
