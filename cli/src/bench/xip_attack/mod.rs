@@ -66,7 +66,7 @@ struct Case {
 }
 
 /// The budget of a node, unless it is configured.
-const USUAL: u32 = 50_000;
+const USUAL: u32 = 25_000;
 /// One for more new addresses than usual.
 const GENEROUS: u32 = 400_000;
 

@@ -24,7 +24,7 @@ const MTU: u32 = 1500;
 /// Bytes for a cache: more than all destinations need.
 const CACHE: usize = 3 << 30;
 /// Between two packets that routers learn from: longer than between two decisions that any limit allows.
-const STEP: Duration = Duration::from_micros(100);
+const STEP: Duration = Duration::from_millis(1);
 
 /// The kernel engine of a router, and the portable one that decides for it.
 pub(super) struct Kernel {

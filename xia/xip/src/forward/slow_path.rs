@@ -21,10 +21,10 @@ pub struct SlowPathLimit {
 }
 
 impl Default for SlowPathLimit {
-    /// That of a router. It takes a few hundredths of a processor if decisions are taken together, and no more than a
-    /// quarter if each comes alone.
+    /// That of a router. It takes a few hundredths of a processor if decisions are taken together, and an eighth if each
+    /// comes alone.
     fn default() -> Self {
-        Self { per_second: 50_000, burst: 10_000 }
+        Self { per_second: 25_000, burst: 5_000 }
     }
 }
 
