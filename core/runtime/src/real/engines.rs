@@ -88,10 +88,10 @@ impl Engines {
         }
         let socket = self.steered.give_way(interface)?;
         let attached = open.attach(interface, mac, mtu, mode, socket);
-        if attached.is_err() {
-            self.steered.come_back(interface)?;
-        }
-        attached
+        attached.map_err(|error| match self.steered.come_back(interface) {
+            Ok(()) => error,
+            Err(other) => format!("{error}; and frames come by the packet socket again: {other}"),
+        })
     }
 
     /// Steers frames to the socket of a port that was opened. Returns what goes with the port.
@@ -101,8 +101,12 @@ impl Engines {
         socket: BorrowedFd<'_>,
         poller: &Poller,
     ) -> Result<Beside, String> {
-        let PortSpec::Xdp { interface, .. } = spec else { return Ok(Vec::new()) };
-        let engine = self.open.values().find_map(|open| open.port(interface));
+        let engine = match spec {
+            PortSpec::Xdp { interface, .. } => {
+                self.open.values().find_map(|open| open.port(interface))
+            }
+            _ => None,
+        };
         self.steered.add(spec, socket, engine.map(|(_, port)| port.socket()), poller)
     }
 
