@@ -6,7 +6,7 @@ use std::hint::black_box;
 
 use foldhash::fast::FixedState;
 use weft_base::Packet;
-use weft_prefetch::prefetch_element;
+use weft_processor::prefetch_element;
 use weft_xip::Xid;
 
 use super::stopwatch::Stopwatch;

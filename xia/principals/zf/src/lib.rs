@@ -73,6 +73,7 @@
 mod filter;
 mod links;
 mod rows;
+mod runs;
 mod statement;
 #[cfg(test)]
 mod tests;

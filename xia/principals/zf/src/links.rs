@@ -5,11 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use weft_processor::{Work, widest};
 use weft_xip::Xid;
 use weft_xip::principal::Branch;
 
 use crate::filter::Bits;
 use crate::rows::{Rows, WORD};
+use crate::runs::{Progress, Runs};
 use crate::statement::Link;
 
 /// Where a link leads: to a gateway, or `None` for this node.
@@ -64,27 +66,19 @@ impl Links {
 /// their XIDs. All links to a target stand together, so that the branch is taken once however many
 /// of them match.
 ///
-/// The list is cut into words, which are searched by means of [`Rows`]. A word with all of its links to one
-/// target is a branch if any of them matches. To give targets words of their own is slower: more words are to be
-/// read then.
+/// The list is cut into words, which are searched by means of [`Rows`]; [`Runs`] make branches of what is found. To
+/// give targets words of their own is slower: more words are to be read then.
 #[derive(Debug, Default)]
 pub(crate) struct MatchList {
     rows: Rows,
-    words: Vec<Word>,
+    runs: Runs,
+    /// Each with at least one entry and at most [`WORD`], in order.
+    words: Vec<Vec<Entry>>,
     len: usize,
 }
 
 /// Entries of a word when all are laid out anew: links that come later have room for a while.
 const PACKED: usize = 60;
-/// At least one entry and at most [`WORD`], in order.
-#[derive(Debug, Default)]
-struct Word {
-    /// The branch of all entries, if it is the same.
-    uniform: Option<Branch>,
-    /// Those of the entries. Apart from them, because look-ups need nothing else.
-    branches: Vec<Branch>,
-    entries: Vec<Entry>,
-}
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -104,10 +98,10 @@ impl MatchList {
     /// Adds a link.
     pub(crate) fn insert(&mut self, link: Xid, target: Target) {
         match self.find(link, target) {
-            Ok((word, index)) => self.words[word].entries[index].uses += 1,
+            Ok((word, index)) => self.words[word][index].uses += 1,
             Err((word, index)) => {
                 let (word, index) = self.make_room(word, index);
-                self.words[word].entries.insert(index, Entry { target, link, uses: 1 });
+                self.words[word].insert(index, Entry { target, link, uses: 1 });
                 self.len += 1;
                 self.write(word);
                 self.tidy();
@@ -118,16 +112,17 @@ impl MatchList {
     /// Removes a link that was added.
     pub(crate) fn remove(&mut self, link: Xid, target: Target) {
         let Ok((word, index)) = self.find(link, target) else { return };
-        let entry = &mut self.words[word].entries[index];
+        let entry = &mut self.words[word][index];
         entry.uses -= 1;
         if entry.uses > 0 {
             return;
         }
-        self.words[word].entries.remove(index);
+        self.words[word].remove(index);
         self.len -= 1;
-        if self.words[word].entries.is_empty() {
+        if self.words[word].is_empty() {
             self.words.remove(word);
             self.rows.remove_word(word);
+            self.runs.remove_word(word);
         } else {
             self.write(word);
         }
@@ -137,9 +132,9 @@ impl MatchList {
     /// The word and the place in it where an entry is, or where it belongs.
     fn find(&self, link: Xid, target: Target) -> Result<(usize, usize), (usize, usize)> {
         let key = (target, link);
-        let behind = self.words.partition_point(|word| word.entries[0].key() <= key);
+        let behind = self.words.partition_point(|word| word[0].key() <= key);
         let word = behind.saturating_sub(1);
-        let Some(Word { entries, .. }) = self.words.get(word) else { return Err((0, 0)) };
+        let Some(entries) = self.words.get(word) else { return Err((0, 0)) };
         let found = entries.binary_search_by_key(&key, Entry::key);
         found.map(|index| (word, index)).map_err(|index| (word, index))
     }
@@ -148,11 +143,11 @@ impl MatchList {
     fn make_room(&mut self, word: usize, index: usize) -> (usize, usize) {
         let is_last = word + 1 >= self.words.len();
         match self.words.get_mut(word) {
-            Some(Word { entries, .. }) if entries.len() < WORD => return (word, index),
+            Some(entries) if entries.len() < WORD => return (word, index),
             // Links that come in order fill every word.
-            Some(Word { entries, .. }) if is_last && index == entries.len() => {}
+            Some(entries) if is_last && index == entries.len() => {}
             None => {}
-            Some(Word { entries, .. }) => {
+            Some(entries) => {
                 let half = entries.split_off(WORD / 2);
                 self.insert_word(word + 1, half);
                 self.write(word);
@@ -169,20 +164,17 @@ impl MatchList {
     }
 
     fn insert_word(&mut self, at: usize, entries: Vec<Entry>) {
-        self.words.insert(at, Word { entries, ..Word::default() });
+        self.words.insert(at, entries);
         self.rows.insert_word(at);
+        self.runs.insert_word(at);
     }
 
     /// Makes everything else of a word's entries.
     fn write(&mut self, at: usize) {
-        let word = &mut self.words[at];
+        let entries = &self.words[at];
         let branch = |entry: &Entry| entry.target.map_or(Branch::Through, Branch::To);
-        word.branches.clear();
-        word.branches.extend(word.entries.iter().map(branch));
-        // They are in order.
-        word.uniform =
-            word.branches.first().copied().filter(|one| word.branches.last() == Some(one));
-        self.rows.write(at, word.entries.iter().map(|entry| Bits::of(&entry.link)));
+        self.rows.write(at, entries.iter().map(|entry| Bits::of(&entry.link)));
+        self.runs.write(at, entries.iter().map(branch));
     }
 
     /// Lays all out anew if an eighth more words are used than it takes: words that were halved would have to be
@@ -194,44 +186,40 @@ impl MatchList {
     }
 
     fn lay_out(&mut self) {
-        let all: Vec<Entry> = self.words.drain(..).flat_map(|word| word.entries).collect();
-        let word = |entries: &[Entry]| Word { entries: entries.to_vec(), ..Word::default() };
-        self.words = all.chunks(PACKED).map(word).collect();
+        let all: Vec<Entry> = self.words.drain(..).flatten().collect();
+        self.words = all.chunks(PACKED).map(<[Entry]>::to_vec).collect();
         self.rows.reset(self.words.len());
+        self.runs.reset(self.words.len());
         (0..self.words.len()).for_each(|word| self.write(word));
     }
 
     /// Pushes the branch of every link that is in `filter`, each branch once.
     pub(crate) fn branches(&self, filter: Bits, branches: &mut Vec<Branch>) {
-        self.rows.search(filter, |from, held| {
-            let words = &self.words[from..][..held.len()];
-            for (word, links) in words.iter().zip(held) {
-                if *links == 0 {
-                    continue;
-                }
-                if let Some(branch) = &word.uniform {
-                    push(branch, branches);
-                    continue;
-                }
-                let mut rest = *links;
-                while rest != 0 {
-                    push(&word.branches[rest.trailing_zeros() as usize], branches);
-                    rest &= rest - 1;
-                }
-            }
-        });
+        widest(Search { list: self, filter, branches });
     }
 
     /// Each link identifier with each of its targets, once.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Xid, Target)> {
-        let entries = self.words.iter().flat_map(|word| &word.entries);
+        let entries = self.words.iter().flatten();
         entries.map(|entry| (entry.link, entry.target))
     }
 }
 
-/// Pushes a branch, unless it is the one that was pushed last.
-fn push(branch: &Branch, branches: &mut Vec<Branch>) {
-    if branches.last() != Some(branch) {
-        branches.push(*branch);
+/// A search for all links in a filter; see [`MatchList::branches`].
+struct Search<'a> {
+    list: &'a MatchList,
+    filter: Bits,
+    branches: &'a mut Vec<Branch>,
+}
+
+impl Work for Search<'_> {
+    type Result = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let mut progress = Progress::default();
+        self.list.rows.search(self.filter, |from, held| {
+            self.list.runs.take(from, held, &mut progress, self.branches);
+        });
     }
 }

@@ -17,7 +17,7 @@
 //!
 //! So a search reads 32 bits for each link, one after the other, and nothing else: its time grows with the number
 //! of links, but neither with the number of one bits nor with that of matches, and there is no branch that could be
-//! foreseen wrongly. What is made of the matches comes on top, and is more than that when filters are half full.
+//! foreseen wrongly. What is made of the matches comes on top; see [`Runs`](crate::runs::Runs).
 //! Pieces of five bits, because more of them mean more to read, and longer ones a table that outgrows the caches:
 //! 10,000 links have 1.3 MB of rows, of which 40 KB are read.
 
@@ -27,7 +27,10 @@ use crate::filter::{Bits, PIECES};
 const VALUES: usize = 32;
 const ROWS: usize = PIECES * VALUES;
 /// Words of all rows that are combined before any of the result is used.
-const PASS: usize = 256;
+const PASS: usize = 16 * BLOCK;
+
+/// Words that are found at once. Rows are made of whole blocks.
+pub(crate) const BLOCK: usize = 16;
 
 /// Links in one word.
 pub(crate) const WORD: usize = 64;
@@ -45,7 +48,6 @@ impl Rows {
     /// Makes room for a word at `at` and moves all behind it; no link is in it.
     pub(crate) fn insert_word(&mut self, at: usize) {
         if self.words == self.stride {
-            // No powers of two: rows would compete for the same lines of a cache.
             self.reserve(self.words + self.words / 4 + 1);
         }
         let words = self.words;
@@ -67,7 +69,8 @@ impl Rows {
 
     /// Forgets all links and has this many words.
     pub(crate) fn reset(&mut self, words: usize) {
-        *self = Self { words, stride: words, bits: vec![0; ROWS * words] };
+        let stride = words.next_multiple_of(BLOCK);
+        *self = Self { words, stride, bits: vec![0; ROWS * stride] };
     }
 
     /// Puts these links, at most [`WORD`], into the word at `at` in place of all that are there. The first is
@@ -91,19 +94,21 @@ impl Rows {
         rows.zip(table.as_flattened()).for_each(|(row, links)| row[at] = *links);
     }
 
-    /// Calls `found` with the links of all words that the filter holds, in order: for some words at once, with the
-    /// number of the first.
-    #[inline]
-    pub(crate) fn search(&self, filter: Bits, mut found: impl FnMut(usize, &[u64])) {
+    /// Calls `found` with the links of all words that the filter holds, in order: of [`BLOCK`] words at once, with the
+    /// number of the first. There are none in words that do not exist.
+    #[inline(always)]
+    pub(crate) fn search(&self, filter: Bits, mut found: impl FnMut(usize, &[u64; BLOCK])) {
         let mut held = [0; PASS];
         for from in (0..self.words).step_by(PASS) {
-            let held = &mut held[..PASS.min(self.words - from)];
+            let held = &mut held[..PASS.min(self.stride - from)];
             self.combine(filter, from, held);
-            found(from, held);
+            let (blocks, _) = held.as_chunks();
+            blocks.iter().zip((from..self.words).step_by(BLOCK)).for_each(|(b, f)| found(f, b));
         }
     }
 
     /// The links that the filter holds, of the words from `from` on.
+    #[inline(always)]
     fn combine(&self, filter: Bits, from: usize, held: &mut [u64]) {
         let pieces = filter.pieces();
         let row = |piece: usize| {
@@ -122,7 +127,9 @@ impl Rows {
         }
     }
 
-    fn reserve(&mut self, stride: usize) {
+    /// Makes room for so many words.
+    fn reserve(&mut self, words: usize) {
+        let stride = words.next_multiple_of(BLOCK);
         let mut bits = vec![0; ROWS * stride];
         if self.stride > 0 {
             let old = self.bits.chunks_exact(self.stride);
@@ -184,7 +191,7 @@ mod tests {
         fn check(&self, filter: Bits) {
             let mut found = vec![0; self.words.len()];
             self.rows.search(filter, |from, links| {
-                found[from..][..links.len()].copy_from_slice(links);
+                found[from..].iter_mut().zip(links).for_each(|(found, links)| *found = *links);
             });
             for (links, found) in self.words.iter().zip(found) {
                 let held = |n: usize| links.get(n).is_some_and(|link| filter.holds(*link));
@@ -233,9 +240,9 @@ mod tests {
     }
 
     #[test]
-    fn more_words_than_one_pass_has() {
+    fn more_words_than_one_block_has() {
         let mut twin = Twin::default();
-        let words = 2 * PASS + 3;
+        let words = 20 * BLOCK + 3;
         (0..words).for_each(|word| twin.take(Step::Insert(word)));
         for word in (0..words).step_by(7) {
             let mut id = [0; 20];

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use slab::Slab;
 use weft_base::KeyedHash;
-use weft_prefetch::prefetch;
+use weft_processor::prefetch;
 
 use super::index::EntryId;
 use crate::changes::Change;

@@ -4,7 +4,7 @@
 //! touches one cache line here and one of the entry, and deleting shifts slots back without a look at any
 //! entry.
 
-use weft_prefetch::prefetch_element;
+use weft_processor::prefetch_element;
 
 /// The number of an entry; see [`store`](super::store).
 pub(super) type EntryId = u32;

@@ -3,7 +3,7 @@
 //! Keys of one XID to four differ in size by a factor of four, and most are short: so each number of edges
 //! has a list of its own. An entry with one edge is one cache line.
 
-use weft_prefetch::{prefetch, prefetch_element};
+use weft_processor::{prefetch, prefetch_element};
 
 use super::Way;
 use super::forest::{LeafId, NO_LEAF};

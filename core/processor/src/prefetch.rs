@@ -7,8 +7,6 @@
 //! Reference: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, `PREFETCHh`; Arm Architecture
 //! Reference Manual for A-profile, `PRFM`. On other processors nothing is done.
 
-#![allow(unsafe_code)]
-
 /// Has the cache line brought near in which `value` begins. Changes nothing else, whatever `value` is.
 #[inline(always)]
 pub fn prefetch<T>(value: &T) {

@@ -1,0 +1,22 @@
+//! What the processor can do for a program that tells it more.
+//!
+//! * [`prefetch()`](crate::prefetch()): memory that will be read soon;
+//! * [`widest()`](crate::widest()): work with the instructions of the processor that is there, instead of those that every processor has.
+//!
+//! Reference: Intel 64 and IA-32 Architectures Software Developer's Manual; System V Application Binary Interface, AMD64
+//! Architecture Processor Supplement, §3.1.1 (levels of the instruction set); Arm Architecture Reference Manual for
+//! A-profile.
+
+#[allow(
+    unsafe_code,
+    reason = "an instruction of one kind of processor; each block says why it is sound"
+)]
+mod prefetch;
+#[allow(
+    unsafe_code,
+    reason = "instructions that not every processor has; the block says why it is sound"
+)]
+mod widest;
+
+pub use prefetch::{prefetch, prefetch_element};
+pub use widest::{Work, widest};

@@ -1,0 +1,276 @@
+//! From the links that a filter holds to their branches, each branch once.
+//!
+//! Reference: Jokela et al., "LIPSIN: Line Speed Publish/Subscribe Inter-networking", SIGCOMM 2009, §3 (a packet goes
+//! over every link that its filter holds, false positives included).
+//!
+//! A filter that is half full holds three links in a hundred by mistake, at places that nobody can foresee. A branch
+//! of the program for each would be foreseen wrongly as often as not, and cost more than the search. So there is none:
+//!
+//! * All links to one target stand together and form a *run*. An addition finds the runs that are hit, all of a
+//!   word at once: to the hits of a run, without its last place, ones are added in all of these places. The
+//!   carry comes to the last place exactly if there was a hit.
+//! * Of each word four places are written, whether it has so many or not, and the next word writes over those that
+//!   were none.
+
+use weft_xip::principal::Branch;
+
+use crate::rows::{BLOCK, WORD};
+
+/// Places of a word that are written in any case.
+const AT_ONCE: usize = 4;
+
+/// The branches of all links, in words as those of [`Rows`](crate::rows::Rows).
+#[derive(Debug, Default)]
+pub(crate) struct Runs {
+    words: Vec<Word>,
+    /// [`WORD`] for each word; those behind its links are never used.
+    branches: Vec<Branch>,
+}
+
+/// Where runs end in a word.
+#[derive(Clone, Copy, Debug, Default)]
+struct Word {
+    /// The last place of every run.
+    ends: u64,
+    /// The first of them, if the run began in the word before.
+    continued: u64,
+    /// The last of them.
+    last: u64,
+}
+
+impl Word {
+    /// The runs that are hit, as their last places.
+    #[inline(always)]
+    fn hit(self, held: u64) -> u64 {
+        let others = !self.ends;
+        (((held & others).wrapping_add(others)) | held) & self.ends
+    }
+}
+
+/// What is remembered from one block of words to the next.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    /// All ones if the run that ends the word before was hit.
+    taken: u64,
+    /// Places of a block that are hit, and what was written behind them.
+    places: [u16; BLOCK * WORD + AT_ONCE],
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self { taken: 0, places: [0; _] }
+    }
+}
+
+impl Runs {
+    /// Makes room for a word at `at` and moves all behind it; no link is in it.
+    pub(crate) fn insert_word(&mut self, at: usize) {
+        self.words.insert(at, Word::default());
+        let place = at * WORD;
+        self.branches.splice(place..place, [Branch::Through; WORD]);
+        self.join(at + 1);
+    }
+
+    /// Takes the word at `at` out and moves all behind it.
+    pub(crate) fn remove_word(&mut self, at: usize) {
+        self.words.remove(at);
+        self.branches.drain(at * WORD..(at + 1) * WORD);
+        self.join(at);
+    }
+
+    /// Forgets all links and has this many words.
+    pub(crate) fn reset(&mut self, words: usize) {
+        self.words = vec![Word::default(); words];
+        self.branches = vec![Branch::Through; words * WORD];
+    }
+
+    /// Puts links with these branches, at most [`WORD`], into the word at `at` in place of all that are there.
+    pub(crate) fn write(&mut self, at: usize, branches: impl Iterator<Item = Branch>) {
+        let places = &mut self.branches[at * WORD..][..WORD];
+        let mut ends = 0_u64;
+        let mut last = None;
+        for (number, (place, branch)) in places.iter_mut().zip(branches).enumerate() {
+            *place = branch;
+            if last == Some(branch) {
+                // The run goes on, and ends here.
+                ends &= !(1 << (number - 1));
+            }
+            ends |= 1 << number;
+            last = Some(branch);
+        }
+        let last = ends.checked_ilog2().map_or(0, |place| 1 << place);
+        self.words[at] = Word { ends, continued: 0, last };
+        self.join(at);
+        self.join(at + 1);
+    }
+
+    /// Finds out whether the first run of a word began in the word before.
+    fn join(&mut self, at: usize) {
+        let Some(before) = at.checked_sub(1).map(|before| self.words[before]) else {
+            self.words.iter_mut().take(1).for_each(|first| first.continued = 0);
+            return;
+        };
+        let Some(word) = self.words.get(at).copied() else { return };
+        let begins = before.ends == 0 || word.ends == 0 || {
+            let last = before.ends.ilog2() as usize;
+            self.branches[(at - 1) * WORD + last] != self.branches[at * WORD]
+        };
+        self.words[at].continued = if begins { 0 } else { word.ends & word.ends.wrapping_neg() };
+    }
+
+    /// Pushes the branches of the links that are held, in order and each once. `held` are the words from `from` on.
+    #[inline(always)]
+    pub(crate) fn take(
+        &self,
+        from: usize,
+        held: &[u64; BLOCK],
+        progress: &mut Progress,
+        branches: &mut Vec<Branch>,
+    ) {
+        let (mut count, mut first) = (0, 0);
+        for (word, held) in self.words[from..].iter().zip(held) {
+            let before = word.continued & progress.taken;
+            let hit = word.hit(*held) | before;
+            progress.taken = if hit & word.last == 0 { 0 } else { u64::MAX };
+            let new = hit & !before;
+            let (mut rest, mut place) = (new, count);
+            loop {
+                for slot in &mut progress.places[place..][..AT_ONCE] {
+                    *slot = first + rest.trailing_zeros() as u16;
+                    rest &= rest.wrapping_sub(1);
+                }
+                place += AT_ONCE;
+                if rest == 0 {
+                    break;
+                }
+            }
+            count += new.count_ones() as usize;
+            first += WORD as u16;
+        }
+        let all = &self.branches[from * WORD..];
+        branches.extend(progress.places[..count].iter().map(|place| all[usize::from(*place)]));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use weft_xip::{Xid, XidType};
+
+    use super::*;
+
+    /// The runs, and the number of the branch of each link.
+    #[derive(Default)]
+    struct Twin {
+        runs: Runs,
+        words: Vec<Vec<u8>>,
+    }
+
+    fn branch(number: u8) -> Branch {
+        match number {
+            0 => Branch::Through,
+            number => Branch::To(Xid::new(XidType::HID, [number; 20])),
+        }
+    }
+
+    impl Twin {
+        fn of(words: Vec<Vec<u8>>) -> Self {
+            let mut twin = Self::default();
+            twin.runs.reset(words.len());
+            twin.words = words;
+            (0..twin.words.len()).for_each(|at| twin.write(at));
+            twin
+        }
+
+        fn write(&mut self, at: usize) {
+            self.runs.write(at, self.words[at].iter().copied().map(branch));
+        }
+
+        fn insert(&mut self, at: usize, word: Vec<u8>) {
+            self.words.insert(at, word);
+            self.runs.insert_word(at);
+            self.write(at);
+        }
+
+        fn remove(&mut self, at: usize) {
+            self.words.remove(at);
+            self.runs.remove_word(at);
+        }
+
+        /// `held` says which links of each word are held.
+        fn check(&self, held: impl Fn(usize) -> u64) {
+            let (mut found, mut progress) = (Vec::new(), Progress::default());
+            for from in (0..self.words.len()).step_by(BLOCK) {
+                let held = std::array::from_fn(|word| {
+                    let links = self.words.get(from + word).map_or(0, Vec::len);
+                    let all = u64::MAX.checked_shr(64 - links as u32).unwrap_or(0);
+                    held(from + word) & all
+                });
+                self.runs.take(from, &held, &mut progress, &mut found);
+            }
+            let mut expected = Vec::new();
+            for (at, word) in self.words.iter().enumerate() {
+                let is_held = |place: &usize| held(at) >> place & 1 == 1;
+                let places = (0..word.len()).filter(is_held);
+                expected.extend(places.map(|place| branch(word[place])));
+            }
+            expected.dedup();
+            assert_eq!(found, expected);
+        }
+    }
+
+    /// Words whose links are in the order of their branches, and all links to one branch together.
+    fn words(most: usize) -> impl Strategy<Value = Vec<Vec<u8>>> {
+        let steps = prop::collection::vec(0_u8..3, 1..=WORD);
+        let step_rarely = prop::collection::vec(prop::bool::weighted(0.02), 1..=WORD)
+            .prop_map(|steps| steps.into_iter().map(u8::from).collect());
+        prop::collection::vec(prop_oneof![steps, step_rarely], 0..most).prop_map(|words| {
+            let mut last = 0_u8;
+            let branch = |step: u8| {
+                last = last.saturating_add(step);
+                last
+            };
+            let mut branch_of = branch;
+            let word = |steps: Vec<u8>| steps.into_iter().map(&mut branch_of).collect();
+            words.into_iter().map(word).collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn takes_the_branch_of_every_link_once(
+            words in words(3 * BLOCK),
+            held in prop::collection::vec(any::<u64>(), 3 * BLOCK),
+            few in any::<u64>(),
+        ) {
+            let twin = Twin::of(words);
+            twin.check(|word| held[word % held.len()]);
+            twin.check(|word| held[word] & few);
+            twin.check(|word| if held[word] % 5 == 0 { 1 << (few % 64) } else { 0 });
+            twin.check(|_| u64::MAX);
+            twin.check(|_| 0);
+        }
+
+        #[test]
+        fn words_come_and_go(
+            words in words(BLOCK + 3),
+            removed in prop::collection::vec(any::<usize>(), 0..6),
+            held in prop::collection::vec(any::<u64>(), BLOCK + 3),
+        ) {
+            let mut twin = Twin::of(words);
+            for at in removed {
+                let Some(at) = at.checked_rem(twin.words.len()) else { break };
+                let word = twin.words[at].clone();
+                twin.remove(at);
+                twin.check(|word| held[word % held.len()]);
+                if word.len() > 1 {
+                    let (first, second) = word.split_at(word.len() / 2);
+                    twin.insert(at, second.to_vec());
+                    twin.check(|word| held[word % held.len()]);
+                    twin.insert(at, first.to_vec());
+                    twin.check(|word| held[word % held.len()]);
+                }
+            }
+        }
+    }
+}
