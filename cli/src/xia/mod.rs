@@ -9,6 +9,7 @@ mod neighbour;
 mod perf;
 mod push;
 mod route;
+mod tree;
 
 use std::path::Path;
 
@@ -89,6 +90,12 @@ pub(crate) enum NodeCommand {
         weft xia neighbour add hid-<40 hex digits> link 02:00:00:00:00:01 interface eth0\n  \
         weft xia neighbour delete hid-<40 hex digits>")]
     Neighbour(neighbour::NeighbourArgs),
+    /// Show the XID that leads packets to several hosts, over a tree of shortest paths
+    #[command(
+        after_help = "Examples:\n  weft xia tree hid-<40 hex digits> hid-<40 hex digits>\n  \
+        weft xia push film.mp4 --to \"$(weft xia tree --xid hid-<40 hex digits>)\"-1:xdp-<40 hex digits>-0"
+    )]
+    Tree(tree::TreeArgs),
     /// Show which engines forward, the portable one or the kernel's, or say which shall
     #[command(
         after_help = "Examples:\n  weft xia engine            # which engine forwards where, and counters\n  \
@@ -145,6 +152,7 @@ impl NodeCommand {
             Self::Anchors(args) => Box::new(args.process(socket)),
             Self::Route(args) => Box::new(args.process(socket)?),
             Self::Neighbour(args) => Box::new(args.process(socket)?),
+            Self::Tree(args) => Box::new(args.process(socket)),
             Self::Engine(args) => Box::new(args.process(socket)),
             Self::Principal(args) => Box::new(args.process(socket)),
             Self::Interface(args) => Box::new(args.process(socket)),
@@ -168,6 +176,7 @@ impl NodeCommand {
             Self::Anchors(args) => &args.ask.node,
             Self::Route(args) => &args.ask().node,
             Self::Neighbour(args) => &args.ask().node,
+            Self::Tree(args) => &args.ask.node,
             Self::Engine(args) => &args.ask.node,
             Self::Principal(args) => &args.ask.node,
             Self::Interface(args) => &args.ask.node,

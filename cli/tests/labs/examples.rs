@@ -56,6 +56,13 @@ fn who_has_not_the_key_is_refused_where_proof_is_required() {
 }
 
 #[test]
+fn files_go_over_trees_that_nobody_stated() {
+    if is_root() {
+        run("multicast-tree", &[]);
+    }
+}
+
+#[test]
 fn the_kernel_forwards() {
     if is_root() {
         run("kernel-engine", &[]);

@@ -91,6 +91,7 @@ mod routes;
 mod session;
 mod settings;
 mod spf;
+mod tree;
 pub mod wire;
 
 pub use activity::Activity;

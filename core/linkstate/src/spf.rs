@@ -39,14 +39,14 @@ pub(crate) struct Reach {
 pub(crate) type OwnLinks = BTreeMap<NodeId, Vec<(LinkId, Metric)>>;
 
 /// The graph with nodes as numbers, in order of their names.
-struct Graph {
+pub(crate) struct Graph {
     nodes: Vec<NodeId>,
     /// For each node its neighbours, in order, with the cheapest metric.
     links: Vec<Vec<(usize, Metric)>>,
 }
 
 impl Graph {
-    fn read(database: &Database) -> Self {
+    pub(crate) fn read(database: &Database) -> Self {
         let has_head = |id: &crate::ids::LsaId| id.fragment == 0;
         let live =
             |entry: &crate::database::Entry| entry.lsa().is_some_and(|lsa| !lsa.is_withdrawn());
@@ -71,6 +71,21 @@ impl Graph {
 
     fn has_link(&self, from: usize, to: usize) -> bool {
         self.links[from].binary_search_by_key(&to, |(to, _)| *to).is_ok()
+    }
+
+    /// The nodes that a node has links with, which they have, too, in order.
+    pub(crate) fn neighbours(&self, node: NodeId) -> impl Iterator<Item = NodeId> {
+        let at = self.nodes.binary_search(&node).ok();
+        let links = at.into_iter().flat_map(|at| self.links[at].iter().map(move |to| (at, to.0)));
+        links.filter(|(at, to)| self.has_link(*to, *at)).map(|(_, to)| self.nodes[to])
+    }
+
+    /// What it costs to send from one node to another over a link, if there is one.
+    pub(crate) fn metric(&self, from: NodeId, to: NodeId) -> Option<Metric> {
+        let [from, to] = [from, to].map(|node| self.nodes.binary_search(&node).ok());
+        let (links, to) = (&self.links[from?], to?);
+        let found = links.binary_search_by_key(&to, |(to, _)| *to).ok()?;
+        Some(links[found].1)
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use weft_runtime::BILLION;
 
+use super::environment::environment;
 use super::links::{self, Kind};
 use super::manage;
 use super::namespace::Namespace;
@@ -24,9 +25,6 @@ use crate::outcome::ProcessOutcome;
 use crate::output::{self, LOGS, Output};
 use crate::plan::{PROGRAM, Plan};
 use crate::trace::LONGEST_ANSWER;
-
-/// By this variable commands find the stack of their node.
-pub(crate) const RUN_DIR_VARIABLE: &str = "WEFT_RUN_DIR";
 
 /// The process that joins user-space links. No name in a file has a point.
 const JOINER: &str = "lab.links";
@@ -217,7 +215,10 @@ impl<'p> Netns<'p> {
             namespace,
             words,
             directory: self.output.path(),
-            environment: vec![(RUN_DIR_VARIABLE, self.network.directory().node(node).into())],
+            environment: environment(
+                &self.network.directory().node(node),
+                self.plan.host.program(),
+            ),
             log: self.output.log(process),
         };
         let running = Running::start(start)?;

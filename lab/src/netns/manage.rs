@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use serde::Serialize;
 use weft_config::suggest;
 
-use super::engine::RUN_DIR_VARIABLE;
+use super::environment::environment;
 use super::namespace::Namespace;
 use super::state::{self, Directory, NodeState, State};
 use super::teardown;
@@ -138,7 +138,7 @@ fn command(state: &State, node: &NodeState, words: &[OsString], program: &Path) 
     let mut words = words.iter();
     let first = words.next().filter(|first| *first != PROGRAM);
     let mut command = Command::new(first.map_or(program.as_os_str(), |first| first.as_os_str()));
-    command.args(words).env(RUN_DIR_VARIABLE, Directory::of(state).node(&node.name));
+    command.args(words).envs(environment(&Directory::of(state).node(&node.name), program));
     command
 }
 

@@ -3,6 +3,7 @@
 //! Reference: network_namespaces(7), veth(4), ip-netns(8).
 
 mod engine;
+mod environment;
 mod ip;
 mod links;
 mod manage;

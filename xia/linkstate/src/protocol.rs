@@ -37,6 +37,8 @@ pub struct LinkState {
     pub(crate) interfaces: BTreeMap<String, Interface>,
     pub(crate) links: Links,
     locals: Vec<Xid>,
+    /// The neighbours that everybody was told are usable.
+    adjacent: BTreeSet<Xid>,
     beacon: Option<Instant>,
     last_token: u32,
     random: Random,
@@ -115,6 +117,7 @@ impl LinkState {
             interfaces: BTreeMap::new(),
             links: Links::default(),
             locals: Vec::new(),
+            adjacent: BTreeSet::new(),
             beacon: None,
             last_token: 0,
             random,
@@ -134,7 +137,29 @@ impl LinkState {
         let Some(engine) = &mut self.engine else { return };
         let mut outputs = Vec::new();
         engine.handle(self.now, input, &mut outputs);
+        let is_about_neighbours = |output: &engine::Output| {
+            use engine::Output::{NeighbourDown, NeighbourUp};
+            matches!(output, NeighbourUp { .. } | NeighbourDown { .. })
+        };
+        let is_news = outputs.iter().any(is_about_neighbours);
         outputs.into_iter().for_each(|output| self.carry_out(output, out));
+        if is_news {
+            self.tell_adjacencies(out);
+        }
+    }
+
+    /// Tells which neighbours are usable now and were not before, or the other way round. Several links can lead to one.
+    fn tell_adjacencies(&mut self, out: &mut Vec<Output>) {
+        let Some(engine) = &self.engine else { return };
+        let own = host(engine.node());
+        let usable = engine.neighbours().filter(|one| one.state == NeighbourState::Usable);
+        let adjacent: BTreeSet<Xid> = usable.filter_map(|one| one.node).map(host).collect();
+        let mut tell = |neighbour: &Xid, up| {
+            out.push(Output::Adjacency { own, neighbour: *neighbour, up });
+        };
+        self.adjacent.difference(&adjacent).for_each(|neighbour| tell(neighbour, false));
+        adjacent.difference(&self.adjacent).for_each(|neighbour| tell(neighbour, true));
+        self.adjacent = adjacent;
     }
 
     fn carry_out(&mut self, output: engine::Output, out: &mut Vec<Output>) {
@@ -406,7 +431,7 @@ impl Protocol for LinkState {
             out.push(Output::Report { level: Level::Error, line: line.to_owned() });
         }
         match input {
-            Input::Tick | Input::Ip { .. } => {}
+            Input::Tick | Input::Adjacency { .. } | Input::Ip { .. } => {}
             Input::InterfaceUp { name, port, info } => self.interface_up(&name, port, &info, out),
             Input::InterfaceDown { port } => self.interface_down(port, out),
             Input::PortOpened { token, port, .. } => self.port_opened(token, port, out),
@@ -464,6 +489,14 @@ impl Protocol for LinkState {
 
     fn show(&self) -> Value {
         crate::show::show(self)
+    }
+
+    fn tree(&self, to: &[Xid]) -> Result<Vec<(Xid, Xid)>, String> {
+        let engine = self.engine.as_ref().ok_or("the node has no key")?;
+        let nodes: Vec<_> = to.iter().map(|host| node(*host)).collect();
+        let links = engine.tree(&nodes);
+        let links = links.map_err(|lost| format!("there is no way to {}", host(lost)))?;
+        Ok(links.into_iter().map(|(from, to)| (host(from), host(to))).collect())
     }
 
     fn counters(&self) -> Option<CounterGroup> {

@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use weft_base::{Instant, Packet, PortId, Random};
@@ -34,6 +34,7 @@ struct Network {
     cables: Vec<[usize; 2]>,
     cut: Vec<[usize; 2]>,
     redirects: Vec<BTreeMap<Xid, Xid>>,
+    adjacencies: Vec<BTreeSet<Xid>>,
     reports: Vec<(usize, Level, String)>,
     now: u64,
 }
@@ -62,6 +63,7 @@ impl Network {
             cables: cables.to_vec(),
             cut: Vec::new(),
             redirects: vec![BTreeMap::new(); nodes],
+            adjacencies: vec![BTreeSet::new(); nodes],
             reports: Vec::new(),
             now: 0,
         };
@@ -128,6 +130,12 @@ impl Network {
                         Some(via) => self.redirects[node].insert(xid, via),
                         None => self.redirects[node].remove(&xid),
                     };
+                    continue;
+                }
+                Output::Adjacency { own, neighbour, up } => {
+                    assert_eq!(own, host(node));
+                    let known = &mut self.adjacencies[node];
+                    assert!(if up { known.insert(neighbour) } else { known.remove(&neighbour) });
                     continue;
                 }
                 Output::Report { level, line } => {
@@ -198,6 +206,34 @@ fn a_neighbour_behind_a_cut_cable_is_reached_the_other_way_round() {
     network.cut.clear();
     network.run(3000);
     assert_eq!(network.via(0, host(1)), None);
+}
+
+#[test]
+fn a_tree_shares_links_and_neighbours_are_told() {
+    // 0 to 3 and to 4, over 1 and 2, which are as near.
+    let mut network = Network::new(5, &[[0, 1], [0, 2], [1, 3], [2, 3], [2, 4]]);
+    network.run(2000);
+    let adjacent = |network: &Network, node: usize| network.adjacencies[node].clone();
+    assert_eq!(adjacent(&network, 0), BTreeSet::from([host(1), host(2)]));
+    let tree = |network: &Network, to: &[usize]| {
+        let to: Vec<_> = to.iter().map(|node| host(*node)).collect();
+        network.nodes[0].tree(&to)
+    };
+    let links = |links: &[[usize; 2]]| {
+        let mut links: Vec<_> = links.iter().map(|[from, to]| (host(*from), host(*to))).collect();
+        links.sort_unstable();
+        Ok(links)
+    };
+    assert_eq!(tree(&network, &[4]), links(&[[0, 2], [2, 4]]));
+    // Whichever of both is reached first, three links are enough.
+    assert_eq!(tree(&network, &[2, 3, 4]), links(&[[0, 2], [2, 3], [2, 4]]));
+    let unknown = network.nodes[0].tree(&[Xid::new(XidType::HID, [9; 20])]).unwrap_err();
+    assert!(unknown.starts_with("there is no way to hid-0909"), "{unknown}");
+    network.tell(2, Input::InterfaceDown { port: port(0, false) });
+    network.run(6000);
+    assert_eq!(adjacent(&network, 2), BTreeSet::from([host(3), host(4)]));
+    assert_eq!(adjacent(&network, 0), BTreeSet::from([host(1)]));
+    assert_eq!(tree(&network, &[4]), links(&[[0, 1], [1, 3], [3, 2], [2, 4]]));
 }
 
 #[test]

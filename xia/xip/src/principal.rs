@@ -124,6 +124,16 @@ pub trait Principal: Send {
         let _ = (xid, via);
     }
 
+    /// The XID that leads a packet over all of these links, each from a host to the next, and into the hosts `ends`, as a JSON
+    /// object whose `xid` it is. `None` if no XID of this type does such a thing.
+    ///
+    /// # Errors
+    /// There is none for so many links: says why, and how to mend it.
+    fn tree(&self, links: &[(Xid, Xid)], ends: &[Xid]) -> Option<Result<Value, String>> {
+        let _ = (links, ends);
+        None
+    }
+
     /// Makes packets to the sink `xid` go to `socket`.
     ///
     /// # Errors
@@ -216,6 +226,16 @@ pub enum Input {
         /// How, in order.
         changes: Vec<IpChange>,
     },
+    /// Whether a routing protocol has this node and a neighbour in its topology, with a link to each other. Also told
+    /// of all that there are when the principal is added.
+    Adjacency {
+        /// The host that this node is.
+        own: Xid,
+        /// The host next to it.
+        neighbour: Xid,
+        /// False: not any more.
+        up: bool,
+    },
     /// A port that the principal asked for is open.
     PortOpened {
         /// The token of [`Output::OpenPort`].
@@ -293,6 +313,16 @@ pub enum Output {
         xid: Xid,
         /// To what; `None`: there is no way any more.
         via: Option<Xid>,
+    },
+    /// Tell all principals that a neighbour is in the topology, or is not any more. For
+    /// [routing protocols](crate::protocol): all are gone when they are removed.
+    Adjacency {
+        /// The host that this node is.
+        own: Xid,
+        /// The host next to it.
+        neighbour: Xid,
+        /// False: not any more.
+        up: bool,
     },
     /// Tell the operator.
     Report {

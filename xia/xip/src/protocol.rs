@@ -57,6 +57,16 @@ pub trait Protocol {
     /// Neighbours, tables and counters for people and programs: a JSON object whose lists are sorted.
     fn show(&self) -> Value;
 
+    /// The links of a tree of shortest paths from this node to the hosts `to`, each as the host where it begins and
+    /// that where it ends, in order.
+    ///
+    /// # Errors
+    /// Says which host cannot be reached, or that the protocol does not know the network's topology.
+    fn tree(&self, to: &[Xid]) -> Result<Vec<(Xid, Xid)>, String> {
+        let _ = to;
+        Err("it does not know the topology of the network".to_owned())
+    }
+
     /// What it has counted, under its name.
     fn counters(&self) -> Option<CounterGroup> {
         None

@@ -1,5 +1,6 @@
 //! What the engine knows, for people and programs.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use weft_base::{Counters, Instant};
@@ -9,6 +10,7 @@ use crate::activity::Activity;
 use crate::authority::Authority;
 use crate::ids::{Destination, LinkId, LsaId, Metric, NodeId};
 use crate::routes::Route;
+use crate::tree::tree;
 use crate::wire::LsaRepr;
 
 /// How far it has come with a neighbour.
@@ -112,6 +114,15 @@ impl<A: Authority> LinkState<A> {
     #[must_use]
     pub fn distance(&self, node: NodeId) -> Option<u64> {
         self.reach.get(&node).map(|reach| reach.distance)
+    }
+
+    /// The links of a tree from this node to others, each as the node where it begins and that where it ends, in order:
+    /// a shortest path to each of them, and of several the one that shares most links.
+    ///
+    /// # Errors
+    /// The first of them that cannot be reached.
+    pub fn tree(&self, to: &[NodeId]) -> Result<BTreeSet<(NodeId, NodeId)>, NodeId> {
+        tree(&self.database, self.node, &self.own_links(), &self.reach, to)
     }
 
     /// Whether the network is at rest, as RFC 8405 §5.1 says it: `quiet`, `short wait` or `long wait`.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use weft_linkstate::{Destination, Metric, NextHop};
+use weft_linkstate::{Destination, Metric, NextHop, NodeId};
 
 use crate::world::{World, name};
 
@@ -75,11 +75,44 @@ pub(crate) fn check(world: &World, context: &str) {
         }
         follow(world, destination, &distances, context);
     }
+    for node in 0..world.nodes.len() {
+        // To all, and to some of them.
+        (1..=3).for_each(|step| check_tree(world, node, step, context));
+    }
     for engine in world.nodes.iter().flatten() {
         for (destination, _) in engine.routes() {
             assert!(all.contains(destination), "{context}: a route to {destination}");
         }
     }
+}
+
+/// Checks the tree from a node to every `step`th that it reaches: of shortest paths, and of nothing else.
+fn check_tree(world: &World, root: usize, step: usize, context: &str) {
+    let Some(engine) = &world.nodes[root] else { return };
+    let others = (0..world.nodes.len()).filter(|node| *node != root);
+    let distances: BTreeMap<NodeId, u64> =
+        others.filter_map(|node| Some((name(node), engine.distance(name(node))?))).collect();
+    let ends: Vec<NodeId> = distances.keys().copied().step_by(step).collect();
+    let place = format!("{context}: the tree from {root} to every {step}th");
+    let tree = engine.tree(&ends).unwrap_or_else(|node| panic!("{place}: {node:?} not reached"));
+    let before: BTreeMap<NodeId, NodeId> = tree.iter().map(|(from, to)| (*to, *from)).collect();
+    assert_eq!(before.len(), tree.len(), "{place}: two ways to a node");
+    let mut used = BTreeSet::new();
+    for end in &ends {
+        let (mut at, mut cost) = (*end, 0);
+        while at != name(root) {
+            let from = before[&at];
+            used.insert((from, at));
+            let links = hops(world).filter(|(a, b, ..)| (name(*a), name(*b)) == (from, at));
+            let cheapest = links.map(|(_, _, metric, _)| metric).min();
+            cost += u64::from(cheapest.unwrap_or_else(|| panic!("{place}: no link to {at:?}")));
+            at = from;
+        }
+        assert_eq!(cost, distances[end], "{place}: to {end:?}");
+    }
+    assert_eq!(used, tree, "{place}: links that lead nowhere");
+    let nobody = NodeId([0xee; 20]);
+    assert_eq!(engine.tree(&[nobody]), Err(nobody), "{place}");
 }
 
 /// Follows each next hop from each node to the end.

@@ -407,7 +407,7 @@ impl Principal for Hid {
 
     fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
         match input {
-            Input::Tick | Input::Ip { .. } => {}
+            Input::Tick | Input::Adjacency { .. } | Input::Ip { .. } => {}
             Input::InterfaceUp { name, port, info } => self.interface_up(name, port, &info, out),
             Input::InterfaceDown { port } => self.interface_down(port, out),
             Input::PortOpened { token, port, .. } => self.port_opened(now, token, port, out),

@@ -258,6 +258,7 @@ impl Principal for Tunnels {
             Input::Tick
             | Input::InterfaceUp { .. }
             | Input::InterfaceDown { .. }
+            | Input::Adjacency { .. }
             | Input::Ip { .. } => {}
             Input::PortOpened { token, port, .. } => self.port_opened(token, port, out),
             Input::PortFailed { token, error } => {

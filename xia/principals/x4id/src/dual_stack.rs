@@ -279,6 +279,7 @@ impl Principal for DualStack {
             }
             // It has no ports of its own.
             Input::Tick
+            | Input::Adjacency { .. }
             | Input::PortOpened { .. }
             | Input::PortFailed { .. }
             | Input::PortLost { .. }

@@ -70,6 +70,7 @@
 //! # Ok::<(), weft_xip::words::WordError>(())
 //! ```
 
+mod adjacencies;
 mod filter;
 mod links;
 mod rows;

@@ -38,6 +38,9 @@ impl Link {
     }
 }
 
+/// How statements begin.
+const ALL: &str = "`local`, `route`, `bits`, `tags`, `fill-limit` or `adjacencies`";
+
 /// A statement that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Statement {
@@ -53,13 +56,15 @@ pub(crate) enum Statement {
     Tags(u32),
     /// `fill-limit NUMBER`
     FillLimit(u32),
+    /// `adjacencies`
+    Adjacencies,
 }
 
 impl Statement {
     /// Reads a statement; [`Statement::AllRoutes`] only if it is to be deleted.
     pub(crate) fn read(words: &[&str], delete: bool) -> Result<Self, WordError> {
         let mut reader = WordReader::new(words);
-        let statement = match reader.word("`local`, `route`, `bits`, `tags` or `fill-limit`")? {
+        let statement = match reader.word(ALL)? {
             "local" => Self::Local(link(&mut reader)?),
             "route" => {
                 let link = link(&mut reader)?;
@@ -73,10 +78,11 @@ impl Statement {
             "bits" => Self::Bits(number(&mut reader, "a number of one bits", MAX_LINK_BITS)?),
             "tags" => Self::Tags(number(&mut reader, "a number of tags", MAX_TAGS)?),
             "fill-limit" => Self::FillLimit(number(&mut reader, "a number of bits", FILTER_BITS)?),
+            "adjacencies" => Self::Adjacencies,
             word => {
                 return Err(reader.error(format!(
                     "`{word}` is not a statement of zf; write `local LINK`, `route LINK via XID` \
-                     (LINK is zf-… or `link NAME`), `bits NUMBER`, `tags NUMBER` or `fill-limit NUMBER`"
+                     (LINK is zf-… or `link NAME`), `bits NUMBER`, `tags NUMBER`, `fill-limit NUMBER` or `adjacencies`"
                 )));
             }
         };
@@ -144,6 +150,7 @@ mod tests {
         assert_eq!(set("bits 16"), Statement::Bits(16));
         assert_eq!(set("tags 8"), Statement::Tags(8));
         assert_eq!(set("fill-limit 160"), Statement::FillLimit(160));
+        assert_eq!(set("adjacencies"), Statement::Adjacencies);
     }
 
     #[test]
@@ -168,6 +175,7 @@ mod tests {
             ("tags 9".to_owned(), Some(1)),
             ("fill-limit 161".to_owned(), Some(1)),
             ("fill-limit 0".to_owned(), Some(1)),
+            ("adjacencies on".to_owned(), Some(1)),
         ];
         for (line, word) in cases {
             assert_eq!(read(&line, false).unwrap_err().word, word, "{line}");

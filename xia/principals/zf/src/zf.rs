@@ -1,13 +1,16 @@
 //! The principal itself.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use weft_base::Instant;
 use weft_xip::changes::{Change, ChangeLog};
 use weft_xip::forward::DropReason;
-use weft_xip::principal::{Answer, Branch, Output, Principal};
+use weft_xip::principal::{Answer, Branch, Input, Output, Principal};
 use weft_xip::words::WordError;
 use weft_xip::{Xid, XidType};
 
+use crate::adjacencies::{Adjacencies, Adjacent, tree};
 use crate::filter::{Bits, DEFAULT_LINK_BITS, FILTER_BITS};
 use crate::links::{Links, MatchList, Target};
 use crate::statement::{Link, Naming, Statement};
@@ -21,6 +24,7 @@ const DEFAULT_NAMING: Naming = Naming { bits: DEFAULT_LINK_BITS, tags: 1 };
 #[derive(Debug)]
 pub struct ZFilter {
     links: Links,
+    adjacencies: Adjacencies,
     /// The same links with their identifiers, for look-ups.
     list: MatchList,
     naming: Naming,
@@ -34,6 +38,7 @@ impl ZFilter {
     pub fn new() -> Self {
         Self {
             links: Links::default(),
+            adjacencies: Adjacencies::default(),
             list: MatchList::default(),
             naming: DEFAULT_NAMING,
             fill_limit: DEFAULT_FILL_LIMIT,
@@ -52,6 +57,10 @@ impl ZFilter {
             Statement::Bits(bits) => self.rename(Naming { bits, ..self.naming }),
             Statement::Tags(tags) => self.rename(Naming { tags, ..self.naming }),
             Statement::FillLimit(limit) => self.fill_limit = limit,
+            Statement::Adjacencies => {
+                let changes = self.adjacencies.turn(true);
+                self.adjacent(changes);
+            }
         }
     }
 
@@ -89,6 +98,12 @@ impl ZFilter {
                 }
                 found
             }
+            Statement::Adjacencies => {
+                let found = self.adjacencies.are_on();
+                let changes = self.adjacencies.turn(false);
+                self.adjacent(changes);
+                found
+            }
         }
     }
 
@@ -107,6 +122,19 @@ impl ZFilter {
         found
     }
 
+    /// Adds and removes links of neighbours.
+    fn adjacent(&mut self, changes: Vec<Adjacent>) {
+        for Adjacent { link, target, up } in changes {
+            self.changes.note(Change::All);
+            for xid in link.identifiers(self.naming) {
+                match up {
+                    true => self.list.insert(xid, target),
+                    false => self.list.remove(xid, target),
+                }
+            }
+        }
+    }
+
     /// Works out all identifiers again, if there are others now.
     fn rename(&mut self, naming: Naming) {
         if naming == self.naming {
@@ -114,7 +142,9 @@ impl ZFilter {
         }
         self.naming = naming;
         self.list = MatchList::default();
-        for (link, target) in self.links.iter() {
+        let adjacent = self.adjacencies.links();
+        let stated = self.links.iter().map(|(link, target)| (link.clone(), target));
+        for (link, target) in stated.chain(adjacent) {
             link.identifiers(naming).for_each(|xid| self.list.insert(xid, target));
         }
     }
@@ -144,6 +174,21 @@ impl Principal for ZFilter {
         self.changes.drain(out);
     }
 
+    fn handle(&mut self, _: Instant, input: Input, _: &mut Vec<Output>) {
+        if let Input::Adjacency { own, neighbour, up } = input {
+            let changes = self.adjacencies.tell(own, neighbour, up);
+            self.adjacent(changes);
+        }
+    }
+
+    fn tree(&self, links: &[(Xid, Xid)], ends: &[Xid]) -> Option<Result<Value, String>> {
+        if !self.adjacencies.are_on() {
+            let advice = "zf knows no links of neighbours; add the statement `adjacencies` to it on all nodes";
+            return Some(Err(advice.to_owned()));
+        }
+        Some(tree(self.naming, self.fill_limit, links, ends))
+    }
+
     fn set(&mut self, _: Instant, words: &[&str], _: &mut Vec<Output>) -> Result<(), WordError> {
         let statement = Statement::read(words, false)?;
         self.set_statement(statement);
@@ -164,6 +209,15 @@ impl Principal for ZFilter {
         let mut routes: Vec<_> =
             self.list.iter().filter_map(|(link, target)| Some((link, target?))).collect();
         routes.sort_unstable();
+        let learned: BTreeSet<_> = self
+            .adjacencies
+            .links()
+            .flat_map(|(link, via)| {
+                let identifiers: Vec<_> = link.identifiers(self.naming).collect();
+                identifiers.into_iter().filter_map(move |xid| Some((xid, via?)))
+            })
+            .collect();
+        routes.retain(|route| !learned.contains(route));
         let route =
             |(xid, via): (Xid, Xid)| json!({ "xid": xid.to_string(), "via": via.to_string() });
         let identifiers = |link: &Link| -> Value {
@@ -175,10 +229,12 @@ impl Principal for ZFilter {
         json!({
             "locals": locals,
             "routes": routes.into_iter().map(route).collect::<Value>(),
+            "learned": learned.into_iter().map(route).collect::<Value>(),
             "links": names,
             "bits": self.naming.bits,
             "tags": self.naming.tags,
             "fill-limit": self.fill_limit,
+            "adjacencies": self.adjacencies.show(),
         })
     }
 

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! show [node|principals|routes|neighbours|counters|ports|forwarding|dst|anchors|trace]
+//! show tree HID…
 //! principal add NAME            principal remove NAME
 //! protocol add NAME             protocol remove NAME
 //! set PRINCIPAL words…          delete PRINCIPAL words…
@@ -90,6 +91,7 @@ impl Node {
         let words: Vec<&str> = command.statement().words().iter().map(|word| word.text()).collect();
         match words.as_slice() {
             ["show"] => self.show(now, "node"),
+            ["show", "tree", hosts @ ..] => self.show_tree(hosts),
             ["show", what] => self.show(now, what),
             ["principal", "add", name] => {
                 self.add_principal(now, name, out)?;
@@ -139,7 +141,7 @@ impl Node {
             }
             _ => Err(format!(
                 "unknown command `{text}`; there are: show [node|principals|routes|neighbours|counters|ports|\
-                 forwarding|dst|anchors|trace], \
+                 forwarding|dst|anchors|trace], show tree HIDS, \
                  principal add|remove NAME, protocol add|remove NAME, \
                  set|delete PRINCIPAL|PROTOCOL WORDS, \
                  interface add|remove NAME, dst flush|check|limit, engine MODE, trace NUMBER|off"

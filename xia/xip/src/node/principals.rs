@@ -39,6 +39,7 @@ impl Node {
             self.tell(now, Part::Principal(kind), Input::InterfaceUp { name, port, info }, out);
         }
         self.redirect_again(kind);
+        self.tell_adjacencies(now, kind, out);
         self.tell_locals(now, out);
         Ok(kind)
     }
@@ -186,6 +187,9 @@ impl Node {
                 }
                 Output::Route { packet } => self.route(now, packet, out),
                 Output::Redirect { xid, via } => self.redirect(part, xid, via),
+                Output::Adjacency { own, neighbour, up } => {
+                    self.adjacency(now, part, (own, neighbour), up, out);
+                }
                 Output::Report { level, line } => report(out, level, line),
             }
         }

@@ -1,8 +1,9 @@
 //! The node's routing protocols: how they come and go, what they are told of, and what becomes of their
 //! redirects.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::{Value, json};
 use weft_base::Instant;
 use weft_runtime::Action;
 
@@ -24,6 +25,8 @@ struct Running {
     protocol: Box<dyn Protocol>,
     /// What it has found.
     redirects: BTreeMap<Xid, Xid>,
+    /// This node and its neighbours, in pairs.
+    adjacencies: BTreeSet<(Xid, Xid)>,
 }
 
 impl Protocols {
@@ -68,7 +71,10 @@ impl Node {
         let (locals, mut outputs) = (self.locals(), Vec::new());
         protocol.set_locals(now, &locals, &mut outputs);
         self.protocols.told = locals;
-        self.protocols.running.insert(name, Running { protocol, redirects: BTreeMap::new() });
+        self.protocols.running.insert(
+            name,
+            Running { protocol, redirects: BTreeMap::new(), adjacencies: BTreeSet::new() },
+        );
         let part = Part::Protocol(name);
         self.carry_out(now, part, outputs, out);
         let up: Vec<_> =
@@ -95,6 +101,9 @@ impl Node {
             found.ok_or_else(|| format!("the node does not run the protocol `{name}`"))?;
         for xid in gone.redirects.keys() {
             self.pass_on(xid);
+        }
+        for pair in gone.adjacencies {
+            self.tell_adjacency(now, pair, false, out);
         }
         self.close_ports(Part::Protocol(name), out);
         Ok(())
@@ -181,5 +190,84 @@ impl Node {
         let all = self.protocols.running.values().flat_map(|running| running.redirects.keys());
         let found: Vec<Xid> = all.filter(|xid| xid.kind == kind).copied().collect();
         found.iter().for_each(|xid| self.pass_on(xid));
+    }
+
+    /// A protocol has found a neighbour, or lost one.
+    pub(super) fn adjacency(
+        &mut self,
+        now: Instant,
+        part: Part,
+        pair: (Xid, Xid),
+        up: bool,
+        out: &mut Vec<Action>,
+    ) {
+        let Part::Protocol(name) = part else { return };
+        let Some(running) = self.protocols.running.get_mut(name) else { return };
+        let is_news = match up {
+            true => running.adjacencies.insert(pair),
+            false => running.adjacencies.remove(&pair),
+        };
+        if is_news {
+            self.tell_adjacency(now, pair, up, out);
+        }
+    }
+
+    /// Tells all principals of a neighbour, unless another protocol has it, too.
+    fn tell_adjacency(&mut self, now: Instant, pair: (Xid, Xid), up: bool, out: &mut Vec<Action>) {
+        let has_it = |running: &&Running| running.adjacencies.contains(&pair);
+        if self.protocols.running.values().filter(has_it).count() != usize::from(up) {
+            return;
+        }
+        let kinds: Vec<_> = self.forwarder.kinds().collect();
+        for kind in kinds {
+            let (own, neighbour) = pair;
+            let input = Input::Adjacency { own, neighbour, up };
+            self.tell(now, Part::Principal(kind), input, out);
+        }
+    }
+
+    /// Tells a principal that was just added of all neighbours.
+    pub(super) fn tell_adjacencies(&mut self, now: Instant, kind: XidType, out: &mut Vec<Action>) {
+        let all = self.protocols.running.values().flat_map(|running| &running.adjacencies);
+        let all: BTreeSet<_> = all.copied().collect();
+        for (own, neighbour) in all {
+            let input = Input::Adjacency { own, neighbour, up: true };
+            self.tell(now, Part::Principal(kind), input, out);
+        }
+    }
+
+    /// The XID that leads a packet to all of these hosts, over a tree of shortest paths.
+    pub(super) fn show_tree(&self, hosts: &[&str]) -> Result<Value, String> {
+        let host = |word: &&str| {
+            let xid: Xid = word.parse().map_err(|error| format!("`{word}`: {error}"))?;
+            match xid.kind {
+                XidType::HID => Ok(xid),
+                _ => Err(format!("{xid} is no host; name hosts by their HIDs")),
+            }
+        };
+        let mut ends: Vec<Xid> = hosts.iter().map(host).collect::<Result<_, String>>()?;
+        ends.sort_unstable();
+        ends.dedup();
+        if ends.is_empty() {
+            return Err("name the hosts that the tree is to reach".to_owned());
+        }
+        let Some((name, running)) = self.protocols.running.first_key_value() else {
+            return Err("the node runs no routing protocol; add `link-state {}` to the block xia \
+                        of all nodes"
+                .to_owned());
+        };
+        let links = running.protocol.tree(&ends).map_err(|error| format!("{name}: {error}"))?;
+        let principals = self.forwarder.kinds().filter_map(|kind| self.forwarder.principal(kind));
+        let mut trees = principals.filter_map(|principal| principal.tree(&links, &ends));
+        let mut tree = trees.next().unwrap_or_else(|| {
+            Err("no principal of this node makes XIDs of trees; add `principal zf`".to_owned())
+        })?;
+        let text = |xid: &Xid| Value::from(xid.to_string());
+        tree["hosts"] = ends.iter().map(text).collect();
+        tree["links"] = links
+            .iter()
+            .map(|(from, to)| json!({ "from": from.to_string(), "to": to.to_string() }))
+            .collect();
+        Ok(tree)
     }
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use weft_base::Instant;
 use weft_xip::forward::DropReason;
-use weft_xip::principal::{Answer, BindError, Branch, Principal, SocketId};
+use weft_xip::principal::{Answer, BindError, Branch, Input, Principal, SocketId};
 use weft_xip::words::WordError;
 use weft_xip::{Xid, XidType};
 
@@ -214,12 +214,50 @@ fn shows_everything_in_order() {
         json!({
             "locals": [here],
             "routes": [route(zf(1), hid(1)), route(zf(1), hid(2)), route(zf(2), hid(1))],
+            "learned": [],
             "links": { "here": here },
             "bits": 5,
             "tags": 1,
             "fill-limit": 80,
+            "adjacencies": null,
         })
     );
+}
+
+/// The tree from host 1 over 2 to 3, as host 2 has it.
+#[test]
+fn neighbours_are_links_of_trees() {
+    let tell = |node: &mut ZFilter, neighbour: u8, up: bool| {
+        let input = Input::Adjacency { own: hid(2), neighbour: hid(neighbour), up };
+        node.handle(NOW, input, &mut Vec::new());
+    };
+    let mut node = ZFilter::new();
+    tell(&mut node, 1, true);
+    tell(&mut node, 3, true);
+    let links = [(hid(1), hid(2)), (hid(2), hid(3))];
+    let error = node.tree(&links, &[hid(3)]).unwrap().unwrap_err();
+    assert!(error.contains("add the statement `adjacencies`"), "{error}");
+    set(&mut node, "adjacencies").unwrap();
+    let tree = |node: &ZFilter, ends: &[Xid]| -> Xid {
+        let tree = node.tree(&links, ends).unwrap().unwrap();
+        tree["xid"].as_str().unwrap().parse().unwrap()
+    };
+    let through = tree(&node, &[hid(3)]);
+    assert_eq!(ask(&node, through), Ok(vec![Branch::To(hid(3))]));
+    let both = tree(&node, &[hid(2), hid(3)]);
+    assert_eq!(ask(&node, both), Ok(vec![Branch::Through, Branch::To(hid(3))]));
+    assert_eq!(node.show()["learned"].as_array().map(Vec::len), Some(2));
+    // Other identifiers of the same links, with another way of making them.
+    set(&mut node, "tags 4").unwrap();
+    let tagged = tree(&node, &[hid(3)]);
+    assert_ne!(tagged, through);
+    assert_eq!(ask(&node, tagged), Ok(vec![Branch::To(hid(3))]));
+    tell(&mut node, 3, false);
+    assert_eq!(ask(&node, tagged), Err(Answer::Unknown));
+    tell(&mut node, 3, true);
+    delete(&mut node, "adjacencies").unwrap();
+    assert_eq!(ask(&node, tagged), Err(Answer::Unknown));
+    assert!(delete(&mut node, "adjacencies").is_err());
 }
 
 proptest! {
