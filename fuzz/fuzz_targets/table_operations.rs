@@ -72,10 +72,15 @@ fn carry_out(forwarder: &mut Forwarder, [what, first, second]: [u8; 3]) {
         0 | 1 => route(forwarder, &[xid, other][..usize::from(what % 8) + 1]),
         2 => route(forwarder, &[xid, other, name(what)]),
         3 => {
-            let _ = forwarder.principal_mut(xid.kind).map(|mut of| of.redirect(xid, Some(other)));
+            let gateways = [other, name(second.rotate_left(3)), name(what), name(!second)];
+            let some = &gateways[..1 + usize::from(what >> 3 & 3)];
+            let _ = forwarder.principal_mut(xid.kind).map(|mut of| match what >> 5 & 1 {
+                0 => drop(of.redirect(xid, some)),
+                _ => of.learn(xid, some),
+            });
         }
         4 => {
-            let _ = forwarder.principal_mut(xid.kind).map(|mut of| of.redirect(xid, None));
+            let _ = forwarder.principal_mut(xid.kind).map(|mut of| of.redirect(xid, &[]));
         }
         5 => state(forwarder, what & 8 == 0, &statement(xid, second)),
         6 => match forwarder.remove_principal(xid.kind) {

@@ -30,12 +30,14 @@ enum RouteCommand {
     /// Add a route, in place of an earlier one of the same destination
     #[command(
         after_help = "DEST is an XID or a prefix, or a principal's name and what its statement `route` \
-        takes.\n\nExamples:\n  weft xia route add ad-<40 hex digits> via hid-<40 hex digits>\n  \
+        takes. With several gateways each destination has one of them.\n\n\
+        Examples:\n  weft xia route add ad-<40 hex digits> via hid-<40 hex digits>\n  \
+        weft xia route add ad-<40 hex digits> via hid-<40 hex digits> hid-<40 hex digits>\n  \
         weft xia route add 10.0.0.0/8 via hid-<40 hex digits>\n  \
         weft xia route add zf link to-east via hid-<40 hex digits>"
     )]
     Add(WordsArgs),
-    /// Delete a route, whatever it leads to if that is not said
+    /// Delete gateways of a route, or all of it if none is said
     #[command(alias = "del")]
     #[command(after_help = "Examples:\n  weft xia route delete ad-<40 hex digits>\n  \
         weft xia route delete 10.0.0.0/8 via hid-<40 hex digits>")]
@@ -44,7 +46,7 @@ enum RouteCommand {
 
 #[derive(Debug, clap::Args)]
 struct WordsArgs {
-    /// The destination, then `via` and the XID that is looked up instead
+    /// The destination, then `via` and the XIDs of which one is looked up instead
     #[arg(required = true, num_args = 1.., value_names = ["DEST", "via", "XID"])]
     words: Vec<String>,
     #[command(flatten)]

@@ -64,6 +64,12 @@ fn routes_are_listed_added_and_deleted_live() {
 
     quietly(&node, "route delete 10.0.0.0/8");
     quietly(&node, "route del zf link east");
+    // Several gateways are a row each.
+    quietly(&node, &format!("route add {DOMAIN} via {OTHER} {HOST}"));
+    let both = [HOST, OTHER].map(|via| stated("ad", DOMAIN, via));
+    assert_eq!(shown(&node, "route"), json!({ "routes": both }));
+    quietly(&node, &format!("route delete {DOMAIN} via {HOST}"));
+    assert_eq!(shown(&node, "route"), json!({ "routes": [stated("ad", DOMAIN, OTHER)] }));
     quietly(&node, &format!("route add {DOMAIN} via {HOST}"));
     assert_eq!(shown(&node, "route"), json!({ "routes": [stated("ad", DOMAIN, HOST)] }));
 }
@@ -103,6 +109,8 @@ fn mistakes_in_routes_and_neighbours_are_explained_and_change_nothing() {
         ("route add nonsense via x".to_owned(), "`nonsense` is no destination"),
         (format!("route add {DOMAIN}"), "`via` is missing"),
         (format!("route add {DOMAIN} via {DOMAIN}"), "leads nowhere"),
+        (format!("route add {DOMAIN} via {HOST} {HOST}"), "is there twice"),
+        (format!("route delete {DOMAIN} via {HOST} {OTHER}"), "has no such route"),
         (format!("route add u4id x via {HOST}"), "the node has no principal `u4id`"),
         (
             format!("route add {} via {HOST}", DOMAIN.replace("ad-", "serval-")),

@@ -78,6 +78,12 @@ fn tables_are_changed_and_printed_as_by_the_linux_tool() {
     quietly(&node, &format!("xdp addroute {ID} gw {HOST}"));
     let routes = format!("to xdp-{ID}\ngw {HOST} flags []\n\n");
     assert_eq!(printed(&node, "xdp showroutes"), routes);
+    // A route that has several gateways otherwise is there once for each.
+    let other_host = HOST.replace('b', "c");
+    let both = format!("set xdp route xdp-{ID} via {HOST} {other_host}");
+    assert_eq!(node.run("xia", &both.split(' ').collect::<Vec<_>>()).status, Some(0));
+    let line = |via: &str| format!("to xdp-{ID}\ngw {via} flags []\n\n");
+    assert_eq!(printed(&node, "xdp showroutes"), line(HOST) + &line(&other_host));
     // weft's own commands see the same.
     assert!(node.run("xia", &["route"]).stdout.contains(&format!("xdp-{ID}")));
     quietly(&node, &format!("xdp delroute {ID}"));

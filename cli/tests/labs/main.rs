@@ -20,5 +20,6 @@ mod routing;
 mod soak;
 mod support;
 mod tables;
+mod two_ways;
 mod whole;
 mod wireshark;

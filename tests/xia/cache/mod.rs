@@ -42,6 +42,7 @@ fn every_decision_is_right_after_every_step_and_nothing_else_is_forgotten() {
     let all = steps * SEQUENCES;
     assert!(sum.hits > all / 6 && sum.stale > all / 50 && sum.survived > 3 * all, "{sum:?}");
     assert!(sum.misses > all / 5 && sum.evicted > all / 100, "{sum:?}");
+    assert!(sum.chosen > all / 2 && sum.tried > all / 4, "{sum:?}");
     assert!(sum.offloaded > all / 20 && sum.rewritten > all / 200, "{sum:?}");
 }
 

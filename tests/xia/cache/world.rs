@@ -34,6 +34,10 @@ pub(super) struct Seen {
     pub(super) evicted: u64,
     /// Entries that outlived a change, counted at each.
     pub(super) survived: u64,
+    /// Entries that rest on a choice between gateways, counted after each step, and those of them that took more
+    /// than one try.
+    pub(super) chosen: u64,
+    pub(super) tried: u64,
     /// Decisions that were given to another engine, and those of them that were changed there.
     pub(super) offloaded: u64,
     pub(super) rewritten: u64,
@@ -46,6 +50,8 @@ impl AddAssign for Seen {
         self.stale += other.stale;
         self.evicted += other.evicted;
         self.survived += other.survived;
+        self.chosen += other.chosen;
+        self.tried += other.tried;
         self.offloaded += other.offloaded;
         self.rewritten += other.rewritten;
     }
@@ -64,6 +70,8 @@ pub(super) struct World {
     /// Packets that may come again.
     recent: Vec<Vec<u8>>,
     survived: u64,
+    chosen: u64,
+    tried: u64,
     copy: Copy,
 }
 
@@ -85,6 +93,8 @@ impl World {
             last_port: 10,
             recent: vec![Vec::new(); RECENT],
             survived: 0,
+            chosen: 0,
+            tried: 0,
             copy: Copy::default(),
         };
         world.forwarder.set_offloading(Some(Copy::room()));
@@ -119,6 +129,8 @@ impl World {
             stale: activity.get(CacheActivity::Stale),
             evicted: activity.get(CacheActivity::Evicted),
             survived: self.survived,
+            chosen: self.chosen,
+            tried: self.tried,
             offloaded: self.copy.told,
             rewritten: activity.get(CacheActivity::Rewritten),
         }
@@ -136,6 +148,8 @@ impl World {
                 "{}: {entry:?}",
                 place()
             );
+            self.chosen += u64::from(derivation.has_chosen());
+            self.tried += u64::from(derivation.has_tried);
             now.insert((entry.edges.clone(), entry.received), (derivation, entry));
         }
         if change.is_some() {
@@ -249,13 +263,14 @@ impl World {
 
     /// Changes something; says what.
     fn change(&mut self) -> String {
-        match self.random.below(24) {
+        match self.random.below(26) {
             0 => self.switch_principal(),
             1 => self.switch_interface(),
             2 | 3 => self.answer_port(),
             4 => self.lose_port(),
             5 | 6 => self.switch_socket(),
             7..11 => self.change_ip(),
+            11 | 12 => self.learn(),
             _ => self.statement(),
         }
     }
@@ -381,7 +396,10 @@ impl World {
         let (kind, line) = match self.random.below(16) {
             0..5 => (XidType::AD, self.table_statement(XidType::AD)),
             5..7 => (XidType::XDP, self.table_statement(XidType::XDP)),
-            7..10 => {
+            7 => {
+                (XidType::HID, format!("route {} via {}", self.xid(XidType::HID), self.gateways()))
+            }
+            8..10 => {
                 let neighbour = self.xid(XidType::HID);
                 let (interface, number) =
                     (INTERFACES[self.random.below(2) as usize].0, self.random.below(2));
@@ -421,8 +439,28 @@ impl World {
         let xid = self.xid(kind);
         match self.random.below(4) {
             0 => format!("local {xid}"),
-            _ => format!("route {xid} via {}", self.any_xid()),
+            // A link of a zFilter has one gateway in each statement.
+            _ if kind == XidType::ZF => format!("route {xid} via {}", self.any_xid()),
+            _ => format!("route {xid} via {}", self.gateways()),
         }
+    }
+
+    /// One gateway or several; now and then one is there twice, which is refused.
+    fn gateways(&mut self) -> String {
+        let count = [1, 1, 2, 2, 3, 5][self.random.below(6) as usize];
+        let all: Vec<_> = (0..count).map(|_| self.any_xid().to_string()).collect();
+        all.join(" ")
+    }
+
+    /// A routing protocol has found ways to an XID, or lost them.
+    fn learn(&mut self) -> String {
+        let xid = self.any_xid();
+        let count = self.random.below(5);
+        let via: Vec<_> = (0..count).map(|_| self.any_xid()).collect();
+        if let Some(mut principal) = self.forwarder.principal_mut(xid.kind) {
+            principal.learn(xid, &via);
+        }
+        format!("learn {xid} via {via:?}")
     }
 
     fn prefix_statement(&mut self) -> String {
@@ -437,7 +475,7 @@ impl World {
         };
         match self.random.below(4) {
             0 => format!("local {prefix}"),
-            _ => format!("route {prefix} via {}", self.any_xid()),
+            _ => format!("route {prefix} via {}", self.gateways()),
         }
     }
 

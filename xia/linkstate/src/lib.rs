@@ -9,7 +9,7 @@
 //! * XIDs that it was told to (`advertise`), as long as they are this node: a socket's name, for instance. If
 //!   several nodes advertise one, the nearest is used.
 //!
-//! What comes out are redirects to the HID of the next node. Nothing proves that a node belongs to an AD, or
+//! What comes out are redirects to the HID of the next node, or of all next nodes if several ways cost the same. Nothing proves that a node belongs to an AD, or
 //! may have an anycast name: whoever takes part in the network can say so of himself.
 //!
 //! # The way of a message
@@ -31,6 +31,7 @@
 //! interface NAME off              no link-state routing there
 //! advertise XID                   while it is this node
 //! neighbour-limit N               neighbours on one interface at most, 64 if not set
+//! paths N                         ways of the same cost that are used beside each other at most, 8 if not set
 //! ```
 //!
 //! A node without a key says so once, and takes no part.

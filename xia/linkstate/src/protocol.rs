@@ -6,7 +6,9 @@ use std::time::Duration;
 use serde_json::Value;
 use weft_base::{CounterGroup, Counters, Instant, Packet, PortId, Random, Token};
 use weft_keys::PrivateKey;
-use weft_linkstate::{self as engine, LinkId, Metric, NeighbourState, Settings, SettingsError};
+use weft_linkstate::{
+    self as engine, LinkId, Metric, NeighbourState, Route, Settings, SettingsError,
+};
 use weft_port::PortInfo;
 use weft_runtime::{Component, Level};
 use weft_wire::{EtherType, EthernetFrame, MacAddr};
@@ -58,6 +60,7 @@ struct Options {
     off: BTreeSet<String>,
     advertised: BTreeSet<Xid>,
     limit: Option<usize>,
+    paths: Option<usize>,
 }
 
 impl Options {
@@ -65,6 +68,7 @@ impl Options {
         let mut settings = Settings::default();
         settings.hello = self.hello.unwrap_or(settings.hello);
         settings.hold = self.hold.unwrap_or(settings.hello * HOLD);
+        settings.next_hops = self.paths.unwrap_or(settings.next_hops);
         settings
     }
 
@@ -81,6 +85,7 @@ impl Options {
             Statement::Off(interface) => self.off.remove(interface),
             Statement::Advertise(xid) => self.advertised.remove(xid),
             Statement::Limit(limit) => self.limit.take_if(|l| l == limit).is_some(),
+            Statement::Paths(paths) => self.paths.take_if(|p| p == paths).is_some(),
         }
     }
 
@@ -98,6 +103,7 @@ impl Options {
                 self.advertised.insert(xid);
             }
             Statement::Limit(limit) => self.limit = Some(limit),
+            Statement::Paths(paths) => self.paths = Some(paths),
         }
     }
 }
@@ -176,9 +182,7 @@ impl LinkState {
             }
             engine::Output::Route { destination, route } => {
                 let Some(xid) = xid(&destination) else { return };
-                // A neighbour needs no redirect to itself: the principal knows where it is.
-                let hop = route.and_then(|route| route.first()).map(|hop| host(hop.node));
-                out.push(Output::Redirect { xid, via: hop.filter(|via| *via != xid) });
+                out.push(Output::Redirect { xid, via: gateways(xid, route.as_ref()) });
             }
         }
     }
@@ -391,7 +395,7 @@ impl LinkState {
         settings.check().map_err(refused)?;
         self.options = options;
         if let Some(engine) = &mut self.engine {
-            engine.set_settings(settings).map_err(refused)?;
+            engine.set_settings(now, settings).map_err(refused)?;
         }
         self.apply_switches(out);
         self.advertise(out);
@@ -415,6 +419,16 @@ impl LinkState {
     pub fn distance(&self, to: Xid) -> Option<u64> {
         self.engine.as_ref()?.distance(node(to))
     }
+}
+
+/// Where to look up `xid` instead: the neighbours that are the first on the ways to it, in order.
+fn gateways(xid: Xid, route: Option<&Route>) -> Vec<Xid> {
+    let hops = route.iter().flat_map(|route| route.next_hops.iter());
+    let mut via: Vec<_> = hops.map(|hop| host(hop.node)).collect();
+    // Several links can lead to one neighbour.
+    via.dedup();
+    // A neighbour needs no redirect to itself: the principal knows where it is. No other way is shorter.
+    if via.contains(&xid) { Vec::new() } else { via }
 }
 
 /// A token that no port was asked for with yet.

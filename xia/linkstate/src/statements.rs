@@ -5,6 +5,7 @@ use std::time::Duration;
 use weft_config::FromWord;
 use weft_linkstate::{MAX_METRIC, Metric};
 use weft_xip::Xid;
+use weft_xip::table::gateways::MAX_GATEWAYS;
 use weft_xip::words::{WordError, WordReader};
 
 /// A statement that was read; what it does depends on whether it is set or deleted.
@@ -22,6 +23,8 @@ pub(crate) enum Statement {
     Advertise(Xid),
     /// `neighbour-limit N`
     Limit(usize),
+    /// `paths N`
+    Paths(usize),
 }
 
 /// The shortest time between two hellos: with less, computing signatures is all that nodes do.
@@ -32,7 +35,7 @@ const LARGEST_LIMIT: usize = 4096;
 impl Statement {
     pub(crate) fn read(words: &[&str]) -> Result<Self, WordError> {
         let mut reader = WordReader::new(words);
-        let what = "`hello`, `hold`, `interface`, `advertise` or `neighbour-limit`";
+        let what = "`hello`, `hold`, `interface`, `advertise`, `neighbour-limit` or `paths`";
         let statement = match reader.word(what)? {
             "hello" => {
                 let hello = duration(&mut reader)?;
@@ -51,11 +54,18 @@ impl Statement {
                 }
                 Self::Limit(limit)
             }
+            "paths" => {
+                let paths: usize = reader.value("a number of ways")?;
+                if !(1..=MAX_GATEWAYS).contains(&paths) {
+                    return Err(reader.error(format!("there can be 1 to {MAX_GATEWAYS} ways")));
+                }
+                Self::Paths(paths)
+            }
             word => {
                 return Err(reader.error(format!(
                     "`{word}` is not a statement of link-state; write `hello DURATION`, \
                      `hold DURATION`, `interface NAME metric N`, `interface NAME off`, \
-                     `advertise XID` or `neighbour-limit N`"
+                     `advertise XID`, `neighbour-limit N` or `paths N`"
                 )));
             }
         };
@@ -110,6 +120,7 @@ mod tests {
         for word in ["neighbour-limit", "neighbor-limit"] {
             assert_eq!(read(&format!("{word} 7")), Ok(Statement::Limit(7)));
         }
+        assert_eq!(read("paths 1"), Ok(Statement::Paths(1)));
     }
 
     #[test]
@@ -128,6 +139,8 @@ mod tests {
             ("interface eth0 metric 16777216", Some(3)),
             ("advertise ad-12", Some(1)),
             ("neighbour-limit 0", Some(1)),
+            ("paths 0", Some(1)),
+            ("paths 17", Some(1)),
         ];
         for (line, word) in cases {
             assert_eq!(read(line).unwrap_err().word, word, "{line}");

@@ -33,7 +33,7 @@ struct Network {
     nodes: Vec<LinkState>,
     cables: Vec<[usize; 2]>,
     cut: Vec<[usize; 2]>,
-    redirects: Vec<BTreeMap<Xid, Xid>>,
+    redirects: Vec<BTreeMap<Xid, Vec<Xid>>>,
     adjacencies: Vec<BTreeSet<Xid>>,
     reports: Vec<(usize, Level, String)>,
     now: u64,
@@ -126,9 +126,9 @@ impl Network {
                     (to, Input::Packets { port: port(node, true), packets: vec![packet] })
                 }
                 Output::Redirect { xid, via } => {
-                    match via {
-                        Some(via) => self.redirects[node].insert(xid, via),
-                        None => self.redirects[node].remove(&xid),
+                    match via.is_empty() {
+                        false => self.redirects[node].insert(xid, via),
+                        true => self.redirects[node].remove(&xid),
                     };
                     continue;
                 }
@@ -166,8 +166,18 @@ impl Network {
         }
     }
 
+    /// The gateways that a node has for an XID.
+    fn all_via(&self, node: usize, xid: Xid) -> &[Xid] {
+        self.redirects[node].get(&xid).map_or(&[], Vec::as_slice)
+    }
+
+    /// The one gateway.
     fn via(&self, node: usize, xid: Xid) -> Option<Xid> {
-        self.redirects[node].get(&xid).copied()
+        match self.all_via(node, xid) {
+            [] => None,
+            [via] => Some(*via),
+            all => panic!("{xid} has several gateways at {node}: {all:?}"),
+        }
     }
 }
 
@@ -287,6 +297,45 @@ fn metrics_decide_and_an_interface_may_be_left_out() {
     let words = ["interface", "to2", "off"];
     network.nodes[0].delete(at(network.now), &words, &mut Vec::new()).unwrap();
     assert!(network.nodes[0].delete(at(network.now), &words, &mut Vec::new()).is_err());
+}
+
+/// ```text
+///     1
+///   /   \\
+/// 0 - 2 - 4
+///   \\   /
+///     3
+/// ```
+#[test]
+fn several_ways_that_cost_the_same_are_all_told() {
+    let cables = [[0, 1], [0, 2], [0, 3], [1, 4], [2, 4], [3, 4]];
+    let mut network = Network::new(5, &cables);
+    network.set_locals(4, &[domain(5), host(4)]);
+    network.run(10_000);
+    let sorted = |nodes: &[usize]| {
+        let mut all: Vec<_> = nodes.iter().map(|node| host(*node)).collect();
+        all.sort_unstable();
+        all
+    };
+    assert_eq!(network.all_via(0, host(4)), sorted(&[1, 2, 3]));
+    assert_eq!(network.all_via(0, domain(5)), sorted(&[1, 2, 3]));
+    assert_eq!(network.all_via(1, host(2)), sorted(&[0, 4]));
+    assert_eq!(network.all_via(0, host(1)), [], "a neighbour needs no redirect");
+    network.tell(0, Input::InterfaceDown { port: port(2, false) });
+    network.run(2000);
+    assert_eq!(network.all_via(0, domain(5)), sorted(&[1, 3]));
+    network.set(0, "paths 1");
+    network.run(2000);
+    assert_eq!(network.all_via(0, domain(5)), &sorted(&[1, 3])[..1]);
+    let mut out = Vec::new();
+    network.nodes[0].delete(at(network.now), &["paths", "1"], &mut out).unwrap();
+    network.carry(0, out);
+    network.run(2000);
+    assert_eq!(network.all_via(0, domain(5)), sorted(&[1, 3]));
+    // A neighbour that is as near over somebody else is reached at once.
+    network.set(0, "interface to1 metric 30");
+    network.run(10_000);
+    assert_eq!(network.all_via(0, host(1)), []);
 }
 
 #[test]

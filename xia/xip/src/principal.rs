@@ -15,6 +15,7 @@
 use std::net::IpAddr;
 
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use weft_base::{CounterGroup, Instant, LinkAddress, Packet, PortId, Token};
 use weft_keys::PrivateKey;
 use weft_port::{PortInfo, PortSpec};
@@ -36,7 +37,7 @@ pub trait Principal: Send {
     /// Called for every packet that the routing cache has nothing for: no allocation, no search that grows with
     /// the table. The answer depends on nothing that can change without a call by `&mut self`; time comes by
     /// [`Principal::handle`]. For [`Answer::Branches`] the branches are pushed to `branches`, which is empty
-    /// before.
+    /// before, and for [`Answer::AnyOf`] the gateways, in order.
     fn lookup(&self, xid: &Xid, branches: &mut Vec<Branch>) -> Answer;
 
     /// The key of the node, if it has one: told once and before anything else, for principals that prove that an
@@ -94,12 +95,12 @@ pub trait Principal: Send {
         out: &mut Vec<Output>,
     ) -> Result<(), WordError>;
 
-    /// Redirects `xid` to `via` in place of an earlier redirect, or removes it: what `route XID via XID` does,
-    /// for callers that have no words.
+    /// Redirects `xid` to one of `via` in place of an earlier redirect, or removes it if there is none: what
+    /// `route XID via XID…` does, for callers that have no words.
     ///
     /// # Errors
     /// The principal has no redirects; else those of the statement.
-    fn redirect(&mut self, xid: Xid, via: Option<Xid>) -> Result<(), TableError> {
+    fn redirect(&mut self, xid: Xid, via: &[Xid]) -> Result<(), TableError> {
         let _ = via;
         Err(TableError::NoRedirects(xid))
     }
@@ -117,9 +118,9 @@ pub trait Principal: Send {
         Vec::new()
     }
 
-    /// Redirects `xid` to `via`, or to nothing any more: what a [routing protocol](crate::protocol) has found.
-    /// What an operator has stated of the XID goes first.
-    fn learn(&mut self, xid: Xid, via: Option<Xid>) {
+    /// Redirects `xid` to one of `via`, or to nothing any more if there is none: what a
+    /// [routing protocol](crate::protocol) has found. What an operator has stated of the XID goes first.
+    fn learn(&mut self, xid: Xid, via: &[Xid]) {
         // A principal without redirects has no use for it.
         let _ = (xid, via);
     }
@@ -156,6 +157,9 @@ pub enum Answer {
     Unknown,
     /// Look this XID up instead, usually one of another type (§4.2.1).
     Redirect(Xid),
+    /// Look one of several XIDs up instead, which are pushed to the caller's list as [`Branch::To`]. The caller
+    /// chooses, and takes another one if that leads nowhere.
+    AnyOf(GatewaySet),
     /// It is this node: mark the edge and go on from there. An error at a sink.
     Through,
     /// It is a socket of this node: deliver. An error anywhere but at a sink.
@@ -166,6 +170,26 @@ pub enum Answer {
     Branches,
     /// The XID cannot be right; the packet is dropped and no other edge is tried.
     Refuse(DropReason),
+}
+
+/// Stands for the gateways of [`Answer::AnyOf`]: the same for the same gateways, and another one for others.
+///
+/// Decisions are kept as long as the answers that they rest on stay the same, and this is how such an answer is
+/// compared: half of the SHA-256 of the gateways. Nobody can find two lists with the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GatewaySet([u64; 2]);
+
+impl GatewaySet {
+    /// Of these gateways, which are in order. It takes about a microsecond: a principal does it when its table
+    /// changes, not when it is asked.
+    #[must_use]
+    pub fn of(gateways: &[Xid]) -> Self {
+        let hash =
+            gateways.iter().fold(Sha256::new(), |hash, xid| hash.chain_update(xid.to_bytes()));
+        let bytes: [u8; 32] = hash.finalize().into();
+        let (words, _) = bytes.as_chunks::<8>();
+        Self([words[0], words[1]].map(u64::from_le_bytes))
+    }
 }
 
 /// One of several ways.
@@ -311,8 +335,8 @@ pub enum Output {
     Redirect {
         /// Which.
         xid: Xid,
-        /// To what; `None`: there is no way any more.
-        via: Option<Xid>,
+        /// To one of these; if there is none, there is no way any more.
+        via: Vec<Xid>,
     },
     /// Tell all principals that a neighbour is in the topology, or is not any more. For
     /// [routing protocols](crate::protocol): all are gone when they are removed.

@@ -11,8 +11,9 @@
 //! Routing protocols bring routes of their own ([`XidTable::learn_route`]). What was stated goes first; what was
 //! learned holds where nothing is stated.
 //!
-//! Statements: `local XID`, `route XID via XID`. The gateway may be of any type, the table's own
-//! included: the forwarder recognises a loop of redirects when a packet meets it.
+//! Statements: `local XID`, `route XID via XID…`. A gateway may be of any type, the table's own
+//! included: the forwarder recognises a loop of redirects when a packet meets it. Of several gateways the
+//! forwarder chooses one ([`Answer::AnyOf`]).
 
 pub mod gateways;
 
@@ -23,19 +24,20 @@ use std::hint::black_box;
 use foldhash::fast::FixedState;
 use serde_json::{Value, json};
 
-use gateways::{GatewayNumber, Gateways};
+use gateways::{GatewayNumber, Gateways, MAX_GATEWAYS, in_order, read_gateways};
 
 use crate::changes::{Change, ChangeLog};
+use crate::principal::{Answer, Branch};
 use crate::words::{WordError, WordReader};
 use crate::{Xid, XidType};
 
 /// What the table knows of an XID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Entry<L = ()> {
+pub enum Entry<'a, L = ()> {
     /// It is this node.
     Local(L),
-    /// Look this XID up instead.
-    Via(Xid),
+    /// Look one of these up instead: at least one, in order, each once.
+    Via(&'a [Xid]),
 }
 
 /// Why the table was not changed.
@@ -53,6 +55,9 @@ pub enum TableError {
     /// The gateway is of type nat.
     #[error("{0} is no gateway: type nat only ends addresses")]
     NatGateway(Xid),
+    /// There are too many gateways, or none.
+    #[error("a route has 1 to {MAX_GATEWAYS} gateways, not {1}; that of {0} was not changed")]
+    GatewayCount(Xid, usize),
     /// The principal has no redirects.
     #[error("{0} cannot have a route: its principal has no redirects")]
     NoRedirects(Xid),
@@ -74,7 +79,7 @@ pub enum TableError {
 /// let border = Xid::new(XidType::HID, [2; 20]);
 /// let mut table = XidTable::<()>::new(XidType::AD);
 /// table.set(&["route", &domain.to_string(), "via", &border.to_string()])?;
-/// assert_eq!(table.get(&domain), Some(Entry::Via(border)));
+/// assert_eq!(table.get(&domain), Some(Entry::Via(&[border])));
 /// # Ok::<(), weft_xip::words::WordError>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -111,23 +116,45 @@ impl<L: Copy> XidTable<L> {
     /// What is known of `xid`.
     #[must_use]
     #[inline]
-    pub fn get(&self, xid: &Xid) -> Option<Entry<L>> {
-        self.stated(xid).or_else(|| {
+    pub fn get(&self, xid: &Xid) -> Option<Entry<'_, L>> {
+        self.find(xid).map(|stored| self.entry(stored))
+    }
+
+    /// What a principal answers about `xid` that knows nothing but this table: `local` says what it answers if
+    /// that is this node.
+    #[inline]
+    pub fn answer(
+        &self,
+        xid: &Xid,
+        branches: &mut Vec<Branch>,
+        local: impl FnOnce(L) -> Answer,
+    ) -> Answer {
+        match self.find(xid) {
+            None => Answer::Unknown,
+            Some(Stored::Local(target)) => local(target),
+            Some(Stored::Via(number)) => self.gateways.answer(number, branches),
+        }
+    }
+
+    #[inline]
+    fn find(&self, xid: &Xid) -> Option<Stored<L>> {
+        self.entries.get(xid).copied().or_else(|| {
             // Most nodes learn nothing, and hash no XID twice.
             let learned = !self.learned.is_empty();
             let number = if learned { self.learned.get(xid) } else { None };
-            number.map(|number| Entry::Via(self.gateways.get(*number)))
+            number.copied().map(Stored::Via)
         })
     }
 
     /// What was stated of `xid`, whatever a routing protocol says.
     #[must_use]
     #[inline]
-    pub fn stated(&self, xid: &Xid) -> Option<Entry<L>> {
+    pub fn stated(&self, xid: &Xid) -> Option<Entry<'_, L>> {
         self.entries.get(xid).map(|stored| self.entry(*stored))
     }
 
-    fn entry(&self, stored: Stored<L>) -> Entry<L> {
+    #[inline]
+    fn entry(&self, stored: Stored<L>) -> Entry<'_, L> {
         match stored {
             Stored::Local(target) => Entry::Local(target),
             Stored::Via(number) => Entry::Via(self.gateways.get(number)),
@@ -153,17 +180,28 @@ impl<L: Copy> XidTable<L> {
         Ok(())
     }
 
-    /// Redirects `xid` to `via`; replaces an earlier route.
+    /// Redirects `xid` to one of `via`, in any order; replaces an earlier route.
     ///
     /// # Errors
-    /// The XID is local, or `via` cannot be a gateway.
-    pub fn add_route(&mut self, xid: Xid, via: Xid) -> Result<(), TableError> {
-        if via.kind.is_nat() {
-            return Err(TableError::NatGateway(via));
+    /// The XID is local, one of `via` cannot be a gateway, or there are none or too many.
+    pub fn add_route(&mut self, xid: Xid, via: &[Xid]) -> Result<(), TableError> {
+        if let Some(nat) = via.iter().find(|via| via.kind.is_nat()) {
+            return Err(TableError::NatGateway(*nat));
         }
-        if via == xid {
+        if via.contains(&xid) {
             return Err(TableError::ToItself(xid));
         }
+        if !(1..=MAX_GATEWAYS).contains(&via.len()) {
+            return Err(TableError::GatewayCount(xid, via.len()));
+        }
+        if via.is_sorted_by(|one, other| one < other) {
+            return self.set_gateways(xid, via);
+        }
+        self.set_gateways(xid, &in_order(via.iter().copied()))
+    }
+
+    /// Redirects `xid` to one of these, which are in order.
+    fn set_gateways(&mut self, xid: Xid, via: &[Xid]) -> Result<(), TableError> {
         match self.entries.entry(xid) {
             Place::Occupied(mut place) => match *place.get() {
                 Stored::Local(_) => return Err(TableError::IsLocal(xid)),
@@ -181,14 +219,14 @@ impl<L: Copy> XidTable<L> {
         Ok(())
     }
 
-    /// Redirects `xid` to `via` in place of an earlier route, or removes its route.
+    /// Redirects `xid` to one of `via` in place of an earlier route, or removes its route if there is none.
     ///
     /// # Errors
     /// Those of [`XidTable::add_route`] and [`XidTable::remove_route`].
-    pub fn redirect(&mut self, xid: Xid, via: Option<Xid>) -> Result<(), TableError> {
+    pub fn redirect(&mut self, xid: Xid, via: &[Xid]) -> Result<(), TableError> {
         match via {
-            Some(via) => self.add_route(xid, via),
-            None => self.remove_route(&xid, None),
+            [] => self.remove_route(&xid, &[]),
+            via => self.add_route(xid, via),
         }
     }
 
@@ -207,27 +245,33 @@ impl<L: Copy> XidTable<L> {
         }
     }
 
-    /// Removes the route of `xid`, if it leads to `via` or `via` is `None`.
+    /// Removes these gateways from the route of `xid`, and the route with the last of them; without any, the whole
+    /// route.
     ///
     /// # Errors
-    /// There is no such route.
-    pub fn remove_route(&mut self, xid: &Xid, via: Option<Xid>) -> Result<(), TableError> {
-        match self.stated(xid) {
-            Some(Entry::Via(gateway)) if via.is_none_or(|via| via == gateway) => {
-                if let Some(Stored::Via(number)) = self.entries.remove(xid) {
-                    self.gateways.release(number);
-                }
-                self.changes.note(Change::Xid(*xid));
-                Ok(())
-            }
-            _ => Err(TableError::NoRoute(*xid)),
+    /// There is no such route, or one of the gateways is none of it; nothing is changed then.
+    pub fn remove_route(&mut self, xid: &Xid, via: &[Xid]) -> Result<(), TableError> {
+        let none = TableError::NoRoute(*xid);
+        let Some(Stored::Via(number)) = self.entries.get(xid).copied() else { return Err(none) };
+        let left = match via {
+            [] => Vec::new(),
+            via => self.gateways.without(number, via).ok_or(none)?,
+        };
+        if !left.is_empty() {
+            return self.set_gateways(*xid, &left);
         }
+        self.entries.remove(xid);
+        self.gateways.release(number);
+        self.changes.note(Change::Xid(*xid));
+        Ok(())
     }
 
-    /// What a routing protocol has found: a route over `via`, or none any more. A route to itself leads
-    /// nowhere and counts as none.
-    pub fn learn_route(&mut self, xid: Xid, via: Option<Xid>) {
-        let number = via.filter(|via| *via != xid).map(|via| self.gateways.add(via));
+    /// What a routing protocol has found: a route over one of `via`, in any order, or none any more if there is
+    /// none. What leads to itself leads nowhere and does not count, nor does what exceeds [`MAX_GATEWAYS`].
+    pub fn learn_route(&mut self, xid: Xid, via: &[Xid]) {
+        let mut via = in_order(via.iter().copied().filter(|via| *via != xid));
+        via.truncate(MAX_GATEWAYS);
+        let number = (!via.is_empty()).then(|| self.gateways.add(&via));
         let earlier = match number {
             Some(number) => self.learned.insert(xid, number),
             None => self.learned.remove(&xid),
@@ -248,69 +292,70 @@ impl<L: Copy> XidTable<L> {
     /// The local XIDs and what they lead to, in order.
     #[must_use]
     pub fn locals(&self) -> Vec<(Xid, L)> {
-        self.sorted(|entry| match entry {
-            Entry::Local(target) => Some(target),
-            Entry::Via(_) => None,
-        })
-    }
-
-    /// The routes that were learned, as XID and gateway, in order; those in whose stead others are stated
-    /// included.
-    #[must_use]
-    pub fn learned(&self) -> Vec<(Xid, Xid)> {
-        let all = self.learned.iter();
-        let mut list: Vec<_> = all.map(|(xid, via)| (*xid, self.gateways.get(*via))).collect();
-        list.sort_unstable();
-        list
-    }
-
-    /// The routes that were stated, as XID and gateway, in order.
-    #[must_use]
-    pub fn routes(&self) -> Vec<(Xid, Xid)> {
-        self.sorted(|entry| match entry {
-            Entry::Local(_) => None,
-            Entry::Via(gateway) => Some(gateway),
-        })
-    }
-
-    fn sorted<T>(&self, pick: impl Fn(Entry<L>) -> Option<T>) -> Vec<(Xid, T)> {
-        let all = self.entries.iter().map(|(xid, stored)| (*xid, self.entry(*stored)));
-        let mut list: Vec<_> = all.filter_map(|(xid, entry)| Some((xid, pick(entry)?))).collect();
+        let all = self.entries.iter().filter_map(|(xid, stored)| match stored {
+            Stored::Local(target) => Some((*xid, *target)),
+            Stored::Via(_) => None,
+        });
+        let mut list: Vec<_> = all.collect();
         list.sort_unstable_by_key(|(xid, _)| *xid);
         list
     }
 
-    /// Reads `XID via XID`, the part of a statement behind `route`, and adds that route.
+    /// The routes that were learned, as XID and gateway, in order, with a line for each gateway; those in whose
+    /// stead others are stated included.
+    #[must_use]
+    pub fn learned(&self) -> Vec<(Xid, Xid)> {
+        each_gateway(self.learned.iter().map(|(xid, via)| (*xid, self.gateways.get(*via))))
+    }
+
+    /// The routes that were stated, as XID and gateway, in order, with a line for each gateway.
+    #[must_use]
+    pub fn routes(&self) -> Vec<(Xid, Xid)> {
+        each_gateway(self.entries.iter().filter_map(|(xid, stored)| match stored {
+            Stored::Local(_) => None,
+            Stored::Via(number) => Some((*xid, self.gateways.get(*number))),
+        }))
+    }
+
+    /// Reads `XID via XID…`, the part of a statement behind `route`, and adds that route.
     ///
     /// # Errors
     /// Says which word is wrong.
     pub fn set_route(&mut self, reader: &mut WordReader) -> Result<(), WordError> {
         let xid = reader.xid_of(self.kind)?;
         reader.expect("via")?;
-        let via = reader.value("the XID of a gateway")?;
-        reader.clone().end()?;
-        self.add_route(xid, via).map_err(|error| reader.error(error.to_string()))
+        let via = read_gateways(reader, Some(xid))?;
+        self.add_route(xid, &via).map_err(|error| reader.error(error.to_string()))
     }
 
-    /// Reads `XID [via XID]`, the part of a statement behind `route`, and removes that route.
+    /// Reads `XID [via XID…]`, the part of a statement behind `route`, and removes these gateways, or the whole
+    /// route.
     ///
     /// # Errors
     /// Says which word is wrong, or that there is no such route.
     pub fn delete_route(&mut self, reader: &mut WordReader) -> Result<(), WordError> {
         let xid = reader.xid_of(self.kind)?;
-        let via = match reader.take("via") {
-            true => Some(reader.value("the XID of a gateway")?),
-            false => None,
-        };
-        reader.clone().end()?;
-        self.remove_route(&xid, via).map_err(|error| reader.error(error.to_string()))
+        let mut via = Vec::new();
+        if !reader.is_at_end() {
+            reader.expect("via")?;
+            via = read_gateways(reader, None)?;
+        }
+        self.remove_route(&xid, &via).map_err(|error| reader.error(error.to_string()))
     }
 
-    /// The routes that were stated as JSON: `[{"xid": …, "via": …}, …]`, sorted.
+    /// The routes that were stated as JSON: `[{"xid": …, "via": …}, …]`, sorted, with a row for each gateway.
     #[must_use]
     pub fn show_routes(&self) -> Value {
         show_routes(self.routes())
     }
+}
+
+/// Routes to these gateways, with a line for each, in order.
+fn each_gateway<'a>(routes: impl Iterator<Item = (Xid, &'a [Xid])>) -> Vec<(Xid, Xid)> {
+    let mut list: Vec<_> =
+        routes.flat_map(|(xid, via)| via.iter().map(move |via| (xid, *via))).collect();
+    list.sort_unstable();
+    list
 }
 
 /// Routes as JSON: `[{"xid": …, "via": …}, …]`.
@@ -321,7 +366,7 @@ pub fn show_routes(routes: impl IntoIterator<Item = (Xid, Xid)>) -> Value {
 }
 
 impl XidTable<()> {
-    /// Carries out a statement: `local XID` or `route XID via XID`.
+    /// Carries out a statement: `local XID` or `route XID via XID…`.
     ///
     /// # Errors
     /// Says which word is wrong; nothing is changed then.
@@ -338,7 +383,8 @@ impl XidTable<()> {
         }
     }
 
-    /// Undoes what [`XidTable::set`] does with the same words; `via XID` may be left out.
+    /// Undoes what [`XidTable::set`] does with the same words; `via XID…` may be left out, or name some of the
+    /// gateways.
     ///
     /// # Errors
     /// Says which word is wrong, or that there is no such entry.
@@ -365,177 +411,10 @@ impl XidTable<()> {
     fn unknown(&self, word: &str, reader: &WordReader) -> WordError {
         let kind = self.kind;
         reader.error(format!(
-            "`{word}` is not a statement of {kind}; write `local {kind}-…` or `route {kind}-… via XID`"
+            "`{word}` is not a statement of {kind}; write `local {kind}-…` or `route {kind}-… via XID…`"
         ))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn ad(id: u8) -> Xid {
-        Xid::new(XidType::AD, [id; 20])
-    }
-
-    fn hid(id: u8) -> Xid {
-        Xid::new(XidType::HID, [id; 20])
-    }
-
-    fn table() -> XidTable {
-        XidTable::new(XidType::AD)
-    }
-
-    fn set(table: &mut XidTable, line: &str) -> Result<(), WordError> {
-        table.set(&line.split(' ').collect::<Vec<_>>())
-    }
-
-    fn delete(table: &mut XidTable, line: &str) -> Result<(), WordError> {
-        table.delete(&line.split(' ').collect::<Vec<_>>())
-    }
-
-    #[test]
-    fn statements_add_and_remove_entries() {
-        let mut table = table();
-        set(&mut table, &format!("local {}", ad(1))).unwrap();
-        set(&mut table, &format!("route {} via {}", ad(2), hid(9))).unwrap();
-        assert_eq!(table.get(&ad(1)), Some(Entry::Local(())));
-        assert_eq!(table.get(&ad(2)), Some(Entry::Via(hid(9))));
-        assert_eq!(table.get(&ad(3)), None);
-        delete(&mut table, &format!("local {}", ad(1))).unwrap();
-        delete(&mut table, &format!("route {} via {}", ad(2), hid(9))).unwrap();
-        assert_eq!((table.get(&ad(1)), table.get(&ad(2))), (None, None));
-    }
-
-    #[test]
-    fn a_second_route_of_an_xid_replaces_the_first() {
-        let mut table = table();
-        set(&mut table, &format!("route {} via {}", ad(2), hid(8))).unwrap();
-        set(&mut table, &format!("route {} via {}", ad(2), hid(9))).unwrap();
-        assert_eq!(table.routes(), [(ad(2), hid(9))]);
-        assert!(delete(&mut table, &format!("route {} via {}", ad(2), hid(8))).is_err());
-        delete(&mut table, &format!("route {}", ad(2))).unwrap();
-        assert_eq!(table.routes(), []);
-    }
-
-    #[test]
-    fn an_xid_is_local_or_routed_but_never_both() {
-        let mut table = table();
-        set(&mut table, &format!("local {}", ad(1))).unwrap();
-        set(&mut table, &format!("route {} via {}", ad(2), hid(9))).unwrap();
-        let error = set(&mut table, &format!("route {} via {}", ad(1), hid(9))).unwrap_err();
-        assert!(error.text.contains("is local here"), "{error}");
-        let error = set(&mut table, &format!("local {}", ad(2))).unwrap_err();
-        assert!(error.text.contains("has a route"), "{error}");
-        assert_eq!(table.show()["locals"].as_array().map(Vec::len), Some(1));
-        assert_eq!(table.show()["routes"].as_array().map(Vec::len), Some(1));
-    }
-
-    #[test]
-    fn a_gateway_of_the_same_type_is_allowed_and_the_xid_itself_is_not() {
-        let mut table = table();
-        set(&mut table, &format!("route {} via {}", ad(1), ad(2))).unwrap();
-        let error = set(&mut table, &format!("route {} via {}", ad(3), ad(3))).unwrap_err();
-        assert_eq!(error.word, Some(3));
-        assert!(set(&mut table, &format!("route {} via nat-{}", ad(3), "00".repeat(20))).is_err());
-        assert_eq!(table.get(&ad(3)), None);
-    }
-
-    #[test]
-    fn an_error_points_at_the_word_and_changes_nothing() {
-        let (one, nine) = (ad(1).to_string(), hid(9).to_string());
-        let cases: [(&[&str], Option<usize>); 8] = [
-            (&["neighbour", &one], Some(0)),
-            (&["local", &nine], Some(1)),
-            (&["local", "ad-12"], Some(1)),
-            (&["local", &one, "now"], Some(2)),
-            (&["route", &one, "over", &nine], Some(2)),
-            (&["route", &one, "via", "hid"], Some(3)),
-            (&["route", &one, "via", &nine, "fast"], Some(4)),
-            (&["route", &one, "via"], None),
-        ];
-        let mut table = table();
-        for (words, word) in cases {
-            assert_eq!(table.set(words).unwrap_err().word, word, "{words:?}");
-            assert!(table.delete(words).is_err(), "{words:?}");
-        }
-        assert!(table.set(&[]).is_err());
-        assert_eq!(table.show(), json!({ "locals": [], "routes": [] }));
-    }
-
-    #[test]
-    fn what_is_learned_holds_where_nothing_is_stated() {
-        let mut table = table();
-        table.learn_route(ad(1), Some(hid(9)));
-        table.learn_route(ad(2), Some(hid(9)));
-        assert_eq!(table.get(&ad(1)), Some(Entry::Via(hid(9))));
-        set(&mut table, &format!("route {} via {}", ad(1), hid(8))).unwrap();
-        set(&mut table, &format!("local {}", ad(2))).unwrap();
-        table.learn_route(ad(1), Some(hid(7)));
-        assert_eq!(table.get(&ad(1)), Some(Entry::Via(hid(8))));
-        assert_eq!(table.get(&ad(2)), Some(Entry::Local(())));
-        assert_eq!(
-            (table.routes(), table.learned()),
-            (vec![(ad(1), hid(8))], vec![(ad(1), hid(7)), (ad(2), hid(9))])
-        );
-        delete(&mut table, &format!("route {}", ad(1))).unwrap();
-        delete(&mut table, &format!("local {}", ad(2))).unwrap();
-        assert_eq!(table.get(&ad(1)), Some(Entry::Via(hid(7))));
-        assert_eq!(table.get(&ad(2)), Some(Entry::Via(hid(9))));
-        assert!(delete(&mut table, &format!("route {}", ad(1))).is_err(), "it was not stated");
-        table.learn_route(ad(1), None);
-        table.learn_route(ad(2), Some(ad(2)));
-        assert_eq!((table.get(&ad(1)), table.get(&ad(2))), (None, None));
-        assert_eq!(table.learned(), []);
-    }
-
-    #[test]
-    fn what_is_not_there_cannot_be_deleted() {
-        let mut table = table();
-        set(&mut table, &format!("local {}", ad(1))).unwrap();
-        assert!(delete(&mut table, &format!("local {}", ad(2))).is_err());
-        assert!(delete(&mut table, &format!("route {}", ad(1))).is_err());
-        assert_eq!(table.locals(), [(ad(1), ())]);
-    }
-
-    proptest! {
-        /// The model is a sorted map with the same rules; lists and look-ups agree with it.
-        #[test]
-        fn agrees_with_a_sorted_map(steps in prop::collection::vec((0u8..4, 0u8..6, 0u8..6), 0..60)) {
-            let (mut table, mut model) = (table(), BTreeMap::<Xid, Option<Xid>>::new());
-            for (step, xid, via) in steps {
-                let (xid, via) = (ad(xid), hid(via));
-                match step {
-                    0 => {
-                        let free = !matches!(model.get(&xid), Some(Some(_)));
-                        prop_assert_eq!(table.add_local(xid, ()).is_ok(), free);
-                        if free { model.insert(xid, None); }
-                    }
-                    1 => {
-                        let free = model.get(&xid) != Some(&None);
-                        prop_assert_eq!(table.add_route(xid, via).is_ok(), free);
-                        if free { model.insert(xid, Some(via)); }
-                    }
-                    2 => {
-                        let there = model.get(&xid) == Some(&None);
-                        prop_assert_eq!(table.remove_local(&xid).is_ok(), there);
-                        if there { model.remove(&xid); }
-                    }
-                    _ => {
-                        let there = model.get(&xid) == Some(&Some(via));
-                        prop_assert_eq!(table.remove_route(&xid, Some(via)).is_ok(), there);
-                        if there { model.remove(&xid); }
-                    }
-                }
-            }
-            let locals: Vec<_> = model.iter().filter(|e| e.1.is_none()).map(|e| (*e.0, ())).collect();
-            let routes: Vec<_> = model.iter().filter_map(|e| Some((*e.0, (*e.1)?))).collect();
-            prop_assert_eq!(table.locals(), locals);
-            prop_assert_eq!(table.routes(), routes);
-        }
-    }
-}
+mod tests;

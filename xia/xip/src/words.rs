@@ -102,6 +102,12 @@ impl<'a> WordReader<'a> {
         Err(self.error(format!("{xid} is not of type {kind}")))
     }
 
+    /// Whether all words were taken.
+    #[must_use]
+    pub fn is_at_end(&self) -> bool {
+        self.next == self.words.len()
+    }
+
     /// Checks that all words were taken.
     ///
     /// # Errors

@@ -88,7 +88,7 @@ impl Changes {
         }
         let mut ad = Ad::new();
         let route = |ad: &mut Ad, domain, via| {
-            ad.redirect(domain, Some(via)).map_err(|error| WordError::new(error.to_string()))
+            ad.redirect(domain, &[via]).map_err(|error| WordError::new(error.to_string()))
         };
         for (neighbour, domains) in &self.groups {
             domains.iter().try_for_each(|domain| route(&mut ad, *domain, *neighbour))?;
@@ -136,7 +136,7 @@ impl Changes {
             let Some(mut ad) = self.forwarder.principal_mut(XidType::AD) else { continue };
             for domain in domains {
                 // The gateway is another one each time, and no domain is local.
-                let _ = ad.redirect(*domain, Some(via));
+                let _ = ad.redirect(*domain, &[via]);
             }
         }
         let nanoseconds = begin.elapsed().as_nanos() as f64 / domains.len() as f64;

@@ -163,7 +163,7 @@ fn warm(router: &mut Forwarder, form: Form, names: &Names) {
 fn domains(names: &Names) -> Result<Ad, WordError> {
     let mut ad = Ad::new();
     for (domain, gateway) in names.domains.iter().zip(&names.gateways) {
-        let done = ad.redirect(*domain, Some(*gateway));
+        let done = ad.redirect(*domain, &[*gateway]);
         done.map_err(|error| WordError::new(error.to_string()))?;
     }
     set(&mut ad, &format!("local {}", names.local_domain))?;

@@ -110,8 +110,7 @@ impl Kernel {
         if let Some(mut ad) = self.router.principal_mut(XidType::AD) {
             for _ in 0..count {
                 let (domain, neighbour) = self.changes.next();
-                let redirected =
-                    ad.redirect(self.domains[domain], Some(self.neighbours[neighbour]));
+                let redirected = ad.redirect(self.domains[domain], &[self.neighbours[neighbour]]);
                 redirected.map_err(|error| error.to_string())?;
             }
         }

@@ -229,7 +229,7 @@ impl Router {
         for _ in 0..self.clock.due() {
             let (domain, neighbour) = self.changes.next();
             // The gateway is another one each time, and no domain is local.
-            let _ = ad.redirect(self.domains[domain], Some(self.neighbours[neighbour]));
+            let _ = ad.redirect(self.domains[domain], &[self.neighbours[neighbour]]);
         }
     }
 }

@@ -78,8 +78,13 @@ impl<A: Authority> LinkState<A> {
     ///
     /// # Errors
     /// The settings cannot be used; nothing has changed then.
-    pub fn set_settings(&mut self, settings: Settings) -> Result<(), SettingsError> {
+    pub fn set_settings(&mut self, now: Instant, settings: Settings) -> Result<(), SettingsError> {
         settings.check()?;
+        if settings.next_hops != self.settings.next_hops {
+            self.topology_changed = true;
+            self.routes.all_changed();
+            self.spf.event(now);
+        }
         self.settings = settings;
         Ok(())
     }

@@ -373,10 +373,10 @@ fn new_settings_hold_from_the_next_hello_on_or_not_at_all() {
     let mut pair = Pair::new();
     pair.run(0, 2000);
     let wrong = Settings { hold: Duration::from_secs(1), ..Settings::default() };
-    assert_eq!(pair.nodes[0].set_settings(wrong), Err(SettingsError::Hold));
+    assert_eq!(pair.nodes[0].set_settings(at(2000), wrong), Err(SettingsError::Hold));
     let [hello, hold] = [100, 300].map(Duration::from_millis);
     let fast = Settings { hello, hold, ..Settings::default() };
-    pair.nodes[0].set_settings(fast).unwrap();
+    pair.nodes[0].set_settings(at(2000), fast).unwrap();
     pair.run(2001, 4000);
     let until = pair.nodes[1].links[&LINK].sessions.until;
     assert!(until <= at(4300), "the neighbour believes for as long as it is told: {until}");
@@ -447,8 +447,14 @@ fn of_two_links_to_a_neighbour_the_cheaper_is_used_and_of_equal_ones_both() {
         route.next_hops.iter().map(|hop| hop.link).collect::<Vec<_>>()
     };
     assert_eq!(ways(&pair), [LINK, second]);
-    pair.tell(10_000, 0, Input::Metric { link: LINK, metric: 11 });
-    pair.run(10_000, 20_000);
+    for (next_hops, expected) in [(1, &[LINK][..]), (8, &[LINK, second])] {
+        let settings = Settings { next_hops, ..Settings::default() };
+        pair.nodes[0].set_settings(at(10_000), settings).unwrap();
+        pair.run(10_000, 12_000);
+        assert_eq!(ways(&pair), expected);
+    }
+    pair.tell(12_000, 0, Input::Metric { link: LINK, metric: 11 });
+    pair.run(12_000, 20_000);
     assert_eq!(ways(&pair), [second]);
     pair.tell(20_000, 0, Input::LinkDown { link: second });
     pair.run(20_000, 20_100);

@@ -10,7 +10,7 @@
 //! | XID | answer |
 //! |---|---|
 //! | `local XID` | this node: go on behind it; an error as a sink, a domain receives no data |
-//! | `route XID via XID`, or a routing protocol's redirect | look the gateway up instead |
+//! | `route XID via XID…`, or a routing protocol's redirect | look the gateway up instead, or one of several |
 //! | anything else | unknown, the next edge is tried |
 //!
 //! A packet goes its way by [`Principal::lookup`] alone; the principal sends nothing and has no timer.
@@ -32,7 +32,7 @@ use serde_json::Value;
 use weft_base::Instant;
 use weft_xip::changes::Change;
 use weft_xip::principal::{Answer, Branch, Output, Principal};
-use weft_xip::table::{Entry, TableError, XidTable, show_routes};
+use weft_xip::table::{TableError, XidTable, show_routes};
 use weft_xip::words::WordError;
 use weft_xip::{Xid, XidType};
 
@@ -61,12 +61,8 @@ impl Principal for Ad {
         XidType::AD
     }
 
-    fn lookup(&self, xid: &Xid, _: &mut Vec<Branch>) -> Answer {
-        match self.table.get(xid) {
-            Some(Entry::Local(())) => Answer::Through,
-            Some(Entry::Via(gateway)) => Answer::Redirect(gateway),
-            None => Answer::Unknown,
-        }
+    fn lookup(&self, xid: &Xid, branches: &mut Vec<Branch>) -> Answer {
+        self.table.answer(xid, branches, |()| Answer::Through)
     }
 
     fn prefetch(&self, xid: &Xid) {
@@ -85,11 +81,11 @@ impl Principal for Ad {
         self.table.delete(words)
     }
 
-    fn redirect(&mut self, xid: Xid, via: Option<Xid>) -> Result<(), TableError> {
+    fn redirect(&mut self, xid: Xid, via: &[Xid]) -> Result<(), TableError> {
         self.table.redirect(xid, via)
     }
 
-    fn learn(&mut self, xid: Xid, via: Option<Xid>) {
+    fn learn(&mut self, xid: Xid, via: &[Xid]) {
         self.table.learn_route(xid, via);
     }
 
@@ -144,12 +140,12 @@ mod tests {
     fn a_protocol_redirects_what_nobody_has_stated() {
         let mut ad = with(&[format!("route {} via {}", domain(2), gateway())]);
         let other = Xid::new(XidType::HID, [8; 20]);
-        ad.learn(domain(2), Some(other));
-        ad.learn(domain(3), Some(other));
+        ad.learn(domain(2), &[other]);
+        ad.learn(domain(3), &[other]);
         let ask = |ad: &Ad, xid| ad.lookup(&xid, &mut Vec::new());
         assert_eq!(ask(&ad, domain(2)), Answer::Redirect(gateway()));
         assert_eq!(ask(&ad, domain(3)), Answer::Redirect(other));
-        ad.learn(domain(3), None);
+        ad.learn(domain(3), &[]);
         assert_eq!(ask(&ad, domain(3)), Answer::Unknown);
     }
 

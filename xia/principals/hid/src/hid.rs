@@ -9,7 +9,8 @@ use weft_port::PortInfo;
 use weft_runtime::Level;
 use weft_xip::changes::{Change, ChangeLog};
 use weft_xip::kept_port::PortState;
-use weft_xip::principal::{Answer, Branch, Input, NextHop, Output, Principal};
+use weft_xip::principal::{Answer, Branch, GatewaySet, Input, NextHop, Output, Principal};
+use weft_xip::table::gateways::{MAX_GATEWAYS, in_order};
 use weft_xip::words::WordError;
 use weft_xip::{Xid, XidType};
 
@@ -31,10 +32,10 @@ pub struct Hid {
     pub(crate) version: Version,
     pub(crate) locals: BTreeSet<Xid>,
     pub(crate) neighbours: Neighbours,
-    /// Routes that were stated.
-    pub(crate) routes: BTreeMap<Xid, Xid>,
+    /// Routes that were stated, by their gateways: at least one, in order.
+    pub(crate) routes: BTreeMap<Xid, Vec<Xid>>,
     /// Routes that a routing protocol has found.
-    pub(crate) learned: BTreeMap<Xid, Xid>,
+    pub(crate) learned: BTreeMap<Xid, Vec<Xid>>,
     pub(crate) interfaces: Interfaces,
     /// Where NWP is spoken; everywhere if nothing was said.
     pub(crate) switches: Switches<bool>,
@@ -147,13 +148,19 @@ impl Hid {
     /// it notices sooner that a neighbour is gone.
     fn way(&self, hid: Xid) -> Option<Answer> {
         let up = |name: &str| self.interfaces.contains_key(name);
-        let redirect = || self.routes.get(&hid).or_else(|| self.learned.get(&hid));
-        match redirect() {
-            Some(via) if !self.neighbours.is_configured_where(hid, up) => {
-                Some(Answer::Redirect(*via))
-            }
-            _ => self.next_hop(hid).map(Answer::Forward),
+        match self.gateways(&hid) {
+            [] => {}
+            _ if self.neighbours.is_configured_where(hid, up) => {}
+            [via] => return Some(Answer::Redirect(*via)),
+            all => return Some(Answer::AnyOf(GatewaySet::of(all))),
         }
+        self.next_hop(hid).map(Answer::Forward)
+    }
+
+    /// The gateways of a host's route, if it has one.
+    fn gateways(&self, hid: &Xid) -> &[Xid] {
+        let found = self.routes.get(hid).or_else(|| self.learned.get(hid));
+        found.map_or(&[], Vec::as_slice)
     }
 
     fn next_hop(&self, hid: Xid) -> Option<NextHop> {
@@ -283,14 +290,16 @@ impl Hid {
                 self.refresh(hid);
             }
             Statement::AllOf(_) => return Err("`link` is missing".to_owned()),
-            Statement::Route { hid, via: Some(via) } => {
+            Statement::Route { via, .. } if via.is_empty() => {
+                return Err("`via` is missing".to_owned());
+            }
+            Statement::Route { hid, via } => {
                 if self.locals.contains(&hid) {
                     return Err(format!("{hid} is local here; delete that first"));
                 }
                 self.routes.insert(hid, via);
                 self.refresh(hid);
             }
-            Statement::Route { via: None, .. } => return Err("`via` is missing".to_owned()),
             Statement::Nwp { on, interface } => {
                 self.switches.set(interface, on);
                 self.apply_switches(out);
@@ -326,6 +335,20 @@ impl Hid {
         Ok(())
     }
 
+    /// Removes these gateways from a host's route, and the route with the last of them; without any, the whole
+    /// route. False if one of them is not there.
+    fn remove_route(&mut self, hid: Xid, via: &[Xid]) -> bool {
+        let Some(gateways) = self.routes.get_mut(&hid) else { return false };
+        if !via.iter().all(|xid| gateways.contains(xid)) {
+            return false;
+        }
+        gateways.retain(|xid| !via.is_empty() && !via.contains(xid));
+        if gateways.is_empty() {
+            self.routes.remove(&hid);
+        }
+        true
+    }
+
     fn delete_statement(
         &mut self,
         now: Instant,
@@ -354,12 +377,8 @@ impl Hid {
                 found
             }
             Statement::Route { hid, via } => {
-                let there = self.routes.get(&hid).copied();
-                let found = there.is_some() && (via.is_none() || via == there);
-                if found {
-                    self.routes.remove(&hid);
-                    self.refresh(hid);
-                }
+                let found = self.remove_route(hid, &via);
+                self.refresh(hid);
                 found
             }
             Statement::Nwp { on, interface } => {
@@ -397,8 +416,12 @@ impl Principal for Hid {
         self.version.kind
     }
 
-    fn lookup(&self, xid: &Xid, _: &mut Vec<Branch>) -> Answer {
-        self.answers.get(xid).copied().unwrap_or(Answer::Unknown)
+    fn lookup(&self, xid: &Xid, branches: &mut Vec<Branch>) -> Answer {
+        let answer = self.answers.get(xid).copied().unwrap_or(Answer::Unknown);
+        if let Answer::AnyOf(_) = answer {
+            branches.extend(self.gateways(xid).iter().copied().map(Branch::To));
+        }
+        answer
     }
 
     fn drain_changes(&mut self, out: &mut Vec<Change>) {
@@ -452,10 +475,12 @@ impl Principal for Hid {
         Ok(())
     }
 
-    fn learn(&mut self, xid: Xid, via: Option<Xid>) {
-        match via.filter(|via| *via != xid) {
-            Some(via) => self.learned.insert(xid, via),
-            None => self.learned.remove(&xid),
+    fn learn(&mut self, xid: Xid, via: &[Xid]) {
+        let mut via = in_order(via.iter().copied().filter(|via| *via != xid));
+        via.truncate(MAX_GATEWAYS);
+        match via.is_empty() {
+            false => self.learned.insert(xid, via),
+            true => self.learned.remove(&xid),
         };
         self.refresh(xid);
     }

@@ -1,7 +1,10 @@
 //! The state of HID for people and programs.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 use weft_base::Instant;
+use weft_xip::Xid;
 use weft_xip::kept_port::PortState;
 use weft_xip::table::show_routes;
 
@@ -16,12 +19,17 @@ pub(crate) fn show(hid: &Hid) -> Value {
     json!({
         "locals": locals,
         "neighbours": neighbours(hid),
-        "routes": show_routes(hid.routes.iter().map(|(xid, via)| (*xid, *via))),
-        "learned": show_routes(hid.learned.iter().map(|(xid, via)| (*xid, *via))),
+        "routes": routes(&hid.routes),
+        "learned": routes(&hid.learned),
         "neighbour-limit": hid.limit,
         "interfaces": interfaces(hid),
         "counters": counters,
     })
+}
+
+/// A row for each gateway.
+fn routes(routes: &BTreeMap<Xid, Vec<Xid>>) -> Value {
+    show_routes(routes.iter().flat_map(|(xid, all)| all.iter().map(|via| (*xid, *via))))
 }
 
 fn neighbours(hid: &Hid) -> Value {

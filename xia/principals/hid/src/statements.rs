@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use weft_config::FromWord;
 use weft_wire::MacAddr;
+use weft_xip::table::gateways::read_gateways;
 use weft_xip::words::{WordError, WordReader};
 use weft_xip::{Xid, XidType};
 
@@ -19,8 +20,8 @@ pub(crate) enum Statement {
     Neighbour { hid: Xid, mac: MacAddr, interface: String },
     /// `neighbour XID`, to delete all places of a neighbour
     AllOf(Xid),
-    /// `route XID via XID`; `via` is `None` to delete whatever route there is
-    Route { hid: Xid, via: Option<Xid> },
+    /// `route XID via XID…`; without gateways to delete whatever route there is
+    Route { hid: Xid, via: Vec<Xid> },
     /// `nwp on|off [interface]`
     Nwp { on: bool, interface: Option<String> },
     /// `proof off|preferred|required [interface]`
@@ -61,7 +62,7 @@ impl Statement {
             word => {
                 return Err(reader.error(format!(
                     "`{word}` is not a statement of hid; write `local hid-…`, \
-                     `neighbour hid-… link MAC interface NAME`, `route hid-… via XID`, \
+                     `neighbour hid-… link MAC interface NAME`, `route hid-… via XID…`, \
                      `nwp on|off [interface]`, `proof off|preferred|required [interface]`, \
                  `neighbour-limit NUMBER` or \
                      `neighbour-expiry DURATION|off`"
@@ -85,18 +86,12 @@ impl Statement {
 
     fn route(reader: &mut WordReader, kind: XidType, delete: bool) -> Result<Self, WordError> {
         let hid = reader.xid_of(kind)?;
-        if delete && reader.clone().end().is_ok() {
-            return Ok(Self::Route { hid, via: None });
+        let mut via = Vec::new();
+        if !(delete && reader.is_at_end()) {
+            reader.expect("via")?;
+            via = read_gateways(reader, Some(hid))?;
         }
-        reader.expect("via")?;
-        let via: Xid = reader.value("the XID of a gateway")?;
-        if via == hid {
-            return Err(reader.error(format!("a route from {hid} to itself leads nowhere")));
-        }
-        if via.kind.is_nat() {
-            return Err(reader.error(format!("{via} is no gateway: type nat only ends addresses")));
-        }
-        Ok(Self::Route { hid, via: Some(via) })
+        Ok(Self::Route { hid, via })
     }
 
     fn nwp(reader: &mut WordReader) -> Result<Self, WordError> {
@@ -177,11 +172,16 @@ mod tests {
             assert_eq!(read(&line, true), Ok(neighbour.clone()));
         }
         assert_eq!(read(&format!("neighbour {HID}"), true), Ok(Statement::AllOf(hid)));
-        let via = Some(Xid::new(XidType::HID, [2; 20]));
+        let route_over = |via: &[u8]| {
+            let via = via.iter().map(|id| Xid::new(XidType::HID, [*id; 20])).collect();
+            Statement::Route { hid, via }
+        };
         let route = format!("route {HID} via {ROUTER}");
-        assert_eq!(set(&route), Statement::Route { hid, via });
-        assert_eq!(read(&route, true), Ok(Statement::Route { hid, via }));
-        assert_eq!(read(&format!("route {HID}"), true), Ok(Statement::Route { hid, via: None }));
+        assert_eq!(set(&route), route_over(&[2]));
+        assert_eq!(read(&route, true), Ok(route_over(&[2])));
+        let both = format!("{route} hid-{}", "00".repeat(20));
+        assert_eq!(set(&both), route_over(&[0, 2]));
+        assert_eq!(read(&format!("route {HID}"), true), Ok(route_over(&[])));
         assert_eq!(set("nwp on"), Statement::Nwp { on: true, interface: None });
         assert_eq!(
             set("nwp off eth0"),

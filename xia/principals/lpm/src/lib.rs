@@ -11,7 +11,7 @@
 //! | the longest prefix is | answer |
 //! |---|---|
 //! | `local PREFIX` | this node: go on behind it; an error as a sink |
-//! | `route PREFIX via XID` | look the gateway up instead |
+//! | `route PREFIX via XID…` | look the gateway up instead, or one of several |
 //! | none | unknown, the next edge is tried |
 //!
 //! A routing protocol finds ways to whole identifiers, which are longer than any prefix but one of all 160 bits:
@@ -24,7 +24,7 @@
 //! # Statements
 //! ```text
 //! local PREFIX                 go on behind these, here
-//! route PREFIX via XID         look that XID up instead
+//! route PREFIX via XID…        look that XID up instead, or one of several
 //! ```
 //! `PREFIX` is `10.0.0.0/8`, `2001:db8::/32`, `0x0a/8` (hexadecimal digits, zeros behind), an address
 //! without a length, or `lpm-…`, which is all 160 bits. To the table they are bits: it does not know which

@@ -8,7 +8,7 @@ use weft_routing::{Prefix, PrefixTable};
 use weft_xip::changes::{Change, ChangeLog};
 use weft_xip::principal::{Answer, Branch, Output, Principal};
 use weft_xip::table::gateways::{GatewayNumber, Gateways};
-use weft_xip::table::{Entry, XidTable, show_routes};
+use weft_xip::table::{XidTable, show_routes};
 use weft_xip::words::WordError;
 use weft_xip::xid::ID_LEN;
 use weft_xip::{Xid, XidType};
@@ -60,7 +60,7 @@ impl Lpm {
         Ok(())
     }
 
-    fn add_route(&mut self, prefix: Prefix, via: Xid) -> Result<(), WordError> {
+    fn add_route(&mut self, prefix: Prefix, via: &[Xid]) -> Result<(), WordError> {
         let earlier = match self.table.get(&prefix) {
             Some(None) => {
                 let text = text::hexadecimal_text(&prefix);
@@ -91,20 +91,24 @@ impl Lpm {
         Ok(())
     }
 
-    fn remove_route(&mut self, prefix: &Prefix, via: Option<Xid>) -> Result<(), WordError> {
-        let leads = |number: GatewayNumber| via.is_none_or(|via| self.gateways.get(number) == via);
-        match self.table.get(prefix) {
-            Some(Some(number)) if leads(*number) => {
-                self.gateways.release(*number);
-                self.table.remove(prefix);
-                self.changed(prefix);
-                Ok(())
-            }
-            _ => {
-                let text = text::hexadecimal_text(prefix);
-                Err(at_prefix(format!("{text} has no such route")))
-            }
+    /// Removes these gateways from a route, and the route with the last of them; without any, the whole route.
+    fn remove_route(&mut self, prefix: &Prefix, via: &[Xid]) -> Result<(), WordError> {
+        let none = || {
+            let text = text::hexadecimal_text(prefix);
+            at_prefix(format!("{text} has no such route"))
+        };
+        let Some(Some(number)) = self.table.get(prefix).copied() else { return Err(none()) };
+        let left = match via {
+            [] => Vec::new(),
+            via => self.gateways.without(number, via).ok_or_else(none)?,
+        };
+        if !left.is_empty() {
+            return self.add_route(*prefix, &left);
         }
+        self.gateways.release(number);
+        self.table.remove(prefix);
+        self.changed(prefix);
+        Ok(())
     }
 }
 
@@ -131,18 +135,19 @@ impl Principal for Lpm {
         XidType::LPM
     }
 
-    fn lookup(&self, xid: &Xid, _: &mut Vec<Branch>) -> Answer {
+    fn lookup(&self, xid: &Xid, branches: &mut Vec<Branch>) -> Answer {
         let stated = self.table.longest(&xid.id.into());
         // No prefix is longer than what was learned, but one may be as long.
-        if stated.is_none_or(|(length, _)| length < ID_BITS)
-            && let Some(Entry::Via(gateway)) = self.learned.get(xid)
-        {
-            return Answer::Redirect(gateway);
+        if stated.is_none_or(|(length, _)| length < ID_BITS) {
+            match self.learned.answer(xid, branches, |()| Answer::Through) {
+                Answer::Unknown => {}
+                learned => return learned,
+            }
         }
         match stated {
             None => Answer::Unknown,
             Some((_, None)) => Answer::Through,
-            Some((_, Some(number))) => Answer::Redirect(self.gateways.get(*number)),
+            Some((_, Some(number))) => self.gateways.answer(*number, branches),
         }
     }
 
@@ -157,24 +162,21 @@ impl Principal for Lpm {
         self.learned.drain_changes(out);
     }
 
-    fn learn(&mut self, xid: Xid, via: Option<Xid>) {
+    fn learn(&mut self, xid: Xid, via: &[Xid]) {
         self.learned.learn_route(xid, via);
     }
 
     fn set(&mut self, _: Instant, words: &[&str], _: &mut Vec<Output>) -> Result<(), WordError> {
         match Statement::read(words, false)? {
             Statement::Local(prefix) => self.add_local(prefix),
-            Statement::Route(prefix, via) => self.add_route(prefix, via),
-            // Never read when something is to be set.
-            Statement::AnyRoute(_) => Err(WordError::new("`via` and a gateway are missing")),
+            Statement::Route(prefix, via) => self.add_route(prefix, &via),
         }
     }
 
     fn delete(&mut self, _: Instant, words: &[&str], _: &mut Vec<Output>) -> Result<(), WordError> {
         match Statement::read(words, true)? {
             Statement::Local(prefix) => self.remove_local(&prefix),
-            Statement::Route(prefix, via) => self.remove_route(&prefix, Some(via)),
-            Statement::AnyRoute(prefix) => self.remove_route(&prefix, None),
+            Statement::Route(prefix, via) => self.remove_route(&prefix, &via),
         }
     }
 
@@ -187,10 +189,11 @@ impl Principal for Lpm {
             }
             match entry {
                 None => locals.push(line),
-                Some(number) => {
-                    line["via"] = self.gateways.get(*number).to_string().into();
-                    routes.push(line);
-                }
+                Some(number) => routes.extend(self.gateways.get(*number).iter().map(|via| {
+                    let mut line = line.clone();
+                    line["via"] = via.to_string().into();
+                    line
+                })),
             }
         }
         let learned = show_routes(self.learned.learned());

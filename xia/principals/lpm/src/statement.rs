@@ -2,40 +2,39 @@
 
 use weft_routing::Prefix;
 use weft_xip::Xid;
+use weft_xip::table::gateways::read_gateways;
 use weft_xip::words::{WordError, WordReader};
 
 use crate::text;
 
 /// A statement that was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Statement {
     /// `local PREFIX`
     Local(Prefix),
-    /// `route PREFIX via XID`
-    Route(Prefix, Xid),
-    /// `route PREFIX`, to delete the route whatever its gateway
-    AnyRoute(Prefix),
+    /// `route PREFIX via XID…`; without gateways to delete all of the route
+    Route(Prefix, Vec<Xid>),
 }
 
 impl Statement {
-    /// Reads a statement; [`Statement::AnyRoute`] only if it is to be deleted.
+    /// Reads a statement; a route without gateways only if it is to be deleted.
     pub(crate) fn read(words: &[&str], delete: bool) -> Result<Self, WordError> {
         let mut reader = WordReader::new(words);
         let statement = match reader.word("`local` or `route`")? {
             "local" => Self::Local(prefix(&mut reader)?),
             "route" => {
                 let prefix = prefix(&mut reader)?;
-                if delete && reader.clone().end().is_ok() {
-                    Self::AnyRoute(prefix)
-                } else {
+                let mut via = Vec::new();
+                if !(delete && reader.is_at_end()) {
                     reader.expect("via")?;
-                    Self::Route(prefix, gateway(&mut reader)?)
+                    via = read_gateways(&mut reader, None)?;
                 }
+                Self::Route(prefix, via)
             }
             word => {
                 return Err(reader.error(format!(
                     "`{word}` is not a statement of lpm; write `local PREFIX` or \
-                     `route PREFIX via XID`, where PREFIX is as in 10.0.0.0/8"
+                     `route PREFIX via XID…`, where PREFIX is as in 10.0.0.0/8"
                 )));
             }
         };
@@ -47,14 +46,6 @@ impl Statement {
 fn prefix(reader: &mut WordReader) -> Result<Prefix, WordError> {
     let word = reader.word("a prefix such as 10.0.0.0/8")?;
     text::read(word).map_err(|error| reader.error(error.to_string()))
-}
-
-fn gateway(reader: &mut WordReader) -> Result<Xid, WordError> {
-    let gateway: Xid = reader.value("the XID of a gateway")?;
-    if gateway.kind.is_nat() {
-        return Err(reader.error(format!("{gateway} is no gateway: type nat only ends addresses")));
-    }
-    Ok(gateway)
 }
 
 #[cfg(test)]
@@ -73,9 +64,9 @@ mod tests {
         let host = HOST.parse().unwrap();
         assert_eq!(read("local 10.0.0.0/8", false), Ok(Statement::Local(ten)));
         let route = format!("route 0x0a/8 via {HOST}");
-        assert_eq!(read(&route, false), Ok(Statement::Route(ten, host)));
-        assert_eq!(read(&route, true), Ok(Statement::Route(ten, host)));
-        assert_eq!(read("route 10.0.0.0/8", true), Ok(Statement::AnyRoute(ten)));
+        assert_eq!(read(&route, false), Ok(Statement::Route(ten, vec![host])));
+        assert_eq!(read(&route, true), Ok(Statement::Route(ten, vec![host])));
+        assert_eq!(read("route 10.0.0.0/8", true), Ok(Statement::Route(ten, Vec::new())));
     }
 
     #[test]

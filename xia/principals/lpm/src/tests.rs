@@ -7,7 +7,7 @@ use serde_json::json;
 use weft_base::Instant;
 use weft_routing::Prefix;
 use weft_xip::changes::Change;
-use weft_xip::principal::{Answer, BindError, Principal, SocketId};
+use weft_xip::principal::{Answer, BindError, Branch, GatewaySet, Principal, SocketId};
 use weft_xip::words::WordError;
 use weft_xip::{Xid, XidType};
 
@@ -57,8 +57,8 @@ fn a_protocol_redirects_whole_identifiers() {
     let (whole, other) = (lpm("10.1.2.3"), lpm("10.9.0.0"));
     let mut table = with(&["local 10.1.0.0/16".into(), route(&other.to_string(), host(1))]);
     changes(&mut table);
-    table.learn(whole, Some(host(2)));
-    table.learn(other, Some(host(2)));
+    table.learn(whole, &[host(2)]);
+    table.learn(other, &[host(2)]);
     assert_eq!(changes(&mut table), [Change::Xid(whole), Change::Xid(other)]);
     assert_eq!(ask(&table, "10.1.2.3"), Answer::Redirect(host(2)));
     assert_eq!(ask(&table, "10.1.2.4"), Answer::Through);
@@ -67,10 +67,31 @@ fn a_protocol_redirects_whole_identifiers() {
     assert_eq!(table.show()["learned"], json!([line(whole), line(other)]));
     delete(&mut table, &format!("route {other}")).unwrap();
     assert_eq!(ask(&table, "10.9.0.0"), Answer::Redirect(host(2)));
-    table.learn(whole, None);
-    table.learn(other, None);
+    table.learn(whole, &[]);
+    table.learn(other, &[]);
     assert_eq!(ask(&table, "10.1.2.3"), Answer::Through);
     assert_eq!(ask(&table, "10.9.0.0"), Answer::Unknown);
+}
+
+#[test]
+fn a_prefix_can_have_several_gateways() {
+    let mut table = with(&[format!("route 10.0.0.0/8 via {} {}", host(2), host(1))]);
+    let any_of = |all: &[Xid]| Answer::AnyOf(GatewaySet::of(all));
+    let both = [host(1), host(2)];
+    let mut branches = Vec::new();
+    assert_eq!(table.lookup(&lpm("10.1.2.3"), &mut branches), any_of(&both));
+    assert_eq!(branches, both.map(Branch::To));
+    let row = |via| json!({ "prefix": "0x0a/8", "ipv4": "10.0.0.0/8", "via": format!("{via}") });
+    assert_eq!(table.show()["routes"], json!([row(host(1)), row(host(2))]));
+    table.learn(lpm("10.1.2.3"), &[host(3), host(4)]);
+    assert_eq!(ask(&table, "10.1.2.3"), any_of(&[host(3), host(4)]));
+    table.learn(lpm("10.1.2.3"), &[]);
+    assert!(delete(&mut table, &route("10.0.0.0/8", host(3))).is_err());
+    assert_eq!(ask(&table, "10.1.2.3"), any_of(&both));
+    delete(&mut table, &route("10.0.0.0/8", host(1))).unwrap();
+    assert_eq!(ask(&table, "10.1.2.3"), Answer::Redirect(host(2)));
+    delete(&mut table, &route("10.0.0.0/8", host(2))).unwrap();
+    assert_eq!(ask(&table, "10.1.2.3"), Answer::Unknown);
 }
 
 #[test]

@@ -9,7 +9,7 @@
 //! | XID | answer |
 //! |---|---|
 //! | bound to a socket | deliver; an error inside an address, where it cannot be passed through |
-//! | `route XID via XID` | look the gateway up instead |
+//! | `route XID via XID…` | look the gateway up instead, or one of several |
 //! | anything else | unknown, the next edge is tried |
 //!
 //! An XID becomes local when a socket is bound to it, never by a statement. A packet goes its way by
@@ -31,7 +31,7 @@ use serde_json::{Value, json};
 use weft_base::Instant;
 use weft_xip::changes::Change;
 use weft_xip::principal::{Answer, BindError, Branch, Output, Principal, SocketId};
-use weft_xip::table::{Entry, TableError, XidTable, show_routes};
+use weft_xip::table::{TableError, XidTable, show_routes};
 use weft_xip::words::{WordError, WordReader};
 use weft_xip::{Xid, XidType};
 
@@ -60,12 +60,8 @@ impl Principal for Xdp {
         XidType::XDP
     }
 
-    fn lookup(&self, xid: &Xid, _: &mut Vec<Branch>) -> Answer {
-        match self.table.get(xid) {
-            Some(Entry::Local(socket)) => Answer::Deliver(socket),
-            Some(Entry::Via(gateway)) => Answer::Redirect(gateway),
-            None => Answer::Unknown,
-        }
+    fn lookup(&self, xid: &Xid, branches: &mut Vec<Branch>) -> Answer {
+        self.table.answer(xid, branches, Answer::Deliver)
     }
 
     fn prefetch(&self, xid: &Xid) {
@@ -86,11 +82,11 @@ impl Principal for Xdp {
         self.table.delete_route(&mut reader)
     }
 
-    fn redirect(&mut self, xid: Xid, via: Option<Xid>) -> Result<(), TableError> {
+    fn redirect(&mut self, xid: Xid, via: &[Xid]) -> Result<(), TableError> {
         self.table.redirect(xid, via)
     }
 
-    fn learn(&mut self, xid: Xid, via: Option<Xid>) {
+    fn learn(&mut self, xid: Xid, via: &[Xid]) {
         self.table.learn_route(xid, via);
     }
 

@@ -91,9 +91,11 @@ impl Forwarder {
     /// Forgets what rests on answers that have changed.
     fn changed(&mut self, kind: XidType, changes: &[Change]) {
         let principal = self.principals.get(kind);
-        // Branches are not kept, so what they are does not matter.
+        // Branches are not kept, and gateways are the same if the answer is, so what they are does not matter.
+        let branches = &mut self.branches;
         let ask = |xid: &Xid| {
-            principal.map_or(Answer::Unknown, |principal| principal.lookup(xid, &mut Vec::new()))
+            branches.clear();
+            principal.map_or(Answer::Unknown, |principal| principal.lookup(xid, branches))
         };
         let gone = self.dst.changed(kind, changes, ask);
         self.cache_activity.add(CacheActivity::Stale, gone as u64);

@@ -4,7 +4,8 @@
 //! algorithm, routing redirects), §5.3 (multicast by redirects of several link identifiers).
 //!
 //! At the last node reached, the edges are tried in order. For each, the principal of the XID it
-//! leads to is asked, over as many redirects as it takes: *unknown* tries the next edge; *this
+//! leads to is asked, over as many redirects as it takes: *unknown* tries the next edge; *any of several
+//! gateways* looks one of them up, and another if that leads nowhere; *this
 //! node* marks the edge as chosen and goes on from there, or delivers if it is the sink; *a next
 //! hop* sends the packet with its address unchanged, so the next router takes the same decision
 //! with its own tables; *branches* do each of these with a copy. When no edge leads on, the packet
@@ -12,7 +13,7 @@
 //!
 //! The forwarder is a packet engine: packets in, [`Verdict`]s out, no I/O. What bounds the work a
 //! packet can cause: a walk visits each row at most once, a chain of redirects is at most
-//! [`Limits::redirects`] long, and one packet is copied at most [`Limits::copies`] times.
+//! [`Limits::redirects`] long and asks about [`MAX_ASKED`] XIDs at most, and one packet is copied at most [`Limits::copies`] times.
 //!
 //! The way of a packet: [`Forwarder::route`] (the header is checked, once) → `walk` → `step` (one last
 //! node) → the cache, or `decide` (all edges) and `resolve` (one XID) → `depart` (hop limit, link header) or
@@ -32,10 +33,12 @@ mod principals;
 mod reasons;
 mod resolve;
 mod slow_path;
+mod spread;
 #[cfg(test)]
 mod tests;
 mod trace;
 
+use arrayvec::ArrayVec;
 use weft_base::{Counters, Instant, Packet, PortId, Random};
 
 pub use cached::PrincipalMut;
@@ -44,13 +47,15 @@ pub use egress::{Egress, Framing};
 pub use errors::ErrorActivity;
 pub(crate) use errors::{Dropped, Errors};
 pub use reasons::DropReason;
-pub use resolve::MAX_REDIRECTS;
+pub use resolve::{MAX_ASKED, MAX_REDIRECTS};
 pub use slow_path::SlowPathLimit;
+pub use spread::Spread;
 pub use trace::{PacketId, Step, Tracer, Visit};
 
 use crate::changes::Change;
 use crate::dag::EdgesError;
 use crate::header::XipPacket;
+use crate::numbers::MAX_FAN_OUT;
 use crate::principal::{Answer, Branch, NextHop, Principal, SocketId};
 use crate::{Xid, XidType};
 use batch::Ahead;
@@ -134,6 +139,9 @@ pub struct Forwarder {
     branches: Vec<Branch>,
     /// What was asked for the decision in progress, each XID once.
     asked: Vec<(Xid, Answer)>,
+    /// Where the edges lead that the latest decision was about.
+    edges: ArrayVec<Xid, MAX_FAN_OUT>,
+    spread: Spread,
     /// What a principal has told of changes; empty between two calls.
     changes: Vec<Change>,
     /// What is known of the packets of a batch; kept for its memory.
@@ -168,7 +176,7 @@ struct EdgeAhead {
 
 impl Forwarder {
     /// A forwarder without principals and ports: it drops everything, which is valid. `random` keys the hash of
-    /// its cache.
+    /// its cache and the choice between gateways.
     #[must_use]
     pub fn new(limits: Limits, mut random: Random) -> Self {
         let limits = Limits {
@@ -176,6 +184,7 @@ impl Forwarder {
             copies: limits.copies.max(1),
             ..limits
         };
+        let spread = Spread::new(random.fork("spread").number());
         Self {
             principals: Principals::default(),
             dst: DstCache::new(limits.cache, &mut random),
@@ -191,10 +200,25 @@ impl Forwarder {
             pending: Vec::new(),
             branches: Vec::new(),
             asked: Vec::new(),
+            edges: ArrayVec::new(),
+            spread,
             changes: Vec::new(),
             ahead: Vec::new(),
             loops: LoopMemory::default(),
         }
+    }
+
+    /// Has the choice between several gateways depend on `seed`, which is to be the same whenever this node starts and
+    /// another one at every other node. What was decided is forgotten.
+    pub fn set_spread(&mut self, seed: u64) {
+        self.spread = Spread::new(seed);
+        self.flush_cache();
+    }
+
+    /// What gateways weigh here.
+    #[must_use]
+    pub fn spread(&self) -> &Spread {
+        &self.spread
     }
 
     /// The principal of type `kind`.

@@ -3,6 +3,10 @@
 //! Reference: Machado et al., "Linux XIA", §4.2.1. Linux XIA follows one redirect per edge and treats
 //! a second one as a loop; here a chain may be longer, and a loop is recognised by an XID that
 //! comes up twice. A chain that fails counts as "unknown": the next edge is tried.
+//!
+//! Where one of several gateways is to be looked up, `spread` says in which order they are tried; the first that
+//! leads on is taken. Gateways can have several gateways in turn: so that such a tree does not grow without bound, no
+//! more than [`MAX_ASKED`] XIDs are asked about for one edge.
 
 use arrayvec::ArrayVec;
 
@@ -12,6 +16,10 @@ use crate::principal::{Answer, NextHop, SocketId};
 
 /// The most redirects that can be configured for one look-up.
 pub const MAX_REDIRECTS: usize = 16;
+
+/// The most XIDs that are asked about for one edge, or one of several ways at once: more than a chain and the
+/// gateways at its end.
+pub const MAX_ASKED: usize = 64;
 
 /// The XIDs that a look-up has gone through; the first is the edge's own. There is always room for
 /// one more than the most redirects.
@@ -43,8 +51,10 @@ impl Forwarder {
         chain: &mut Chain,
     ) -> (Outcome, u8) {
         self.asked.clear();
+        self.edges = xids.collect();
         let mut failure = DropReason::Unreachable;
-        for (slot, xid) in (0_u8..).zip(xids) {
+        for slot in 0..self.edges.len() {
+            let (xid, slot) = (self.edges[slot], slot as u8);
             self.tracer.step(|| Step::Edge { slot, xid });
             chain.clear();
             match self.resolve(xid, chain) {
@@ -60,20 +70,33 @@ impl Forwarder {
     /// Looks up `xid`, to which the XIDs in `chain` were redirected; those that it goes through are
     /// added to them.
     #[inline]
-    pub(super) fn resolve(&mut self, mut xid: Xid, chain: &mut Chain) -> Outcome {
+    pub(super) fn resolve(&mut self, xid: Xid, chain: &mut Chain) -> Outcome {
+        let mut left = MAX_ASKED;
+        self.look_up(xid, chain, &mut left)
+    }
+
+    /// The same, asking about `left` XIDs at most.
+    #[inline]
+    fn look_up(&mut self, mut xid: Xid, chain: &mut Chain, left: &mut usize) -> Outcome {
         loop {
             if chain.contains(&xid) {
                 return Outcome::NextEdge(DropReason::RedirectLoop);
             }
-            if chain.len() > self.limits.redirects {
+            if chain.len() > self.limits.redirects || *left == 0 {
                 return Outcome::NextEdge(DropReason::RedirectDepth);
             }
+            *left -= 1;
             match self.ask(&xid) {
                 Answer::Unknown => return Outcome::NextEdge(DropReason::Unreachable),
                 Answer::Redirect(to) => {
                     self.activity.add(Activity::Redirected, 1);
                     chain.push(xid);
                     xid = to;
+                }
+                Answer::AnyOf(_) => {
+                    self.activity.add(Activity::Redirected, 1);
+                    chain.push(xid);
+                    return self.try_gateways(chain, left);
                 }
                 Answer::Through => return Outcome::Through,
                 Answer::Deliver(socket) => return Outcome::Deliver(socket),
@@ -85,6 +108,23 @@ impl Forwarder {
                 Answer::Refuse(reason) => return Outcome::Drop(reason),
             }
         }
+    }
+
+    /// Looks up the gateways that the last XID in `chain` was answered with, until one of them leads on.
+    #[inline(never)]
+    fn try_gateways(&mut self, chain: &mut Chain, left: &mut usize) -> Outcome {
+        let gateways = self.spread.order(&self.edges, &self.branches);
+        let come_from = chain.len();
+        let mut failure = DropReason::Unreachable;
+        for gateway in gateways {
+            chain.truncate(come_from);
+            match self.look_up(gateway, chain, left) {
+                Outcome::NextEdge(reason) if failure == DropReason::Unreachable => failure = reason,
+                Outcome::NextEdge(_) => {}
+                outcome => return outcome,
+            }
+        }
+        Outcome::NextEdge(failure)
     }
 
     /// Asks the principal of `xid`. An unknown type is an unknown XID.

@@ -1,6 +1,7 @@
 //! Tests of the forwarder with principals whose answers are tables.
 
 mod errors;
+mod gateways;
 
 use std::collections::BTreeMap;
 

@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 use weft_config::{ByteSize, FromWord};
 
 use super::Node;
+use crate::Xid;
 use crate::forward::{CachedDecision, Decision};
-use crate::principal::Answer;
+use crate::principal::{Answer, Branch};
 
 /// The most entries that are shown unless all are asked for.
 const SHOWN: usize = 100;
@@ -75,16 +76,26 @@ impl Node {
         let mut anchors: Vec<_> = self.forwarder.anchors().collect();
         anchors.sort_unstable_by(|(a, _, many), (b, _, more)| more.cmp(many).then(a.cmp(b)));
         let shown = if all { anchors.len() } else { SHOWN };
-        let show = |(xid, answer, decisions): &(crate::Xid, Answer, usize)| {
-            let (answer, detail) = self.show_answer(answer);
+        let show = |(xid, answer, decisions): &(Xid, Answer, usize)| {
+            let (name, detail) = self.show_answer(answer);
+            let detail = detail.or_else(|| self.show_gateways(xid, answer));
             json!({
-                "xid": xid.to_string(), "answer": answer, "detail": detail, "decisions": decisions,
+                "xid": xid.to_string(), "answer": name, "detail": detail, "decisions": decisions,
             })
         };
         json!({
             "anchors": anchors.len(),
             "shown": anchors.iter().take(shown).map(show).collect::<Vec<_>>(),
         })
+    }
+
+    /// The gateways of an XID that has several.
+    fn show_gateways(&self, xid: &Xid, answer: &Answer) -> Option<String> {
+        let Answer::AnyOf(_) = answer else { return None };
+        let mut branches = Vec::new();
+        self.forwarder.principal(xid.kind)?.lookup(xid, &mut branches);
+        let all = branches.iter().filter_map(Branch::target).map(|via| via.to_string());
+        Some(all.collect::<Vec<_>>().join(" "))
     }
 
     fn show_cached(&self, entry: &CachedDecision) -> Value {

@@ -32,7 +32,7 @@ use std::path::PathBuf;
 use weft_base::{
     ChannelId, CounterGroup, Counters, Instant, Packet, PortId, Random, Reason, Token,
 };
-use weft_keys::PrivateKey;
+use weft_keys::{PrivateKey, SharedSecret};
 use weft_port::PortSpec;
 use weft_runtime::{Action, ChannelAddress, Component, Event, Level, Peer};
 use weft_wire::ETHERNET_HEADER_LEN;
@@ -94,6 +94,20 @@ pub struct Settings {
     pub key: Option<PrivateKey>,
 }
 
+impl Settings {
+    /// What the node's choice between gateways depends on: the same whenever it starts, and another at every other
+    /// node. Nobody can guess it if the node has a key.
+    fn spread_seed(&self) -> u64 {
+        match &self.key {
+            Some(key) => {
+                let tag = SharedSecret::from_bytes(*key.seed()).tag(b"weft-xip: spread");
+                tag.iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
+            }
+            None => Random::from_seed(0).fork(&self.name).number(),
+        }
+    }
+}
+
 /// A part of the node that has ports and timers of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
@@ -144,8 +158,10 @@ impl Node {
     /// A node without interfaces and principals.
     #[must_use]
     pub fn new(settings: Settings, registry: Registry, random: Random) -> Self {
+        let mut forwarder = Forwarder::new(settings.limits, random.fork("forwarder"));
+        forwarder.set_spread(settings.spread_seed());
         Self {
-            forwarder: Forwarder::new(settings.limits, random.fork("forwarder")),
+            forwarder,
             settings,
             registry,
             random,

@@ -23,8 +23,8 @@ pub(super) struct Protocols {
 
 struct Running {
     protocol: Box<dyn Protocol>,
-    /// What it has found.
-    redirects: BTreeMap<Xid, Xid>,
+    /// What it has found: the gateways of each XID, of which there is at least one.
+    redirects: BTreeMap<Xid, Vec<Xid>>,
     /// This node and its neighbours, in pairs.
     adjacencies: BTreeSet<(Xid, Xid)>,
 }
@@ -47,8 +47,9 @@ impl Protocols {
     }
 
     /// Where to look up `xid` instead: what the first protocol says that says anything.
-    fn redirect_of(&self, xid: &Xid) -> Option<Xid> {
-        self.running.values().find_map(|running| running.redirects.get(xid).copied())
+    fn redirect_of(&self, xid: &Xid) -> &[Xid] {
+        let found = self.running.values().find_map(|running| running.redirects.get(xid));
+        found.map_or(&[], Vec::as_slice)
     }
 }
 
@@ -165,14 +166,14 @@ impl Node {
         self.protocols.told = locals;
     }
 
-    /// A part has found a way to an XID, or lost it.
-    pub(super) fn redirect(&mut self, part: Part, xid: Xid, via: Option<Xid>) {
+    /// A part has found ways to an XID, or lost them.
+    pub(super) fn redirect(&mut self, part: Part, xid: Xid, via: Vec<Xid>) {
         // Only a protocol can: it is removed as a whole, and what it has found with it.
         let Part::Protocol(name) = part else { return };
         let Some(running) = self.protocols.running.get_mut(name) else { return };
-        match via {
-            Some(via) => running.redirects.insert(xid, via),
-            None => running.redirects.remove(&xid),
+        match via.is_empty() {
+            false => running.redirects.insert(xid, via),
+            true => running.redirects.remove(&xid),
         };
         self.pass_on(&xid);
     }

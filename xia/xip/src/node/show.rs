@@ -182,6 +182,7 @@ impl Node {
         match answer {
             Answer::Unknown => ("unknown", None),
             Answer::Redirect(xid) => ("redirect", Some(xid.to_string())),
+            Answer::AnyOf(_) => ("any-of", None),
             Answer::Through => ("local", None),
             Answer::Deliver(_) => ("socket", None),
             Answer::Forward(hop) => {

@@ -7,7 +7,10 @@ use weft_base::{Instant, LinkAddress, PortId, Token};
 use weft_port::PortInfo;
 use weft_runtime::Level;
 use weft_wire::MacAddr;
-use weft_xip::principal::{Answer, BindError, Input, NextHop, Output, Principal, SocketId};
+use weft_xip::Xid;
+use weft_xip::principal::{
+    Answer, BindError, Branch, GatewaySet, Input, NextHop, Output, Principal, SocketId,
+};
 
 use super::exchange::frame;
 use super::link::{NWP_PORT, Node, XIP_PORT, announcement, hid, info, mac, reached_at};
@@ -45,7 +48,7 @@ fn routes_come_between_configured_and_learned_neighbours() {
     let mut node = ready();
     let via = |id| Answer::Redirect(hid(id));
     let route = format!("route {} via {}", hid(2), hid(8));
-    node.hid.learn(hid(2), Some(hid(9)));
+    node.hid.learn(hid(2), &[hid(9)]);
     assert_eq!(node.ask(hid(2)), via(9));
     // What NWP says is believed for some time, and a protocol knows better.
     hear_from(&mut node, 2);
@@ -61,12 +64,36 @@ fn routes_come_between_configured_and_learned_neighbours() {
     assert!(node.hid.delete(NOW, &["route", &hid(2).to_string()], &mut Vec::new()).is_err());
     assert_eq!(node.ask(hid(2)), via(9));
     // A neighbour over whom the way to itself leads is simply a neighbour.
-    node.hid.learn(hid(2), Some(hid(2)));
+    node.hid.learn(hid(2), &[hid(2)]);
     assert_eq!(node.ask(hid(2)), reached_at(mac(2)));
-    node.hid.learn(hid(2), None);
+    node.hid.learn(hid(2), &[]);
     assert_eq!(node.ask(hid(2)), reached_at(mac(2)));
-    node.hid.learn(hid(1), Some(hid(9)));
+    node.hid.learn(hid(1), &[hid(9)]);
     assert_eq!(node.ask(hid(1)), Answer::Through, "what is local stays local");
+}
+
+#[test]
+fn a_host_can_be_behind_several_gateways() {
+    let mut node = ready();
+    let any_of = |all: &[Xid]| Answer::AnyOf(GatewaySet::of(all));
+    node.hid.learn(hid(2), &[hid(8), hid(2), hid(7)]);
+    let learned = [hid(7), hid(8)];
+    let mut branches = Vec::new();
+    assert_eq!(node.hid.lookup(&hid(2), &mut branches), any_of(&learned));
+    assert_eq!(branches, learned.map(Branch::To));
+    node.set(NOW, &format!("route {} via {} {}", hid(2), hid(9), hid(8)));
+    branches.clear();
+    assert_eq!(node.hid.lookup(&hid(2), &mut branches), any_of(&[hid(8), hid(9)]));
+    assert_eq!(branches, [hid(8), hid(9)].map(Branch::To), "what was stated goes first");
+    let row = |via| json!({ "xid": hid(2).to_string(), "via": hid(via).to_string() });
+    assert_eq!(node.hid.show()["routes"], json!([row(8), row(9)]));
+    assert_eq!(node.hid.show()["learned"], json!([row(7), row(8)]));
+    let words = ["route", &hid(2).to_string(), "via", &hid(7).to_string()];
+    assert!(node.hid.delete(NOW, &words, &mut Vec::new()).is_err());
+    node.delete(NOW, &format!("route {} via {}", hid(2), hid(9)));
+    assert_eq!(node.ask(hid(2)), Answer::Redirect(hid(8)));
+    node.delete(NOW, &format!("route {}", hid(2)));
+    assert_eq!(node.ask(hid(2)), any_of(&learned));
 }
 
 #[test]

@@ -205,7 +205,7 @@ impl Forest {
         &mut self,
         kind: XidType,
         changes: &[Change],
-        ask: impl Fn(&Xid) -> Answer,
+        mut ask: impl FnMut(&Xid) -> Answer,
         stale: &mut Vec<EntryId>,
     ) {
         let Some((_, anchors)) = self.kinds.iter_mut().find(|(of, _)| *of == kind) else { return };

@@ -304,7 +304,7 @@ impl DstCache {
         &mut self,
         kind: XidType,
         changes: &[Change],
-        ask: impl Fn(&Xid) -> Answer,
+        ask: impl FnMut(&Xid) -> Answer,
     ) -> usize {
         let mut stale = std::mem::take(&mut self.stale);
         self.forest.changed(kind, changes, ask, &mut stale);
