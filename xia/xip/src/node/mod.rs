@@ -23,16 +23,15 @@ mod reconfigure;
 mod registry;
 mod replies;
 mod scope;
+mod settings;
 mod show;
 mod sockets;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::path::PathBuf;
 
 use weft_base::{
     ChannelId, CounterGroup, Counters, Instant, Packet, PortId, Random, Reason, Token,
 };
-use weft_keys::{PrivateKey, SharedSecret};
 use weft_port::PortSpec;
 use weft_runtime::{Action, ChannelAddress, Component, Event, Level, Peer};
 use weft_wire::ETHERNET_HEADER_LEN;
@@ -42,10 +41,11 @@ pub use interfaces::PacketIo;
 pub use reconfigure::Plan;
 pub use registry::{EngineFactory, Factory, ProtocolFactory, Registry};
 pub use scope::Scope;
+pub use settings::Settings;
 
 use crate::channel::{self, Request};
 use crate::dag::Address;
-use crate::forward::{Forwarder, Limits, Verdict};
+use crate::forward::{Forwarder, Verdict};
 use crate::header::XipRepr;
 use crate::principal::{Input, Output};
 use crate::{Xid, XidType};
@@ -70,41 +70,6 @@ weft_base::reasons! {
         BadDestination = "bad-destination", "an application's destination address is malformed";
         NoEcho = "no-echo", "an echo request has no source to answer to, or comes from a responder";
         SocketGone = "socket-gone", "the application closed its socket meanwhile";
-    }
-}
-
-/// What does not change while a node runs.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The node's name.
-    pub name: String,
-    /// The path of the socket for applications.
-    pub socket: PathBuf,
-    /// Bounds on the work that one packet can cause.
-    pub limits: Limits,
-    /// Whether the node answers echo requests.
-    pub echo: bool,
-    /// By which sockets interfaces give and take packets.
-    pub packet_io: PacketIo,
-    /// The node's own address.
-    pub scope: Scope,
-    /// The user that may give commands, besides root.
-    pub operator: u32,
-    /// The key whose hash is the node's identity, for protocols that prove it.
-    pub key: Option<PrivateKey>,
-}
-
-impl Settings {
-    /// What the node's choice between gateways depends on: the same whenever it starts, and another at every other
-    /// node. Nobody can guess it if the node has a key.
-    fn spread_seed(&self) -> u64 {
-        match &self.key {
-            Some(key) => {
-                let tag = SharedSecret::from_bytes(*key.seed()).tag(b"weft-xip: spread");
-                tag.iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
-            }
-            None => Random::from_seed(0).fork(&self.name).number(),
-        }
     }
 }
 
