@@ -3,6 +3,7 @@
 //! * [`Monitor`] tells which interfaces there are, with their addresses, and from then on each change.
 //! * [`Configurator`] carries out [`InterfaceRequest`]s; each is answered by the kernel.
 //! * [`TrafficControl`] attaches, lists and removes what hangs at an interface: classifiers and XDP programs.
+//! * [`NapiControl`] tells and changes how packets are taken from an interface's driver.
 //! * [`RouteTable`] sets routes of IP, many at once.
 //! * [`IpMonitor`] tells where the kernel's tables of IP lead, and which neighbours it knows, and from then on each
 //!   change.
@@ -15,6 +16,7 @@
 
 mod configurator;
 mod feed;
+mod generic;
 mod inquiry;
 mod interface;
 mod ip;
@@ -23,6 +25,7 @@ mod ip_monitor;
 mod ip_watch;
 mod message;
 mod monitor;
+mod napi;
 mod programs;
 mod request;
 mod routes;
@@ -33,6 +36,7 @@ pub use interface::{Interface, InterfaceAddress, InterfaceChange};
 pub use ip::{IpChange, IpWay};
 pub use ip_monitor::IpMonitor;
 pub use monitor::Monitor;
+pub use napi::{Napi, NapiControl, NapiSetting};
 pub use programs::{Classifier, Direction, Place, Refusal, TrafficControl, XdpMode, XdpProgram};
 pub use request::{InterfaceRequest, NewInterface};
 pub use routes::{Route, RouteTable};

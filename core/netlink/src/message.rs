@@ -138,7 +138,10 @@ fn body(kind: u16, flags: u16, payload: &[u8]) -> Option<Body> {
         libc::RTM_NEWNEIGH => Body::Neighbour(ip_message::neighbour(payload, true)?),
         libc::RTM_DELNEIGH => Body::Neighbour(ip_message::neighbour(payload, false)?),
         netlink_packet_core::NLMSG_DONE => Body::Done,
-        netlink_packet_core::NLMSG_ERROR => answer(flags, payload)?,
+        netlink_packet_core::NLMSG_ERROR => {
+            let (errno, text) = answer(flags, payload)?;
+            Body::Answer { errno, text }
+        }
         netlink_packet_core::NLMSG_OVERRUN => Body::Overrun,
         _ => Body::Other,
     })
@@ -253,8 +256,8 @@ fn classifier(payload: &[u8]) -> Option<Classifier> {
 }
 
 /// A `struct nlmsgerr`: the number of an error, the request's header and perhaps the rest of it, and
-/// perhaps attributes.
-fn answer(flags: u16, payload: &[u8]) -> Option<Body> {
+/// perhaps attributes. Returns the number, and the kernel's words about it.
+pub(crate) fn answer(flags: u16, payload: &[u8]) -> Option<(i32, Option<String>)> {
     let errno = (number(payload)? as i32).checked_neg()?;
     let request = payload.get(4..)?;
     let len = match flags & CAPPED {
@@ -266,7 +269,7 @@ fn answer(flags: u16, payload: &[u8]) -> Option<Body> {
         0 => None,
         _ => attributes(rest).find(|(kind, _)| *kind == ERROR_TEXT).map(|(_, value)| text(value)),
     };
-    Some(Body::Answer { errno, text: said })
+    Some((errno, said))
 }
 
 /// Kind and value of each attribute, up to the first that is malformed.
@@ -285,7 +288,7 @@ pub(crate) fn number(bytes: &[u8]) -> Option<u32> {
 }
 
 /// A text with or without its final zero.
-fn text(bytes: &[u8]) -> String {
+pub(crate) fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
