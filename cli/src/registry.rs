@@ -99,6 +99,7 @@ pub(crate) fn components() -> Vec<Registered> {
                          spec=ethernet:*:0xc0de|ethernet:*:0xc0df|ethernet:*:0xc0e0|ethernet:*:0xc0e1|xdp:*:0xc0de|udp:*|ip:*:253|ip:*:254 \
                          fea/fea/1.0/open_engine?engine=xip fea/fea/1.0/attach_engine?engine=xip \
                          fea/fea/1.0/detach_engine?engine=xip \
+                         fea/fea/1.0/schedule \
                          fea/fea/1.0/watch_ip fea/fea/1.0/find_neighbour"
                     .into(),
                 sockets: &[Socket { name: crate::node::XIA_SOCKET, packets: true }],

@@ -1,6 +1,8 @@
-//! `weft show interfaces`: `fea/1.0/interfaces`.
+//! `weft show interfaces`: `fea/1.0/interfaces`, and `tuning` for how packets are taken from them.
 
-use serde_json::json;
+use std::time::Duration;
+
+use serde_json::{Value, json};
 use weft_xrl::{Mac, fea};
 
 use super::table::{Align, lines};
@@ -8,6 +10,7 @@ use super::{Asker, Shown};
 
 pub(super) fn show(asker: &Asker) -> Result<Shown, String> {
     let fea::InterfacesReply { interfaces, addresses } = asker.interfaces()?;
+    let tuning = asker.ask("fea", fea::Tuning)?;
     let addresses = |index: u32| -> Vec<String> {
         let of = addresses.iter().filter(|one| one.interface == index);
         of.map(|one| one.address.to_string()).collect()
@@ -31,6 +34,7 @@ pub(super) fn show(asker: &Asker) -> Result<Shown, String> {
                 "running": one.running,
                 "master": master(one.master),
                 "addresses": addresses(one.index),
+                "tuning": tuning_json(&tuning, &one.name),
             })
         })
         .collect();
@@ -63,5 +67,50 @@ pub(super) fn show(asker: &Asker) -> Result<Shown, String> {
         ("addresses", Align::Left),
     ];
     let rows: Vec<_> = interfaces.iter().map(row).collect();
-    Ok(Shown { json: json!({ "interfaces": json }), lines: lines(&columns, &rows) })
+    let mut lines = lines(&columns, &rows);
+    lines.extend(tuning.interfaces.iter().flat_map(|one| tuning_lines(&tuning, one)));
+    Ok(Shown { json: json!({ "interfaces": json }), lines })
+}
+
+/// How packets are taken from an interface, if the configuration says so.
+fn tuning_json(tuning: &fea::TuningReply, interface: &str) -> Option<Value> {
+    let own = tuning.interfaces.iter().find(|one| one.interface == interface)?;
+    let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let napis = tuning.napis.iter().filter(|one| one.interface == interface).map(|one| {
+        json!({
+            "id": one.id,
+            "thread": (one.thread != 0).then_some(one.thread),
+            "priority": text(&one.priority),
+            "processors": text(&one.processors),
+            "defer-interrupts": one.defer_interrupts,
+            "flush-timeout-ns": one.flush_timeout,
+        })
+    });
+    let refused = tuning.refusals.iter().filter(|one| one.interface == interface);
+    Some(json!({
+        "gro": own.gro,
+        "napis": napis.collect::<Vec<_>>(),
+        "refused": refused.map(|one| one.error.clone()).collect::<Vec<_>>(),
+    }))
+}
+
+fn tuning_lines(tuning: &fea::TuningReply, own: &fea::Tuned) -> Vec<String> {
+    let interface = &own.interface;
+    let mut lines = vec![format!("{interface}: gro {}", if own.gro { "on" } else { "off" })];
+    lines.extend(tuning.napis.iter().filter(|one| one.interface == *interface).map(|one| {
+        let thread = match one.thread {
+            0 => "no thread".to_owned(),
+            thread => {
+                format!("thread {thread} with {} on processors {}", one.priority, one.processors)
+            }
+        };
+        let time = Duration::from_nanos(one.flush_timeout);
+        format!(
+            "{interface}: NAPI {}: {thread}, defer-interrupts {}, flush-timeout {time:?}",
+            one.id, one.defer_interrupts
+        )
+    }));
+    let refused = tuning.refusals.iter().filter(|one| one.interface == *interface);
+    lines.extend(refused.map(|one| format!("{interface}: {}", one.error)));
+    lines
 }

@@ -63,6 +63,19 @@ fn packet_io(interface: &Value) -> String {
     }
 }
 
+/// How the stack shares the processors, if that was to be different from usual.
+fn scheduling(shown: &Value) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(processors) = shown["processors"].as_array() {
+        let priority = shown["priority"].as_str().unwrap_or("another priority");
+        let processors: Vec<_> = processors.iter().map(Value::to_string).collect();
+        lines.push(format!("thread with {priority} on processors {}", processors.join(",")));
+    }
+    let refused = shown["refused"].as_array().into_iter().flatten();
+    lines.extend(refused.map(|error| format!("thread as before: {}", text(error))));
+    lines
+}
+
 fn forwarding(shown: &Value) -> Vec<String> {
     let mut lines = vec![format!(
         "engine {}; the kernel's is {}{}, with {} decisions",
@@ -76,6 +89,7 @@ fn forwarding(shown: &Value) -> Vec<String> {
         let (interface, engine) = (text(&one["interface"]), text(&one["engine"]));
         format!("{interface} {engine}{}{}", trouble(one), packet_io(one))
     }));
+    lines.extend(scheduling(&shown["scheduling"]));
     for (engine, counters) in [("kernel", "counters"), ("portable", "portable")] {
         let counters = shown[counters].as_object().into_iter().flatten();
         lines.extend(

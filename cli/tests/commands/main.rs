@@ -22,4 +22,5 @@ mod show;
 mod sockets;
 mod support;
 mod tables;
+mod tuning;
 mod xip;

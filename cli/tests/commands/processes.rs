@@ -126,8 +126,8 @@ fn only_the_launcher_and_the_fea_hold_anything() {
                 assert_eq!(found, expected, "{name}: {field}");
             }
         };
-        // CAP_NET_BIND_SERVICE 10, CAP_NET_ADMIN 12, CAP_NET_RAW 13, CAP_IPC_LOCK 14, CAP_PERFMON 38, CAP_BPF 39.
-        let powers = if name == "fea" { "000000c000007400" } else { "0000000000000000" };
+        // CAP_NET_BIND_SERVICE 10, CAP_NET_ADMIN 12, CAP_NET_RAW 13, CAP_IPC_LOCK 14, CAP_SYS_NICE 23, CAP_PERFMON 38, CAP_BPF 39.
+        let powers = if name == "fea" { "000000c000807400" } else { "0000000000000000" };
         for field in ["CapEff", "CapPrm", "CapBnd"] {
             all_are(field, powers);
         }

@@ -9,13 +9,14 @@
 //! on when the FEA dies. For those who cannot take descriptors it relays packets (`relays`). It attaches
 //! eBPF programs (`programs`), and engines that forward in the kernel (`engines`). It watches
 //! the network interfaces, tells which there are, and makes them what the configuration says
-//! (`interfaces`). To those who forward by the kernel's tables of IP it tells where these lead (`ip`).
+//! (`interfaces`), with how packets are taken from them and how threads share the processors (`tuning`). To those who forward by the kernel's tables of IP it tells where these lead (`ip`).
 
 mod engines;
 mod interfaces;
 mod ip;
 mod programs;
 mod relays;
+mod tuning;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -26,6 +27,7 @@ pub use interfaces::{SCHEMA, STATEMENT};
 use ip::Ip;
 use programs::Programs;
 use relays::Relays;
+use tuning::Tunings;
 use weft_base::{CounterGroup, Counters, Instant, Token};
 use weft_config::Errors;
 use weft_port::{PortInfo, PortSpec};
@@ -67,6 +69,7 @@ pub struct Fea {
     programs: Programs,
     engines: Engines,
     relays: Relays,
+    tunings: Tunings,
     ip: Ip,
     counters: Counters<Activity>,
 }
@@ -85,6 +88,8 @@ enum Next {
     AttachEngine(fea::AttachEngine),
     DetachEngine(fea::DetachEngine),
     WatchIp(fea::WatchIp),
+    Tuning,
+    Schedule(fea::Schedule),
 }
 
 impl Fea {
@@ -143,6 +148,11 @@ impl Fea {
                 let program = index.and_then(|index| self.programs.at(index));
                 self.engines.attach(called, request, program, out);
             }
+            Ok(Next::Tuning) => {
+                let tunings = self.interfaces.tunings();
+                self.tunings.tell(called, tunings, out);
+            }
+            Ok(Next::Schedule(request)) => self.tunings.schedule(called, &request, out),
             Ok(Next::DetachEngine(request)) => self.engines.detach(called, request, out),
             Err(error) => out.push(called.fail(error)),
         }
@@ -187,6 +197,8 @@ impl Fea {
             fea::Call::AttachEngine(request) => Next::AttachEngine(request),
             fea::Call::DetachEngine(request) => Next::DetachEngine(request),
             fea::Call::WatchIp(request) => Next::WatchIp(request),
+            fea::Call::Tuning(_) => Next::Tuning,
+            fea::Call::Schedule(request) => Next::Schedule(request),
             fea::Call::FindNeighbour(fea::FindNeighbour { interface, address }) => {
                 out.push(Output::World(Action::FindNeighbour { interface, ip: address }));
                 Next::Answer(Encoded::default())
@@ -380,6 +392,8 @@ impl Component for Fea {
             }
             Input::World(Event::Ip { changes }) => self.ip.changed(changes, out),
             Input::World(Event::HandlesOpened { token, handles, info }) => {
+                // A port may come with a program at XDP.
+                self.tunings.again();
                 self.opened(token, handles, info, out);
             }
             Input::World(Event::ListenerOpened { token, address, handle }) => {
@@ -408,7 +422,13 @@ impl Component for Fea {
                     self.programs.kept(name, handle);
                 }
             }
+            Input::World(Event::Tuned { token, tuned }) => self.tunings.tuned(token, tuned, out),
+            Input::World(Event::Scheduled { token, result }) => {
+                self.tunings.scheduled(token, result, out);
+            }
             Input::World(Event::EngineAnswered { token, result }) => {
+                // With its program at XDP the NAPIs of an interface come and go.
+                self.tunings.again();
                 self.engines.answered(token, result, out);
             }
             Input::World(Event::ProgramAnswered { token, result }) => {
@@ -453,11 +473,13 @@ impl Component for Fea {
             }
             Input::World(Event::Stop) => {
                 self.programs.stop(out);
+                self.tunings.stop(out);
                 out.push(Output::World(Action::Exit { status: 0 }));
             }
             _ => {}
         }
         self.settle(out);
+        self.tunings.settle(self.interfaces.tunings(), out);
     }
 
     fn deadline(&self) -> Option<Instant> {

@@ -19,7 +19,8 @@ pub enum Profile {
     Manager,
     /// The Finder.
     Finder,
-    /// The FEA: the only one with capabilities, to open sockets and to change routes and interfaces.
+    /// The FEA: the only one with capabilities, to open sockets, to change routes and interfaces, and to schedule
+    /// threads that move packets.
     Fea,
     /// A program of others: it may execute programs, and may do nothing else that a component may not.
     Program,
@@ -54,6 +55,7 @@ impl Profile {
                     | CapabilitySet::IPC_LOCK
                     | CapabilitySet::PERFMON
                     | CapabilitySet::BPF
+                    | CapabilitySet::SYS_NICE
             }
             Self::Manager | Self::Finder | Self::Program | Self::Application | Self::Component => {
                 CapabilitySet::empty()

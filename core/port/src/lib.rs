@@ -15,6 +15,8 @@
 //! A port can be opened by one process ([`open_descriptors`]) and used by another ([`adopt`]), which needs
 //! no privileges.
 //!
+//! [`Scheduling`] says how a thread that uses ports shares the processors with others.
+//!
 //! [`namespace`] gives a process a network of its own to put ports into.
 //!
 //! ```
@@ -48,6 +50,7 @@ mod link;
 pub mod memory;
 pub mod namespace;
 mod port;
+mod scheduling;
 mod spec;
 mod statistics;
 #[allow(unsafe_code, reason = "raw system calls; each block says why it is sound")]
@@ -61,5 +64,6 @@ mod xdp;
 
 pub use error::{Lost, OpenError};
 pub use port::{Options, Port, XDP_DESCRIPTORS, adopt, open, open_descriptors};
+pub use scheduling::{Priority, Scheduled, Scheduling};
 pub use spec::{PortInfo, PortSpec, PortSpecError};
 pub use statistics::{PortDrop, PortStatistics, Traffic};

@@ -96,6 +96,15 @@ impl Peer {
             Self::Address(_) | Self::Key { .. } => None,
         }
     }
+
+    /// The process, if that is known.
+    #[must_use]
+    pub fn pid(&self) -> Option<u32> {
+        match self {
+            Self::Process { pid, .. } => Some(*pid),
+            Self::Address(_) | Self::Key { .. } => None,
+        }
+    }
 }
 
 /// What carries a channel. Both drivers go by its rules.

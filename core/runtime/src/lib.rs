@@ -16,6 +16,7 @@ mod process;
 mod program;
 pub mod real;
 pub mod sim;
+mod tuning;
 
 pub use address::{ChannelAddress, Keys, Peer};
 pub use component::Component;
@@ -24,12 +25,15 @@ pub use engine::{EngineReply, EngineRequest};
 pub use link::{BILLION, ETHERNET_OVERHEAD, LinkConfig, LinkCount, LinkModel};
 pub use process::{Action, DriverCounts, Event, Level, Process};
 pub use program::{Attached, ProgramReply, ProgramRequest};
+pub use tuning::{Tuned, Tuning};
 pub use weft_base::{Handle, Message};
 pub use weft_ebpf::{
     Direction, Engine, EngineMode, FoundProgram, HookKind, LossProbability, MapKind, MapShape,
     MapWrite, PROGRAMS, Program, Slot, XdpMode,
 };
 pub use weft_netlink::{
-    Interface, InterfaceAddress, InterfaceChange, InterfaceRequest, IpChange, IpWay, NewInterface,
+    Interface, InterfaceAddress, InterfaceChange, InterfaceRequest, IpChange, IpWay, Napi,
+    NewInterface,
 };
 pub use weft_port::datagrams::MOST_HANDLES;
+pub use weft_port::{Priority, Scheduling};

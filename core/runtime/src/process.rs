@@ -13,11 +13,11 @@ use std::str::FromStr;
 use weft_base::{ChannelId, Handle, Message, Packet, PortId, Token};
 use weft_ebpf::{MapShape, MapWrite};
 use weft_netlink::{InterfaceChange, InterfaceRequest, IpChange};
-use weft_port::{PortInfo, PortSpec, PortStatistics};
+use weft_port::{PortInfo, PortSpec, PortStatistics, Scheduling};
 
 use crate::{
     ChannelAddress, Component, DiskError, DiskReply, DiskRequest, EngineReply, EngineRequest, Keys,
-    Peer, ProgramReply, ProgramRequest,
+    Peer, ProgramReply, ProgramRequest, Tuned, Tuning,
 };
 
 /// A component at the border of a process.
@@ -88,6 +88,21 @@ pub enum Event {
         token: Token,
         /// Why not, and what to do about it, in one sentence.
         result: Result<(), String>,
+    },
+    /// The answer to [`Action::Tune`].
+    Tuned {
+        /// The token of the action.
+        token: Token,
+        /// How the interface is now.
+        tuned: Tuned,
+    },
+    /// The answer to [`Action::Schedule`].
+    Scheduled {
+        /// The token of the action.
+        token: Token,
+        /// How the process is scheduled now, and sentences about what of it was refused, why, and how to mend it;
+        /// or why nothing was done.
+        result: Result<(Scheduling, Vec<String>), String>,
     },
     /// The answer to [`Action::Program`].
     ProgramAnswered {
@@ -311,6 +326,27 @@ pub enum Action {
         token: Token,
         /// What to change.
         request: InterfaceRequest,
+    },
+
+    /// Make an interface take packets as is wanted, and put back what is not wanted any more; answered by
+    /// [`Event::Tuned`].
+    Tune {
+        /// Comes back in the answer.
+        token: Token,
+        /// The index of the interface.
+        interface: u32,
+        /// All that is wanted.
+        tuning: Tuning,
+    },
+    /// Have the first thread of a process share the processors as is wanted, and put back what is not wanted any
+    /// more; answered by [`Event::Scheduled`].
+    Schedule {
+        /// Comes back in the answer.
+        token: Token,
+        /// The number of the process; nothing is this one.
+        process: Option<u32>,
+        /// All that is wanted.
+        scheduling: Scheduling,
     },
 
     /// From now on show this key on new channels of [`ChannelAddress::Tls`], and accept those of others.

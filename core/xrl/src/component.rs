@@ -209,6 +209,8 @@ pub struct Called {
     /// The user of the caller, as the kernel says; `None` for a component of this process, and for one
     /// of another machine.
     pub uid: Option<u32>,
+    /// The process of the caller, as the kernel says; `None` where `uid` is.
+    pub pid: Option<u32>,
     /// The interface.
     pub interface: &'static Interface,
     /// The method's number in it.

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use weft_base::Token;
 use weft_config::Errors;
-use weft_runtime::{Action, Interface, InterfaceChange, InterfaceRequest, Level};
+use weft_runtime::{Action, Interface, InterfaceChange, InterfaceRequest, Level, Tuning};
 use weft_xrl::{CallId, Encoded, Output, XrlError};
 
 use crate::programs::{Key, Wanted};
@@ -181,6 +181,14 @@ impl Interfaces {
             Some((key, (one.name.clone(), program)))
         };
         self.present.values().filter_map(of).collect::<BTreeMap<_, _>>()
+    }
+
+    /// How packets are to be taken from the interfaces that are there, as far as that is configured.
+    pub(crate) fn tunings(&self) -> impl Iterator<Item = (&Interface, &Tuning)> {
+        self.present.values().filter_map(|one| {
+            let tuning = &self.configured.get(&one.name)?.tuning;
+            (*tuning != Tuning::default()).then_some((one, tuning))
+        })
     }
 
     /// The number and the name of an interface.

@@ -10,6 +10,7 @@
 //!     interface br0 { kind bridge; }
 //!     interface v0 { kind veth v1; master br0; }
 //!     interface v1 { up off; loss { rate 5%; seed 7; direction ingress; } }
+//!     interface eth1 { gro on; napi { threaded on; priority fifo 5; processor 1; } }
 //! }
 //! ```
 //!
@@ -18,9 +19,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use weft_config::{Document, Entry, Error, Errors, Form, InterfaceName, Probability, gather};
-use weft_runtime::{Direction, InterfaceAddress, LossProbability, NewInterface, Program};
+use weft_runtime::{
+    Direction, InterfaceAddress, LossProbability, NewInterface, Priority, Program, Scheduling,
+    Tuning,
+};
 
 /// The statement.
 pub const STATEMENT: &str = "interfaces";
@@ -42,6 +47,15 @@ container interfaces {
             leaf seed number { default 0; help "what follows from it is which packets are dropped"; }
             leaf direction one-of ingress egress { default ingress; help "of packets received, or sent"; }
         }
+        leaf gro switch { help "whether received packets are joined to longer ones (GRO)"; }
+        container napi {
+            help "how the kernel takes packets from the driver";
+            leaf threaded switch { help "by a thread, which can have a priority and processors"; }
+            words priority { usage "nice N|fifo N"; help "of the thread: a share of the processors, -20 to 19, or before others, 1 to 99"; }
+            leaf-list processor number { range 0 1023; help "on which the thread may run, from 0 on"; }
+            leaf defer-interrupts number { range 0 2147483647; help "how often it may find nothing before it switches the interrupt on again"; }
+            leaf flush-timeout duration { help "how long it waits then, and packets may wait to be joined with later ones"; }
+        }
         words kind { usage "bridge|dummy|veth PEER|vlan INTERFACE ID"; help "made if it is not there, and deleted with the statement"; }
     }
 }
@@ -51,6 +65,10 @@ container interfaces {
 const MTU: RangeInclusive<u32> = 68..=65_535;
 /// The numbers of VLANs (IEEE 802.1Q).
 const VLANS: RangeInclusive<u16> = 1..=4094;
+/// Numbers of processors that can be asked for (`CPU_SETSIZE`).
+const PROCESSORS: RangeInclusive<u16> = 0..=1023;
+/// How often a NAPI may find nothing before it switches its interrupt on again (`netdev.yaml`).
+const DEFERRED: RangeInclusive<u32> = 0..=i32::MAX.cast_unsigned();
 const ADDRESS: Form = Form { what: "the address of an interface", example: "192.0.2.1/24" };
 const DIRECTION: Form = Form { what: "the direction of the packets", example: "ingress" };
 
@@ -67,6 +85,8 @@ pub(crate) struct Wanted {
     pub(crate) kind: Option<NewInterface>,
     /// The eBPF program that it has, and where.
     pub(crate) program: Option<(Direction, Program)>,
+    /// How packets are taken from it.
+    pub(crate) tuning: Tuning,
 }
 
 /// Reads the statement; an empty text says nothing.
@@ -106,6 +126,9 @@ fn interface(entry: &Entry<'_>) -> Result<Wanted, Errors> {
         let master = block.leaf::<InterfaceName>("master")?;
         let kind = block.one("kind")?.map(kind).transpose()?;
         let program = block.one("loss")?.map(|entry| loss(&entry)).transpose()?;
+        let gro = block.leaf("gro")?;
+        let tuning = block.one("napi")?.map(|entry| napi(&entry)).transpose()?;
+        let tuning = Tuning { gro, ..tuning.unwrap_or_default() };
         Ok(Wanted {
             up,
             mtu,
@@ -113,6 +136,7 @@ fn interface(entry: &Entry<'_>) -> Result<Wanted, Errors> {
             master: master.map(|name| name.as_str().to_owned()),
             kind,
             program,
+            tuning,
         })
     })
 }
@@ -127,6 +151,42 @@ fn loss(entry: &Entry<'_>) -> Result<(Direction, Program), Errors> {
         let rate = rate.unwrap_or(LossProbability::ALWAYS);
         Ok((direction.unwrap_or(Direction::Ingress), Program::loss(rate, seed)))
     })
+}
+
+fn napi(entry: &Entry<'_>) -> Result<Tuning, Errors> {
+    entry.read_block(|block| {
+        let threaded = block.leaf("threaded")?;
+        let priority = block.one("priority")?.map(priority).transpose()?;
+        let processors = gather(block.many("processor").into_iter().map(processors))?;
+        let processors: BTreeSet<u16> = processors.into_iter().flatten().collect();
+        let defer_interrupts = block.leaf_in("defer-interrupts", DEFERRED)?;
+        let flush_timeout = block.leaf::<Duration>("flush-timeout")?;
+        let threads = Scheduling { priority, processors };
+        if threads != Scheduling::default() && threaded != Some(true) {
+            let sentence = "a NAPI without a thread of its own has no priority and no processors: say `threaded on;`";
+            return Err(entry.error(sentence).into());
+        }
+        Ok(Tuning { gro: None, threaded, threads, defer_interrupts, flush_timeout })
+    })
+}
+
+fn priority(mut entry: Entry<'_>) -> Result<Priority, Error> {
+    let kind: String = entry.argument("`nice` or `fifo`")?;
+    let number: String = entry.argument("the number of the priority")?;
+    let read =
+        Priority::of_words(&kind, &number).map_err(|sentence| entry.error_at(1, sentence))?;
+    entry.end()?;
+    Ok(read)
+}
+
+fn processors(mut entry: Entry<'_>) -> Result<Vec<u16>, Errors> {
+    let mut numbers = vec![entry.argument::<u16>("the number of a processor")?];
+    numbers.extend(entry.rest::<u16>()?);
+    entry.end()?;
+    match numbers.iter().all(|number| PROCESSORS.contains(number)) {
+        true => Ok(numbers),
+        false => Err(entry.error_at(1, "processors have numbers from 0 to 1023").into()),
+    }
 }
 
 /// Reads a direction.
@@ -200,6 +260,8 @@ interfaces {
     interface eth0.7 { kind vlan eth0 7; up off; }
     interface v1 { loss { rate 5%; seed 7; direction egress; } }
     interface v2 { loss { rate 0.25; } }
+    interface v3 { gro off; napi { threaded on; priority fifo 7; processor 0; processor 2; } }
+    interface v4 { napi { defer-interrupts 2; flush-timeout 20us; } }
 }
 ";
 
@@ -219,6 +281,15 @@ interfaces {
         };
         assert_eq!(statement["v1"].program, Some((Direction::Egress, loss(5.0, 7))));
         assert_eq!(statement["v2"].program, Some((Direction::Ingress, loss(25.0, 0))));
+        let threads =
+            Scheduling { priority: Some(Priority::Fifo(7)), processors: BTreeSet::from([0, 2]) };
+        let tuning =
+            Tuning { gro: Some(false), threaded: Some(true), threads, ..Tuning::default() };
+        assert_eq!(statement["v3"].tuning, tuning);
+        let flush_timeout = Some(Duration::from_micros(20));
+        let tuning = Tuning { defer_interrupts: Some(2), flush_timeout, ..Tuning::default() };
+        assert_eq!(statement["v4"].tuning, tuning);
+        assert_eq!(statement["v2"].tuning, Tuning::default());
         assert!(read("t", "").unwrap().is_empty());
     }
 
@@ -253,6 +324,17 @@ interfaces {
             ("interfaces { interface a { loss { rate 5%; sed 7; } } }", "did you mean `seed`?"),
             ("interfaces { interface a { loss { rate 5%; } loss { rate 6%; } } }", "loss"),
             ("interfaces { interface a { mut 1500; } }", "did you mean `mtu`?"),
+            ("interfaces { interface a { gro maybe; } }", "maybe"),
+            ("interfaces { interface a { napi { priority fifo 5; } } }", "`threaded on;`"),
+            (
+                "interfaces { interface a { napi { processor 5; threaded off; } } }",
+                "`threaded on;`",
+            ),
+            ("interfaces { interface a { napi { threaded on; priority fifo 100; } } }", "1 to 99"),
+            ("interfaces { interface a { napi { threaded on; priority nice; } } }", "the priority"),
+            ("interfaces { interface a { napi { threaded on; processor 1024; } } }", "1023"),
+            ("interfaces { interface a { napi { defer-interrupts 2147483648; } } }", "2147483647"),
+            ("interfaces { interface a { napi { flush-timeout 5; } } }", "5"),
             ("interfaces { } fea { }", "fea"),
         ] {
             let error = read("t", text).unwrap_err().to_string();

@@ -28,7 +28,14 @@ const SINCE: &[(i32, &str)] = &[
 const OWN: [&str; 2] = ["/proc/self/exe", "/proc/self"];
 
 /// What the FEA reads.
-const FEA_READS: [&str; 4] = ["/proc/sys/net", "/sys/class/net", "/sys/devices", "/proc/net"];
+const FEA_READS: [&str; 5] = [
+    "/proc/sys/net",
+    "/sys/class/net",
+    "/sys/devices",
+    "/proc/net",
+    // Whether threads of real time leave something to others.
+    "/proc/sys/kernel/sched_rt_runtime_us",
+];
 /// What the FEA writes: settings of interfaces, ports of its own.
 const FEA_WRITES: [&str; 2] = ["/proc/sys/net", "/dev/net"];
 

@@ -249,7 +249,7 @@ const OLDER: &[i64] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLDER: &[i64] = &[];
 
-/// What the FEA may do beyond: open sockets of every kind, change interfaces, load eBPF.
+/// What the FEA may do beyond: open sockets of every kind, change interfaces, load eBPF, schedule threads.
 const FEA: &[i64] = &[
     libc::SYS_socket,
     libc::SYS_socketpair,
@@ -260,6 +260,9 @@ const FEA: &[i64] = &[
     libc::SYS_sendmsg,
     libc::SYS_setsockopt,
     libc::SYS_ioctl,
+    // How threads that move packets share the processors.
+    libc::SYS_sched_getattr,
+    libc::SYS_sched_setattr,
 ];
 
 /// What of bpf(2) the FEA does: load programs and make maps, attach and detach them by links, read and write

@@ -92,8 +92,8 @@ fn the_fea_alone_has_capabilities_and_can_use_them() {
     let talk = node.talk("one");
     assert_eq!(talk.ask("missing"), "nothing");
     for thread in threads(pid) {
-        // CAP_NET_BIND_SERVICE 10, CAP_NET_ADMIN 12, CAP_NET_RAW 13, CAP_IPC_LOCK 14, CAP_PERFMON 38, CAP_BPF 39.
-        check(&thread, "000000c000007400");
+        // CAP_NET_BIND_SERVICE 10, CAP_NET_ADMIN 12, CAP_NET_RAW 13, CAP_IPC_LOCK 14, CAP_SYS_NICE 23, CAP_PERFMON 38, CAP_BPF 39.
+        check(&thread, "000000c000807400");
     }
     let socket = libc::SYS_socket;
     for family in [libc::AF_PACKET, libc::AF_NETLINK, libc::AF_INET, libc::AF_INET6] {

@@ -6,6 +6,7 @@ pub(crate) mod mmsg;
 pub(crate) mod namespace;
 pub(crate) mod packet_socket;
 pub(crate) mod rights;
+pub(crate) mod scheduling;
 pub(crate) mod socket;
 pub(crate) mod tun;
 pub(crate) mod xdp;

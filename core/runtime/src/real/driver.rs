@@ -24,6 +24,7 @@ use super::ports::Ports;
 use super::programs::Programs;
 use super::signals::{Signal, Signals};
 use super::terminal::{Progress, Terminal};
+use super::tuning::Tuner;
 use super::{DriverDrop, Drops, Options, clock};
 use crate::{Action, DriverCounts, Event, Level, Process};
 
@@ -38,6 +39,7 @@ pub(super) struct Driver {
     ports: Ports,
     channels: Channels,
     interfaces: Interfaces,
+    tuner: Tuner,
     programs: Programs,
     engines: Engines,
     disk: Disk,
@@ -75,6 +77,7 @@ impl Driver {
             ports: Ports::new(&options),
             channels,
             interfaces: Interfaces::default(),
+            tuner: Tuner::default(),
             programs: Programs::default(),
             engines: Engines::new(std::mem::take(&mut options.engines)),
             disk: Disk::new()?,
@@ -249,6 +252,15 @@ impl Driver {
             Action::FindNeighbour { interface, ip } => interfaces.find_neighbour(interface, ip),
             Action::ConfigureInterface { token, request } => {
                 events.extend(interfaces.configure(token, &request, poller));
+            }
+            Action::Tune { token, interface, tuning } => {
+                let tuned = self.tuner.tune(interface, &tuning);
+                events.push_back(Event::Tuned { token, tuned });
+            }
+            Action::Schedule { token, process, scheduling } => {
+                let process = process.unwrap_or_else(std::process::id);
+                let result = self.tuner.schedule(process, &scheduling);
+                events.push_back(Event::Scheduled { token, result });
             }
             Action::Program { token, request } => {
                 events.push_back(self.programs.carry_out(token, request));

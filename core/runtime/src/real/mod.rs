@@ -13,6 +13,7 @@
 //! * `outgoing`: the bounded queue in front of a port or channel;
 //! * `interfaces`: the machine's interfaces, by `weft_netlink`;
 //! * `programs`: eBPF programs at interfaces, by `weft_ebpf`;
+//! * `tuning`: how packets are taken from interfaces, and how threads share the processors;
 //! * `disk`: files; `streams`: standard input and output, pipes and devices;
 //! * `terminal`: output for people;
 //! * `signals`: `SIGTERM` and `SIGINT` (signal(7)).
@@ -46,6 +47,7 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 mod tls;
+mod tuning;
 
 use std::time::Duration;
 

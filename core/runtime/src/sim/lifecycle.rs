@@ -11,7 +11,9 @@ use super::family::ParentEvent;
 use super::ids::{NodeId, ProcessId};
 use super::process::{Body, Line, Slot, Spawn, Status, Waiting};
 use super::world::World;
-use crate::{Action, ChannelAddress, DiskRequest, Event, Level, ProgramReply, ProgramRequest};
+use crate::{
+    Action, ChannelAddress, DiskRequest, Event, Level, ProgramReply, ProgramRequest, Tuned, Tuning,
+};
 
 /// # Processes
 impl World {
@@ -197,6 +199,18 @@ impl World {
             Action::ConfigureInterface { token, request } => {
                 let result = self.configure_interface(id, &request);
                 self.post(id, Waiting::Event(Event::InterfaceConfigured { token, result }));
+            }
+            Action::Tune { token, tuning, .. } => {
+                let mut tuned = Tuned::default();
+                if tuning != Tuning::default() {
+                    let note = "a simulated machine takes packets without NAPI and GRO";
+                    tuned.refused.push(note.to_owned());
+                }
+                self.post(id, Waiting::Event(Event::Tuned { token, tuned }));
+            }
+            Action::Schedule { token, .. } => {
+                let result = Err("a simulated machine has no processors to share".to_owned());
+                self.post(id, Waiting::Event(Event::Scheduled { token, result }));
             }
             Action::Program { token, request } => {
                 let result = no_programs(&request);

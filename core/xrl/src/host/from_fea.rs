@@ -1,4 +1,4 @@
-//! What takes privileges and the FEA does for members: packet ports, and packet engines of the kernel.
+//! What takes privileges and the FEA does for members: packet ports, packet engines of the kernel, priorities.
 //!
 //! Reference: Handley et al. (XORP), §7: processes without privileges use the network through the
 //! FEA. A member asks the world for a port or an engine as ever; where the process may open none, the FEA is
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use weft_base::{Handle, Instant, Token};
 use weft_port::{PortInfo, PortSpec};
-use weft_runtime::{Action, EngineReply, EngineRequest, Event, Slot, XdpMode};
+use weft_runtime::{Action, EngineReply, EngineRequest, Event, Scheduling, Slot, XdpMode};
 
 use super::ip::Watching;
 use super::{Caller, Host, Now, members};
@@ -49,6 +49,8 @@ pub(super) struct Asked {
 pub(super) enum Wanted {
     Port(PortSpec),
     Engine(EngineRequest),
+    /// Another share of the processors.
+    Scheduling(Scheduling),
     /// What is different about the machine's IP.
     Ip(Watching),
     Neighbour {
@@ -128,6 +130,13 @@ impl Host {
             Wanted::Port(_) => {
                 result.and_then(|reply| reply.read::<fea::OpenPort>()).and_then(port)
             }
+            Wanted::Scheduling(_) => {
+                let result = result.and_then(|reply| reply.read::<fea::Schedule>());
+                let result = result.and_then(scheduled).map_err(|error| error.note);
+                let event = Event::Scheduled { token: asked.token, result };
+                self.inputs.push_back((asked.member, crate::Input::World(event)));
+                return;
+            }
             // Nobody is told; who needs the neighbour asks again.
             Wanted::Ip(_) | Wanted::Neighbour { .. } => return,
             Wanted::Engine(request) => {
@@ -156,6 +165,7 @@ impl Host {
         let event = match wanted {
             Wanted::Port(_) => Event::PortFailed { token, error },
             Wanted::Engine(_) => Event::EngineAnswered { token, result: Err(error) },
+            Wanted::Scheduling(_) => Event::Scheduled { token, result: Err(error) },
             Wanted::Ip(_) | Wanted::Neighbour { .. } => return,
         };
         self.inputs.push_back((member, crate::Input::World(event)));
@@ -181,6 +191,11 @@ impl Wanted {
                 Call::new(number, FEA, fea::DetachEngine { engine, interface })
             }
             Self::Engine(EngineRequest::Adopt { .. }) => return None,
+            Self::Scheduling(Scheduling { priority, processors }) => {
+                let priority = priority.map(|priority| priority.to_string());
+                let processors = processors.iter().copied().map(u32::from).collect();
+                Call::new(number, FEA, fea::Schedule { priority, processors })
+            }
             Self::Ip(watching) => Call::new(number, FEA, watching.request()),
             Self::Neighbour { interface, ip } => {
                 Call::new(number, FEA, fea::FindNeighbour { interface: *interface, address: *ip })
@@ -201,6 +216,14 @@ fn port(reply: fea::OpenPortReply) -> Result<(Vec<Handle>, PortInfo), XrlError> 
     };
     let handles = std::iter::once(reply.port).chain(reply.parts).collect();
     Ok((handles, info))
+}
+
+fn scheduled(reply: fea::ScheduleReply) -> Result<(Scheduling, Vec<String>), XrlError> {
+    // What is none of weft's priorities is told as another word.
+    let priority = reply.priority.parse().ok();
+    let processors = reply.processors.into_iter().map(u16::try_from).collect::<Result<_, _>>();
+    let wrong = |_| XrlError::bad_args("the FEA has answered with a processor that there is not");
+    Ok((Scheduling { priority, processors: processors.map_err(wrong)? }, reply.refused))
 }
 
 fn engine(request: &EngineRequest, reply: Reply) -> Result<EngineReply, XrlError> {

@@ -47,6 +47,8 @@ pub(super) fn token_of(event: &mut Event) -> Option<&mut Token> {
         | Event::InterfaceConfigured { token, .. }
         | Event::ProgramAnswered { token, .. }
         | Event::EngineAnswered { token, .. }
+        | Event::Tuned { token, .. }
+        | Event::Scheduled { token, .. }
         | Event::TablesAdopted { token, .. }
         | Event::TablesFailed { token, .. }
         | Event::TablesCounted { token, .. }
@@ -70,6 +72,8 @@ pub(super) fn tag_token(member: usize, action: &mut Action) {
         | Action::ConfigureInterface { token, .. }
         | Action::Program { token, .. }
         | Action::Engine { token, .. }
+        | Action::Tune { token, .. }
+        | Action::Schedule { token, .. }
         | Action::AdoptTables { token, .. }
         | Action::WriteTables { token, .. }
         | Action::CountTables { token }

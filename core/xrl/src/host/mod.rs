@@ -388,6 +388,11 @@ impl Host {
             Output::World(Action::Engine { token, request }) if self.settings.ports_from_fea => {
                 self.have_done(member, token, Wanted::Engine(request), now);
             }
+            Output::World(Action::Schedule { token, process: None, scheduling })
+                if self.settings.ports_from_fea =>
+            {
+                self.have_done(member, token, Wanted::Scheduling(scheduling), now);
+            }
             Output::World(Action::WatchIp) => self.watch_ip(member, now),
             Output::World(Action::FindNeighbour { interface, ip })
                 if self.settings.ports_from_fea =>
@@ -484,9 +489,9 @@ impl Host {
             true => "host".into(),
             false => self.members.instance(caller.member),
         };
-        let (session, uid) = (0, None);
+        let (session, uid, pid) = (0, None, None);
         let called =
-            Called { id, caller: name, session, uid, interface, method: number, arguments };
+            Called { id, caller: name, session, uid, pid, interface, method: number, arguments };
         self.inputs.push_back((callee, Input::Called(called)));
         Ok(())
     }

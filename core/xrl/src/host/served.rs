@@ -268,9 +268,10 @@ impl Served {
         let id = CallId(self.open.insert(Open { channel, id, signature }));
         let caller = Rc::clone(&connection.caller);
         let uid = connection.peer.uid().filter(|_| !connection.remote);
+        let pid = connection.peer.pid().filter(|_| !connection.remote);
         let session = connection.session.unwrap_or(0);
         let (interface, method) = (right.interface, right.method);
-        Ok((right.member, Called { id, caller, session, uid, interface, method, arguments }))
+        Ok((right.member, Called { id, caller, session, uid, pid, interface, method, arguments }))
     }
 
     /// Answers a call, if the caller is still there.

@@ -11,6 +11,7 @@
 //!     errors 100;                   # error messages to sources that each port may cause in a second
 //!     packet-io auto;               # AF_XDP sockets where they can be, else packet sockets
 //!     engine auto;                  # let the kernel forward what the routing cache knows
+//!     priority fifo 10;             # before other threads; processor 1 2: only there
 //!     principal hid { local hid-…; }
 //!     principal zf { route zf-… via hid-…; }
 //!     link-state { hello 1s; }      # a routing protocol, by its name
@@ -21,7 +22,7 @@ use weft_base::{Instant, Random};
 use weft_config::{Block, ByteSize, Entry, Error, Errors, Form, gather};
 use weft_runtime::EngineMode;
 
-use super::{Node, PacketIo, Registry, Scope, Settings, engine};
+use super::{Node, PacketIo, Registry, Scope, Settings, engine, scheduling};
 use crate::Xid;
 use crate::forward::{Limits, MAX_REDIRECTS, SlowPathLimit};
 
@@ -50,9 +51,11 @@ pub fn read_node(
     settings.echo = block.leaf("echo")?.unwrap_or(settings.echo);
     settings.scope = read_scope(block, settings.scope)?;
     let engine = read_engine(block)?;
+    let share = scheduling::read(block)?;
     settings.packet_io = read_packet_io(block)?.unwrap_or(settings.packet_io);
     let mut node = Node::new(settings, registry.clone(), random);
     node.set_engine(engine, &mut Vec::new());
+    node.set_scheduling(share, &mut Vec::new());
     gather(block.many("interface").into_iter().map(|entry| read_interfaces(entry, &mut node)))?;
     gather(block.many("principal").into_iter().map(|entry| read_principal(entry, &mut node)))?;
     for name in registry.protocols() {

@@ -399,6 +399,7 @@ impl Node {
         });
         json!({
             "wanted": self.kernel.word(),
+            "scheduling": self.show_share(),
             "kernel": state,
             "trouble": trouble,
             "decisions": self.forwarder.cache_size().offloaded,

@@ -22,6 +22,7 @@ mod protocols;
 mod reconfigure;
 mod registry;
 mod replies;
+mod scheduling;
 mod scope;
 mod settings;
 mod show;
@@ -54,6 +55,7 @@ use engine::KernelEngine;
 use interfaces::Interface;
 use protocols::Protocols;
 use replies::Replies;
+use scheduling::Share;
 use sockets::{ECHO, Sockets};
 
 /// The token of the application listener; those of ports come after it.
@@ -94,6 +96,7 @@ pub struct Node {
     random: Random,
     forwarder: Forwarder,
     kernel: KernelEngine,
+    share: Share,
     interfaces: Vec<Interface>,
     owners: BTreeMap<PortId, Owner>,
     /// Who watches this machine's IP.
@@ -131,6 +134,7 @@ impl Node {
             registry,
             random,
             kernel: KernelEngine::default(),
+            share: Share::default(),
             interfaces: Vec::new(),
             owners: BTreeMap::new(),
             ip_watchers: Vec::new(),
@@ -206,6 +210,7 @@ impl Node {
         self.started = true;
         let address = ChannelAddress::Flow(self.settings.socket.clone());
         out.push(Action::Listen { token: LISTENER, address });
+        self.start_share(out);
         self.open_engine(out);
         for (part, outputs) in std::mem::take(&mut self.early) {
             self.carry_out(now, part, outputs, out);
@@ -448,6 +453,7 @@ impl Component for Node {
                 self.engine_answered(token, result, out);
                 self.announce(out);
             }
+            Event::Scheduled { token, result } => self.scheduled(token, result, out),
             Event::TablesAdopted { token, result } => {
                 self.tables_adopted(token, result, out);
                 self.announce(out);
@@ -466,6 +472,7 @@ impl Component for Node {
             | Event::Rejected { .. }
             | Event::Interface { .. }
             | Event::InterfaceConfigured { .. }
+            | Event::Tuned { .. }
             | Event::ProgramAnswered { .. }
             | Event::Kept { .. }
             | Event::Disk { .. } => {}

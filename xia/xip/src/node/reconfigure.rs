@@ -6,10 +6,10 @@
 use std::collections::BTreeSet;
 
 use weft_base::Instant;
-use weft_config::{Statement, Word};
+use weft_config::{Document, Statement, Word};
 use weft_runtime::Action;
 
-use super::{Node, engine};
+use super::{Node, engine, scheduling};
 
 /// What an `xia` block says, as far as a running node can be told it: the statements in their order.
 ///
@@ -20,6 +20,8 @@ pub struct Plan {
     parts: Vec<PartPlan>,
     /// Which engines forward, in its word; `None` if nothing is said of it.
     engine: Option<String>,
+    /// How the processors are shared, in its words.
+    scheduling: Vec<Statement>,
     /// Statements that only a new node takes: all others.
     fixed: Vec<Statement>,
 }
@@ -45,6 +47,7 @@ enum Step {
     AddProtocol(String),
     RemoveProtocol(String),
     Engine { from: Option<String>, to: Option<String> },
+    Scheduling { from: Vec<Statement>, to: Vec<Statement> },
     Set { part: String, words: Vec<String> },
     Delete { part: String, words: Vec<String> },
 }
@@ -60,6 +63,7 @@ impl Step {
             Self::AddProtocol(name) => Self::RemoveProtocol(name),
             Self::RemoveProtocol(name) => Self::AddProtocol(name),
             Self::Engine { from, to } => Self::Engine { from: to, to: from },
+            Self::Scheduling { from, to } => Self::Scheduling { from: to, to: from },
             Self::Set { part, words } => Self::Delete { part, words },
             Self::Delete { part, words } => Self::Set { part, words },
         }
@@ -77,6 +81,9 @@ impl Plan {
                 "interface" => plan.interfaces.extend(words.drain(1..)),
                 "principal" if words.len() == 2 => {
                     plan.parts.push(PartPlan::of(words.swap_remove(1), false, statement));
+                }
+                word if scheduling::STATEMENTS.contains(&word) => {
+                    plan.scheduling.push(statement.clone());
                 }
                 "engine" if words.len() == 2 => plan.engine = words.pop(),
                 // Nothing else has a block and no name.
@@ -129,6 +136,10 @@ impl Plan {
         }
         if self.engine != new.engine {
             steps.push(Step::Engine { from: self.engine.clone(), to: new.engine.clone() });
+        }
+        if self.scheduling != new.scheduling {
+            let (from, to) = (self.scheduling.clone(), new.scheduling.clone());
+            steps.push(Step::Scheduling { from, to });
         }
         steps
     }
@@ -203,6 +214,13 @@ impl Node {
                 self.set_engine(mode, out);
                 Ok(())
             }
+            Step::Scheduling { to, .. } => {
+                let text: String = to.iter().map(ToString::to_string).collect();
+                let document = Document::parse("scheduling", &text).map_err(|e| e.to_string())?;
+                let wanted = document.block().read(scheduling::read).map_err(|e| e.to_string())?;
+                self.set_scheduling(wanted, out);
+                Ok(())
+            }
             Step::Set { part, words } => self.step(now, part, words, false, out),
             Step::Delete { part, words } => self.step(now, part, words, true, out),
         }
@@ -243,8 +261,6 @@ fn texts(words: &[Word]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use weft_config::Document;
-
     use super::*;
 
     fn plan(text: &str) -> Plan {
@@ -253,8 +269,9 @@ mod tests {
 
     #[test]
     fn only_what_differs_is_done_and_what_goes_goes_first() {
-        let old =
-            plan("engine auto; interface a b; principal hid { x 1; x 2; } principal zf; address;");
+        let old = plan(
+            "engine auto; priority nice 1; interface a b; principal hid { x 1; x 2; } principal zf; address;",
+        );
         let new = plan(
             "interface b c; principal hid { x 2; x 3; } principal ad { y; } ls { z; } address;",
         );
@@ -273,6 +290,7 @@ mod tests {
                 Step::Set { part: "ls".to_owned(), words: vec!["z".to_owned()] },
                 Step::AddInterface("c".to_owned()),
                 Step::Engine { from: Some("auto".to_owned()), to: None },
+                Step::Scheduling { from: old.scheduling.clone(), to: Vec::new() },
             ]
         );
         assert_eq!(old.steps_to(&old), []);
