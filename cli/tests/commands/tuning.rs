@@ -118,7 +118,10 @@ fn the_stack_shares_the_processors_as_is_configured_and_again_as_before() {
     assert_eq!(now.priority, Some(Priority::Nice(-5)));
     assert_eq!(now.processors.iter().copied().collect::<Vec<_>>(), [0]);
     // Real time, which the control group of the process may have none of: then that is said, and how to mend it.
-    let done = configure(&node, &["set xia priority fifo 2", "delete xia processor 0", "commit"]);
+    let done = configure(
+        &node,
+        &["delete xia priority", "set xia priority fifo 2", "delete xia processor 0", "commit"],
+    );
     assert_eq!(done.stdout, "revision 2 runs\n", "{done:?}");
     node.wait_until(|| shown()["processors"] != serde_json::json!([0]));
     let now = Scheduling::of(pid).unwrap();

@@ -20,7 +20,7 @@ pub struct Plan {
     parts: Vec<PartPlan>,
     /// Which engines forward, in its word; `None` if nothing is said of it.
     engine: Option<String>,
-    /// How the processors are shared, in its words.
+    /// How the processors are shared.
     scheduling: Vec<Statement>,
     /// Statements that only a new node takes: all others.
     fixed: Vec<Statement>,
