@@ -29,6 +29,8 @@ mod napi;
 mod programs;
 mod request;
 mod routes;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod watch;
 
 pub use configurator::Configurator;
