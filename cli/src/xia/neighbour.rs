@@ -77,16 +77,21 @@ impl NeighbourArgs {
 
 fn neighbours(shown: &Value) -> Vec<String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let yes = |value: &Value| if *value == true { "yes" } else { "no" }.to_owned();
+    let dash = || "-".to_owned();
+    let or_dash = |value: &Value| value.as_str().map_or_else(dash, str::to_owned);
+    // Of neighbours that the kernel's IP has found nobody says that.
+    let yes = |value: &Value| {
+        value.as_bool().map_or("-", |yes| if yes { "yes" } else { "no" }).to_owned()
+    };
     let row = |place: &Value| {
         let age = place["age_ms"].as_u64().map(|age| duration(age / 1000));
         vec![
-            text(&place["xid"]),
+            place["xid"].as_str().map_or_else(|| text(&place["ip"]), str::to_owned),
             text(&place["link"]),
             text(&place["interface"]),
-            text(&place["state"]),
-            age.unwrap_or_else(|| "-".to_owned()),
-            text(&place["origin"]),
+            or_dash(&place["state"]),
+            age.unwrap_or_else(dash),
+            or_dash(&place["origin"]),
             yes(&place["proven"]),
             yes(&place["used"]),
         ]
@@ -103,4 +108,30 @@ fn neighbours(shown: &Value) -> Vec<String> {
         ("used", Align::Left),
     ];
     lines(&columns, &rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn neighbours_of_the_kernel_are_shown_beside_those_of_principals() {
+        let shown = json!({ "neighbours": [
+            { "xid": "hid-1", "link": "02:00:00:00:00:01", "interface": "eth0", "state": "reachable",
+              "age_ms": 3000, "origin": "learned", "proven": true, "used": false },
+            { "xid": "x4id-1", "ip": "192.0.2.1", "link": "02:00:00:00:00:02", "interface": "eth0",
+              "age_ms": null, "origin": "kernel" },
+            { "xid": null, "ip": "fe80::1", "link": "02:00:00:00:00:02", "interface": "eth0",
+              "age_ms": null, "origin": "kernel" },
+        ]});
+        let expected = [
+            "NEIGHBOUR  LINK               INTERFACE  STATE      AGE  ORIGIN   PROVEN  USED",
+            "hid-1      02:00:00:00:00:01  eth0       reachable   3s  learned  yes     no",
+            "x4id-1     02:00:00:00:00:02  eth0       -            -  kernel   -       -",
+            "fe80::1    02:00:00:00:00:02  eth0       -            -  kernel   -       -",
+        ];
+        assert_eq!(neighbours(&shown), expected);
+    }
 }

@@ -105,13 +105,24 @@ pub(super) fn principal_of_xid(xid: &Xid) -> Result<String, String> {
     found.ok_or_else(|| format!("{xid} is of a principal that weft does not have"))
 }
 
+/// Where a route leads: to an XID, or by the kernel's table of IP to a router and an interface, or nowhere.
+fn via(route: &Value) -> String {
+    let text = |name: &str| route[name].as_str();
+    match (text("via"), text("gateway"), text("interface")) {
+        (Some(via), ..) => via.to_owned(),
+        (None, Some(gateway), Some(interface)) => format!("{gateway} interface {interface}"),
+        (None, _, Some(interface)) => format!("interface {interface}"),
+        (None, _, None) => "nowhere".to_owned(),
+    }
+}
+
 fn routes(shown: &Value) -> Vec<String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let row = |route: &Value| {
         let names = ["xid", "ipv4", "prefix"].into_iter();
         let destination = names.map(|name| &route[name]).find(|value| value.is_string());
         let destination = destination.map(text).unwrap_or_default();
-        vec![destination, text(&route["via"]), text(&route["principal"]), text(&route["origin"])]
+        vec![destination, via(route), text(&route["principal"]), text(&route["origin"])]
     };
     let rows: Vec<_> = shown["routes"].as_array().into_iter().flatten().map(row).collect();
     let titles = ["destination", "via", "principal", "origin"];
@@ -155,12 +166,18 @@ mod tests {
             { "principal": "ad", "xid": "ad-1", "via": "hid-1", "origin": "learned" },
             { "principal": "lpm", "prefix": "0x0a/8", "ipv4": "10.0.0.0/8", "via": "hid-1", "origin": "stated" },
             { "principal": "lpm", "prefix": "0x0102030405/40", "via": "hid-1", "origin": "stated" },
+            { "principal": "x4id", "prefix": "0.0.0.0/0", "gateway": "192.0.2.1", "interface": "eth0", "origin": "kernel" },
+            { "principal": "x4id", "prefix": "192.0.2.0/24", "gateway": null, "interface": "eth0", "origin": "kernel" },
+            { "principal": "x6id", "prefix": "2001:db8::/32", "interface": null, "origin": "kernel" },
         ]});
         let expected = [
-            "DESTINATION      VIA    PRINCIPAL  ORIGIN",
-            "ad-1             hid-1  ad         learned",
-            "10.0.0.0/8       hid-1  lpm        stated",
-            "0x0102030405/40  hid-1  lpm        stated",
+            "DESTINATION      VIA                       PRINCIPAL  ORIGIN",
+            "ad-1             hid-1                     ad         learned",
+            "10.0.0.0/8       hid-1                     lpm        stated",
+            "0x0102030405/40  hid-1                     lpm        stated",
+            "0.0.0.0/0        192.0.2.1 interface eth0  x4id       kernel",
+            "192.0.2.0/24     interface eth0            x4id       kernel",
+            "2001:db8::/32    nowhere                   x6id       kernel",
         ];
         assert_eq!(routes(&shown), expected);
     }

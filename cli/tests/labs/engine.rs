@@ -87,8 +87,12 @@ fn known_flows_survive_the_stack_and_a_link_that_goes_down_ends_them() {
         exec r1 "sh ../stack.sh revive" timeout 60s;
         exec r1 "weft xia ping @r2 --count 10 --interval 0.1 --quiet";
         exec r1 "weft xia ping @a --count 10 --interval 0.1 --quiet";
+        exec r1 "weft xia engine --json" as revived-engine;
+        exec r1 "weft show counters xia --json" as revived-counters;
         exec a "weft xia ping @site-b-1:@b-0 --count 20 --interval 0.02 --timeout 20" as revived;
         expect-output revived "20 received";
+        exec r1 "weft show counters xia --json" as counters;
+        exec r1 "weft xia show counters --json" as own-counters;
         exec r1 "weft xia engine --json" as after;
         exec r1 "weft xia dst check" as check;
         expect-output check "0 wrong";
@@ -107,6 +111,21 @@ fn known_flows_survive_the_stack_and_a_link_that_goes_down_ends_them() {
     // There and back; the counters are those of one engine all the time.
     assert!(forwarded(&after) >= forwarded(&before) + 200, "{before} {after}");
     assert!(log("down.stdout").contains("0 received"), "{}", log("down.stdout"));
+    // What the kernel forwards is counted among all that the stack forwards, since the stack began.
+    let kernel = forwarded(&after) - forwarded(&engine("revived-engine"));
+    assert!(kernel >= 30, "most of 40 packets");
+    let counted = |name: &str, counter: &str| -> u64 {
+        let shown: Value = engine(name);
+        let groups = shown["components"][0]["counters"].as_array().unwrap();
+        let packets = groups.iter().find(|group| group["name"] == "xip-packets").unwrap();
+        let mut counts = packets["counts"].as_array().unwrap().iter();
+        counts.find(|count| count["reason"] == counter).unwrap()["count"].as_u64().unwrap()
+    };
+    for counter in ["received", "forwarded"] {
+        let now = counted("counters", counter);
+        assert!(now >= counted("revived-counters", counter) + 40, "{counter}");
+        assert_eq!(engine("own-counters")["activity"][counter], now, "{counter}");
+    }
 }
 
 #[test]

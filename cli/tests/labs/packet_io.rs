@@ -64,7 +64,7 @@ fn packets_come_and_go_by_af_xdp_and_by_packet_sockets_where_that_cannot_be() {
         exec r1 "sh -c 'until weft xia engine | grep -q r2.generic; do sleep 0.02; done'" timeout 60s;
         exec r1 "weft xia engine --json" as both-restarted;
         exec r1 "weft xia engine portable";
-        exec r1 "sh -c 'until weft show programs | grep -q weft_steer; do sleep 0.02; done'" timeout 60s;
+        exec r1 "sh -c 'until weft show programs | grep -q port.*steer; do sleep 0.02; done'" timeout 60s;
         exec a "{ping}" as sixth;
         expect-output sixth "20 received";
         "#

@@ -41,6 +41,8 @@ pub struct FoundProgram {
     /// Its name, as far as it may be known: without `CAP_SYS_ADMIN` that of classifiers alone, as whoever
     /// attached them said it.
     pub name: Option<String>,
+    /// Whether this process has it bring frames to an AF_XDP port; see [`Steering`](crate::Steering).
+    pub steers: bool,
 }
 
 /// The eBPF programs at an interface of the network namespace of the calling thread: those of traffic
@@ -67,18 +69,24 @@ pub fn programs_of(interface: u32) -> Result<Vec<FoundProgram>, ProgramError> {
             }
             Err(error) => return Err(ProgramError::from_call(LIST, &error)),
         };
-        let tcx = |id| FoundProgram { hook: HookKind::Tcx(direction), id, name: name(id) };
+        let tcx =
+            |id| FoundProgram { hook: HookKind::Tcx(direction), id, name: name(id), steers: false };
         found.extend(linked.into_iter().map(tcx));
         let classifiers = control.classifiers(interface, direction).map_err(|e| refused(&e))?;
         for classifier in classifiers {
             let Some(id) = classifier.program else { continue };
             let name = name(id).or(classifier.name);
-            found.push(FoundProgram { hook: HookKind::Classifier(direction), id, name });
+            found.push(FoundProgram {
+                hook: HookKind::Classifier(direction),
+                id,
+                name,
+                steers: false,
+            });
         }
     }
     for xdp in control.xdp(interface).map_err(|refusal| refused(&refusal))? {
         let (hook, id) = (HookKind::Xdp(xdp.mode), xdp.program);
-        found.push(FoundProgram { hook, id, name: name(id) });
+        found.push(FoundProgram { hook, id, name: name(id), steers: false });
     }
     Ok(found)
 }

@@ -90,6 +90,12 @@ impl Steering {
         })
     }
 
+    /// The kernel's number of the program; nothing if its interface is gone.
+    #[must_use]
+    pub fn program(&self) -> Option<u32> {
+        self.link.program()
+    }
+
     /// What holds it: its link.
     #[must_use]
     pub fn descriptor(&self) -> BorrowedFd<'_> {

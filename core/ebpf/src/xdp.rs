@@ -109,6 +109,13 @@ impl XdpLink {
         self.interface
     }
 
+    /// The kernel's number of the program; nothing if its interface is gone.
+    #[must_use]
+    pub fn program(&self) -> Option<u32> {
+        let (interface, program) = sys::link_info(self.link.as_fd()).ok()??;
+        (interface != 0).then_some(program)
+    }
+
     /// The link, for whoever keeps it.
     #[must_use]
     pub fn descriptor(&self) -> BorrowedFd<'_> {

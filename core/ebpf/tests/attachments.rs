@@ -150,7 +150,8 @@ fn programs_of_others_stay_and_are_listed_by_name() {
             pass(sequence, 0, 50);
             let mut with_ours = found.clone();
             let name = Some("weft_loss".to_owned());
-            let own = FoundProgram { hook: HookKind::Tcx(direction), id: ours.id(), name };
+            let own =
+                FoundProgram { hook: HookKind::Tcx(direction), id: ours.id(), name, steers: false };
             with_ours.insert(1, own);
             assert_eq!(programs_of(index(RIGHT)).unwrap(), with_ours);
             ours.detach().unwrap();

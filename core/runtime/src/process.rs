@@ -257,6 +257,9 @@ pub enum Event {
 pub struct DriverCounts {
     /// Of each open port.
     pub ports: BTreeMap<PortId, PortStatistics>,
+    /// What programs have counted in adopted tables, by the tokens of [`Action::AdoptTables`]; as in
+    /// [`Event::TablesCounted`].
+    pub tables: BTreeMap<Token, Vec<Vec<u64>>>,
     /// What the driver dropped before a port or behind it, by the name of the reason; only what is
     /// not zero.
     pub drops: Vec<(&'static str, u64)>,

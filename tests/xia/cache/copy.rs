@@ -74,10 +74,9 @@ impl Copy {
                     let known = self.hops.get(hop);
                     Decision::Forward(*known.unwrap_or_else(|| panic!("there is no hop {hop}")))
                 }
+                Offloaded::Drop(reason) => Decision::Drop(*reason),
                 // For which reason is no matter there.
-                Offloaded::Drop | Offloaded::Report => {
-                    Decision::Drop(weft_xip::forward::DropReason::Unreachable)
-                }
+                Offloaded::Report => Decision::Drop(weft_xip::forward::DropReason::Unreachable),
                 Offloaded::Pass => return (&edges[..], None, *edge),
             };
             (&edges[..], Some(decision), *edge)

@@ -181,7 +181,6 @@ impl World {
         for (edges, decision, slot) in self.copy.decisions() {
             let (now, now_slot) = derive(&self.forwarder, edges, REDIRECTS).decision.unwrap();
             match (decision, now) {
-                (Some(Decision::Drop(_)), Decision::Drop(_)) => {}
                 (None, Decision::Deliver(_)) => assert_eq!(slot, now_slot, "{place}: {edges:?}"),
                 // A neighbour that there was no room for.
                 (None, Decision::Forward(hop)) => {

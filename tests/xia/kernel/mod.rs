@@ -99,6 +99,8 @@ fn any_frame_is_treated_as_by_the_portable_engine_or_passed() {
         }
     }
     assert!(counts["Redirect"] > 2_500 && counts["Drop"] > 5_000, "{counts:?}");
+    let tally = router.check_tally();
+    assert!(tally.forwarded > 2_500 && tally.drops.len() > 1, "{tally:?}");
     let counted = router.counted();
     // No port was lost, no source is told, nothing is limited, and loopback takes all packets.
     let never = ["limited", "passed-drop", "passed-no-hop", "passed-reluctant"];

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU16;
 
-use weft_base::{Instant, PortId, Random};
+use weft_base::{Counters, Instant, PortId, Random, Reason};
 use weft_ebpf::{Egress as Leaving, EngineProgram, EngineTables, PortSocket, Slot, XdpVerdict};
 use weft_port::PortInfo;
 use weft_xia_kernel::{COUNTERS, Mirror, TableSizes, engine};
-use weft_xip::forward::{Egress, Forwarder, Framing, Limits, SlowPathLimit, Verdict};
-use weft_xip::offload::{Engine, Offload};
+use weft_xip::forward::{DropReason, Egress, Forwarder, Framing, Limits, SlowPathLimit, Verdict};
+use weft_xip::offload::{Engine, Offload, Tally};
 use weft_xip::principal::{Input, Output, SocketId};
 use weft_xip::{Xid, XidType};
 
@@ -91,6 +91,8 @@ pub(super) struct Router {
     tables: EngineTables,
     program: EngineProgram,
     mirror: Mirror,
+    /// What the portable engine has counted of frames that the kernel did not pass on.
+    expected: Tally,
 }
 
 impl Router {
@@ -118,7 +120,7 @@ impl Router {
             tables.set_egress(slot(side), Some(leaving)).unwrap();
         }
         forwarder.set_offloading(Some(mirror.room()));
-        Self { forwarder, tables, program, mirror }
+        Self { forwarder, tables, program, mirror, expected: Tally::default() }
     }
 
     /// Tells the kernel what has changed in the portable engine's cache. Returns how much that was.
@@ -172,7 +174,11 @@ impl Router {
     /// Compares what both do with a frame.
     pub(super) fn check(&mut self, frame: &[u8]) -> XdpVerdict {
         let (verdict, after) = self.kernel(frame);
+        let before = self.forwarder.drops().clone();
         let sent = self.portable(frame);
+        if verdict != XdpVerdict::Pass {
+            self.expect(&before, &sent);
+        }
         match verdict {
             XdpVerdict::Pass => assert_eq!(after, frame),
             XdpVerdict::Drop => assert_eq!(sent, [], "{frame:02x?}"),
@@ -183,6 +189,27 @@ impl Router {
             other => panic!("{other:?}: {frame:02x?}"),
         }
         verdict
+    }
+
+    /// Counts what the portable engine has done with a frame that the kernel has not passed on.
+    fn expect(&mut self, before: &Counters<DropReason>, sent: &[Verdict]) {
+        self.expected.forwarded += sent.len() as u64;
+        for reason in DropReason::ALL {
+            let new = self.forwarder.drops().get(*reason) - before.get(*reason);
+            match self.expected.drops.iter_mut().find(|(known, _)| known == reason) {
+                Some((_, count)) => *count += new,
+                None if new > 0 => self.expected.drops.push((*reason, new)),
+                None => {}
+            }
+        }
+        self.expected.drops.sort();
+    }
+
+    /// What the kernel has done in the counters of the portable engine is what that has counted itself.
+    pub(super) fn check_tally(&self) -> &Tally {
+        let counters = self.tables.own()[self.mirror.counters().0].sums().unwrap();
+        assert_eq!(self.mirror.tally(&counters), self.expected);
+        &self.expected
     }
 
     /// What the kernel has counted.

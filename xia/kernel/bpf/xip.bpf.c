@@ -65,7 +65,7 @@ union entry {
 		__u8 decision;
 		/* The edge taken, 0 to 3. */
 		__u8 edge;
-		/* FORWARD: an element of `hops`. */
+		/* FORWARD: an element of `hops`; DROP: the reason. */
 		__u16 hop;
 	};
 };
@@ -136,7 +136,9 @@ enum {
 	PASSED_KNOWN,		/* by a decision */
 	PASSED_DROP,		/* to be dropped, and its source told */
 	LIMITED,		/* was to be passed, but too many were: dropped */
-	COUNTERS,
+	BY_REASON,		/* dropped, by the reason of the decision */
+	REASONS = 32,
+	COUNTERS = BY_REASON + REASONS,
 };
 
 struct {
@@ -414,6 +416,7 @@ int weft_xip(struct xdp_md *ctx)
 		return pass(ctx, PASSED_DROP);
 	if (entry.decision != FORWARD) {
 		count(DROPPED);
+		count(BY_REASON + (entry.hop & (REASONS - 1)));
 		return XDP_DROP;
 	}
 

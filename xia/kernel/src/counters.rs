@@ -1,6 +1,13 @@
 //! What the program counts.
 
-/// The name and the meaning of all counters, in the order of `bpf/xip.bpf.c`.
+use weft_base::Reason;
+use weft_xip::forward::DropReason;
+use weft_xip::offload::Tally;
+
+use crate::layout::DROP_REASONS;
+
+/// The name and the meaning of all counters, in the order of `bpf/xip.bpf.c`. Behind them stand those of packets that
+/// were dropped by a decision, by reasons.
 pub const COUNTERS: [(&str, &str); 13] = [
     ("forwarded", "packets sent to a neighbour"),
     ("dropped", "packets dropped by a decision"),
@@ -19,3 +26,38 @@ pub const COUNTERS: [(&str, &str); 13] = [
     ("passed-drop", "passed on: dropped by a decision, and the source is to be told"),
     ("limited", "dropped: more than this port may pass on without a decision to do so"),
 ];
+
+/// How many there are with those of the reasons.
+pub(crate) const ALL: usize = COUNTERS.len() + DROP_REASONS as usize;
+const FORWARDED: usize = 0;
+const LIMITED: usize = COUNTERS.len() - 1;
+
+/// What the counts mean in the counters of the portable engine. What was passed on it counts itself.
+pub(crate) fn tally(sums: &[u64]) -> Tally {
+    let at = |index: usize| sums.get(index).copied().unwrap_or_default();
+    let by_reason = |reason: &DropReason| {
+        let limited = if *reason == DropReason::SlowPathFull { at(LIMITED) } else { 0 };
+        (*reason, at(COUNTERS.len() + reason.index()) + limited)
+    };
+    let drops = DropReason::ALL.iter().map(by_reason).filter(|(_, count)| *count > 0);
+    Tally { forwarded: at(FORWARDED), drops: drops.collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_packet_that_was_not_passed_on_is_counted_once() {
+        let mut sums = vec![1; COUNTERS.len()];
+        sums[FORWARDED] = 5;
+        sums.resize(ALL, 0);
+        assert_eq!((COUNTERS[FORWARDED].0, COUNTERS[LIMITED].0), ("forwarded", "limited"));
+        sums[COUNTERS.len() + DropReason::Unreachable.index()] = 3;
+        let tally = tally(&sums);
+        let drops = vec![(DropReason::Unreachable, 3), (DropReason::SlowPathFull, 1)];
+        assert_eq!(tally, Tally { forwarded: 5, drops });
+        assert_eq!(tally.received(), 9);
+        assert_eq!(super::tally(&[]), Tally::default());
+    }
+}

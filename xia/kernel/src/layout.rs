@@ -1,12 +1,17 @@
 //! The bytes in the maps, as `bpf/xip.bpf.c` has them.
 
+use weft_base::Reason;
 use weft_ebpf::{Slot, mac_word};
 use weft_xip::Xid;
-use weft_xip::forward::SlowPathLimit;
+use weft_xip::forward::{DropReason, SlowPathLimit};
 use weft_xip::offload::Offloaded;
 
 /// Bytes of an element of `hops`.
 pub(crate) const HOP_LEN: usize = 8;
+
+/// Reasons that the program can tell apart.
+pub(crate) const DROP_REASONS: u16 = 32;
+const _: () = assert!(DropReason::ALL.len() <= DROP_REASONS as usize);
 
 const THROUGH: u8 = 1;
 const FORWARD: u8 = 2;
@@ -20,7 +25,7 @@ pub(crate) fn entry(edge: u8, decision: Offloaded) -> u32 {
         Offloaded::Through => (THROUGH, 0),
         // There are no others: `OffloadRoom`.
         Offloaded::Forward(hop) => u16::try_from(hop).map_or((PASS, 0), |hop| (FORWARD, hop)),
-        Offloaded::Drop => (DROP, 0),
+        Offloaded::Drop(reason) => (DROP, reason.index() as u16 & (DROP_REASONS - 1)),
         Offloaded::Pass => (PASS, 0),
         Offloaded::Report => (REPORT, 0),
     };

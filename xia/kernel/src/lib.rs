@@ -70,7 +70,7 @@ pub(crate) fn shapes(sizes: &TableSizes) -> Vec<MapShape> {
     let decisions = sizes.decisions.iter().zip(keys);
     let decisions = decisions.map(|(most, key)| MapShape::open_table(key, *most));
     let hops = MapShape::numbered(MapKind::Array, HOP_LEN as u32, u32::from(sizes.hops));
-    let counted = MapShape::numbered(MapKind::PerProcessor, 8, COUNTERS.len() as u32);
+    let counted = MapShape::numbered(MapKind::PerProcessor, 8, counters::ALL as u32);
     let limits = MapShape::numbered(MapKind::Array, 8, LIMIT_WORDS);
     let notes = MapShape::numbered(MapKind::PerProcessor, NOTES_LEN as u32, 1);
     decisions.chain([hops, counted, limits, notes]).collect()

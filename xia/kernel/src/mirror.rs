@@ -2,10 +2,10 @@
 
 use weft_base::{LinkAddress, PortId};
 use weft_ebpf::{MapShape, MapWrite, Slot};
-use weft_xip::offload::{Engine, Offload, OffloadRoom};
+use weft_xip::offload::{Engine, Offload, OffloadRoom, Tally};
 
 use crate::layout::{entry, hop_word, key, limit_words};
-use crate::{COUNTED, COUNTERS, HOPS, LIMITS, NAME, TableSizes, shapes};
+use crate::{COUNTED, COUNTERS, HOPS, LIMITS, NAME, TableSizes, counters, shapes};
 
 /// Knows what to write. What was written in the order of the changes holds for the next packet.
 ///
@@ -74,6 +74,10 @@ impl Engine for Mirror {
 
     fn counters(&self) -> (usize, &'static [(&'static str, &'static str)]) {
         (COUNTED, &COUNTERS)
+    }
+
+    fn tally(&self, sums: &[u64]) -> Tally {
+        counters::tally(sums)
     }
 }
 

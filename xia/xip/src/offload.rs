@@ -12,7 +12,7 @@ use weft_base::PortId;
 use weft_runtime::{MapShape, MapWrite, Slot};
 
 use crate::Xid;
-use crate::forward::SlowPathLimit;
+use crate::forward::{DropReason, SlowPathLimit};
 use crate::numbers::MAX_FAN_OUT;
 use crate::principal::NextHop;
 
@@ -58,8 +58,8 @@ pub enum Offloaded {
     Through,
     /// Send the packet to the neighbour with this number, its address unchanged.
     Forward(u32),
-    /// Drop it.
-    Drop,
+    /// Drop it, and count it under this reason.
+    Drop(DropReason),
     /// Pass it on so that it is dropped here and its source is told, as long as the port's limit allows; drop what
     /// comes beyond.
     Report,
@@ -99,4 +99,24 @@ pub trait Engine {
 
     /// The table in which it counts, and the name and the meaning of each counter.
     fn counters(&self) -> (usize, &'static [(&'static str, &'static str)]);
+
+    /// What the sums of that table mean in the counters of the forwarder.
+    fn tally(&self, sums: &[u64]) -> Tally;
+}
+
+/// What another engine has done with packets that the forwarder here has not seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Packets that it has sent out of a port.
+    pub forwarded: u64,
+    /// Packets that it has dropped, by reasons that occurred.
+    pub drops: Vec<(DropReason, u64)>,
+}
+
+impl Tally {
+    /// Packets that it has received and not passed on.
+    #[must_use]
+    pub fn received(&self) -> u64 {
+        self.forwarded + self.drops.iter().map(|(_, count)| count).sum::<u64>()
+    }
 }

@@ -9,7 +9,7 @@ use weft_ebpf::{
     ProgramError, Slot, embedded,
 };
 use weft_xia_kernel::{Mirror, TableSizes, engine};
-use weft_xip::forward::{Forwarder, SlowPathLimit, Verdict};
+use weft_xip::forward::{DropReason, Forwarder, SlowPathLimit, Verdict};
 use weft_xip::header::MAX_HEADER_LEN;
 use weft_xip::offload::{Edges, Engine, Offload, Offloaded};
 use weft_xip::{Address, Xid, XidType, XipRepr};
@@ -73,7 +73,11 @@ impl Kernel {
         let mut engine = Self::with(program, router, names, ports, &[Form::Fallback(0)])?;
         (1..=3).try_for_each(|index| {
             let edges: Edges = [unknown(index)].into_iter().collect();
-            engine.write(&[Offload::Set { edges, edge: 0, decision: Offloaded::Drop }])
+            engine.write(&[Offload::Set {
+                edges,
+                edge: 0,
+                decision: Offloaded::Drop(DropReason::Unreachable),
+            }])
         })?;
         Ok(engine)
     }

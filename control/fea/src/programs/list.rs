@@ -8,6 +8,9 @@ use weft_xrl::{Called, Output, fea};
 use super::steps::Step;
 use super::{Key, Own};
 
+/// The program that brings the frames of an AF_XDP port to its socket.
+const STEERING: &str = "steer";
+
 /// An interface that is asked for.
 pub(super) struct Place {
     pub(super) index: u32,
@@ -49,6 +52,7 @@ impl Listing {
             let engine = engine.as_deref().filter(|_| matches!(one.hook, HookKind::Xdp(_)));
             let owner = match (own, engine) {
                 (Some((_, own)), _) => own.owner.name(),
+                _ if one.steers => "port",
                 (None, Some(_)) => "engine",
                 (None, None) => "other",
             };
@@ -58,7 +62,12 @@ impl Listing {
                 id: one.id,
                 name: one.name.unwrap_or_default(),
                 owner: owner.to_owned(),
-                program: own.map(|(key, _)| key.program).or(engine).unwrap_or_default().to_owned(),
+                program: match own {
+                    Some((key, _)) => key.program,
+                    None if one.steers => STEERING,
+                    None => engine.unwrap_or_default(),
+                }
+                .to_owned(),
                 parameters: own.map(|(_, own)| own.program.parameters()).unwrap_or_default(),
             });
         }

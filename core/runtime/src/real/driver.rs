@@ -263,7 +263,9 @@ impl Driver {
                 events.push_back(Event::Scheduled { token, result });
             }
             Action::Program { token, request } => {
-                events.push_back(self.programs.carry_out(token, request));
+                let mut answer = self.programs.carry_out(token, request);
+                engines.mark_steering(&mut answer);
+                events.push_back(answer);
             }
             Action::Engine { token, request } => {
                 events.push_back(engines.carry_out(token, request));
@@ -302,7 +304,8 @@ impl Driver {
             Action::Disk { token, request } => disk.carry_out(token, request, poller, events),
             Action::Count { token } => {
                 let drops = drops.nonzero().collect();
-                let counts = DriverCounts { ports: ports.counts(), drops };
+                let tables = engines.all_counts();
+                let counts = DriverCounts { ports: ports.counts(), tables, drops };
                 events.push_back(Event::Counted { token, counts });
             }
             Action::Print { line } => {

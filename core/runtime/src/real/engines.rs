@@ -8,15 +8,15 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 use weft_base::{Handle, Token};
 use weft_ebpf::{
-    Egress, Engine, EngineMode, EnginePort, EngineProgram, EngineTables, MOST_PORTS, Map, MapShape,
-    MapTable, MapWrite, PortSocket, Slot, interface_name,
+    Egress, Engine, EngineMode, EnginePort, EngineProgram, EngineTables, HookKind, MOST_PORTS, Map,
+    MapShape, MapTable, MapWrite, PortSocket, Slot, interface_name,
 };
 
 use weft_port::PortSpec;
 
 use super::poller::Poller;
 use super::steered::{Beside, Steered};
-use crate::{EngineReply, EngineRequest, Event};
+use crate::{EngineReply, EngineRequest, Event, ProgramReply};
 
 /// What is open.
 #[derive(Default)]
@@ -110,6 +110,17 @@ impl Engines {
         self.steered.add(spec, socket, engine.map(|(_, port)| port.socket()), poller)
     }
 
+    /// Notes which of the programs that were found bring frames to a port.
+    pub(super) fn mark_steering(&self, event: &mut Event) {
+        let Event::ProgramAnswered { result: Ok(ProgramReply::Listed { found, .. }), .. } = event
+        else {
+            return;
+        };
+        for one in found.iter_mut().filter(|one| matches!(one.hook, HookKind::Xdp(_))) {
+            one.steers = self.steered.is_own(one.id);
+        }
+    }
+
     /// A port is gone that frames were steered to.
     pub(super) fn lease_over(&mut self, number: u32, poller: &Poller) {
         self.steered.lease_over(number, poller);
@@ -189,6 +200,11 @@ impl Engines {
             refused += usize::from(!written.map_err(wrong)?);
         }
         Ok(refused)
+    }
+
+    /// What programs have counted in all adopted tables.
+    pub(super) fn all_counts(&self) -> BTreeMap<Token, Vec<Vec<u64>>> {
+        self.adopted.keys().map(|token| (*token, self.counts(*token))).collect()
     }
 
     /// What programs have counted in the adopted tables, of each table.

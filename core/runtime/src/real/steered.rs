@@ -108,6 +108,12 @@ impl Steered {
         Ok(())
     }
 
+    /// Whether a program is one that brings frames to a port.
+    pub(super) fn is_own(&self, program: u32) -> bool {
+        let mut steering = self.ports.values().filter_map(|port| port.steering.as_ref());
+        steering.any(|steering| steering.program() == Some(program))
+    }
+
     /// The port at an interface that there is; the latest, if earlier ones are not over yet.
     fn at(&mut self, interface: &str) -> Option<&mut Port> {
         self.ports.values_mut().rev().find(|port| port.interface == interface)

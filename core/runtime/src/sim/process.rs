@@ -226,7 +226,7 @@ impl Slot {
         let open = (1..).zip(&self.ports).filter(|(_, port)| port.binding != Binding::Closed);
         let ports = open.map(|(number, port)| (PortId(number), port.statistics.clone())).collect();
         // What is lost here is lost in the network, and counted there.
-        DriverCounts { ports, drops: Vec::new() }
+        DriverCounts { ports, ..DriverCounts::default() }
     }
 
     /// When the process wants to be called.

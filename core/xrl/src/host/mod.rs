@@ -371,13 +371,18 @@ impl Host {
                 }
                 input => input,
             };
-            let mut outputs = std::mem::take(&mut self.outputs);
-            self.members.handle(index, now.time, input, &mut outputs);
-            for output in outputs.drain(..) {
-                self.carry_out(index, output, now);
-            }
-            self.outputs = outputs;
+            self.tell(index, input, now);
         }
+    }
+
+    /// Gives a member an input and does what it wants.
+    fn tell(&mut self, member: usize, input: Input, now: &mut Now<'_>) {
+        let mut outputs = std::mem::take(&mut self.outputs);
+        self.members.handle(member, now.time, input, &mut outputs);
+        for output in outputs.drain(..) {
+            self.carry_out(member, output, now);
+        }
+        self.outputs = outputs;
     }
 
     fn carry_out(&mut self, member: usize, output: Output, now: &mut Now<'_>) {

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 use weft_base::{Count, CounterGroup, Counters, PortId, Token};
 use weft_port::PortSpec;
-use weft_runtime::{Action, DriverCounts};
+use weft_runtime::{Action, DriverCounts, Event};
 
 use super::{Host, Now, members};
 use crate::XrlError;
-use crate::component::{CallId, Called, Encoded};
+use crate::component::{CallId, Called, Encoded, Input};
 use crate::monitor::{Call, CountersReply, LogReply, SetLogLevel};
 
 /// The token of the question to the driver.
@@ -133,6 +133,14 @@ impl Host {
 
     /// The driver has said what it has counted.
     pub(super) fn counted(&mut self, counted: &DriverCounts, now: &mut Now<'_>) {
+        // Members count what programs have done for them, too.
+        for (token, sums) in &counted.tables {
+            let mut token = *token;
+            if let (Some(member), token) = members::take_owner(&mut token) {
+                let event = Event::TablesCounted { token, sums: sums.clone() };
+                self.tell(member, Input::World(event), now);
+            }
+        }
         for (member, id) in std::mem::take(&mut self.monitor.waiting) {
             let own = self.members.counters(member);
             let all = own.into_iter().chain(self.monitor.groups(counted)).collect();

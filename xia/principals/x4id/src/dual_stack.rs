@@ -18,6 +18,9 @@ use crate::name::{self, Version};
 use crate::neighbours::{Neighbours, News};
 use crate::routes::{Hop, Routes};
 
+/// Whose routes and neighbours these are, in what is shown.
+const KERNEL: &str = "kernel";
+
 /// The principal X4ID or X6ID; see the crate's text.
 #[derive(Debug)]
 pub struct DualStack {
@@ -308,11 +311,14 @@ impl Principal for DualStack {
             let text = format!("{}/{}", self.routes.address(&prefix), prefix.length());
             match way {
                 IpWay::Local => locals.push(json!({ "prefix": text })),
-                IpWay::Nowhere => routes.push(json!({ "prefix": text, "interface": null })),
+                IpWay::Nowhere => {
+                    routes.push(json!({ "prefix": text, "interface": null, "origin": KERNEL }));
+                }
                 IpWay::Out { interface, gateway } => routes.push(json!({
                     "prefix": text,
                     "interface": name(interface),
                     "gateway": gateway.map(|gateway| gateway.to_string()),
+                    "origin": KERNEL,
                 })),
             }
         }
@@ -324,6 +330,9 @@ impl Principal for DualStack {
             .map(|(at, mac)| {
                 let mut line = hop(&at);
                 line["link"] = mac.map(|byte| format!("{byte:02x}")).join(":").into();
+                // One whose address means something on its link only has no XID.
+                line["xid"] = name::to_xid(at.1).ok().map(|xid| xid.to_string()).into();
+                line["origin"] = KERNEL.into();
                 line
             })
             .collect();

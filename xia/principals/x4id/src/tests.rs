@@ -286,9 +286,11 @@ fn ipv6_goes_over_routers_that_have_addresses_on_their_link_alone() {
     assert_eq!(ask(&node, "2001:db8:1::7"), to(1, ROUTER));
     assert_eq!(ask(&node, "2001:db8:2::7"), Answer::Unknown);
     let shown = node.show();
-    let line = json!({ "prefix": "2001:db8:1::/48", "interface": "left", "gateway": "fe80::2" });
+    let line = json!({ "prefix": "2001:db8:1::/48", "interface": "left", "gateway": "fe80::2", "origin": "kernel" });
     assert_eq!(shown["routes"], json!([line]));
-    let line = json!({ "interface": "left", "ip": "fe80::2", "link": "02:00:00:00:00:01" });
+    let line = json!({
+        "interface": "left", "ip": "fe80::2", "link": "02:00:00:00:00:01", "xid": null, "origin": "kernel",
+    });
     assert_eq!(shown["neighbours"], json!([line]));
 }
 

@@ -16,7 +16,8 @@ use weft_base::{ChannelId, Instant, Token};
 use weft_config::{Command, FromWord, InterfaceName};
 use weft_runtime::{Action, DriverCounts, Peer};
 
-use super::{Node, engine};
+use super::Node;
+use super::engine::{self, Shown};
 use crate::channel;
 
 /// The token of what the driver counts; answers come in the order of the questions.
@@ -58,8 +59,13 @@ impl Node {
             out.push(Action::Count { token: COUNTS });
             return Ok(None);
         }
-        if let ["show", "forwarding"] = words.as_slice() {
-            self.answer_forwarding(channel, out);
+        let counted = match words.as_slice() {
+            ["show", "forwarding"] => Some(Shown::Forwarding),
+            ["show", "counters"] => Some(Shown::Counters),
+            _ => None,
+        };
+        if let Some(shown) = counted {
+            self.answer_counted(channel, shown, out);
             return Ok(None);
         }
         self.operate(now, text, out).map(Some)

@@ -14,8 +14,9 @@ use weft_base::{ChannelId, PortId, Token};
 use weft_port::PortInfo;
 use weft_runtime::{Action, EngineMode, EngineReply, EngineRequest, Handle, Level, Slot, XdpMode};
 
+use super::tallied::Tallied;
 use super::{Node, PacketIo, report};
-use crate::offload::{Engine, Offload};
+use crate::offload::{Engine, Offload, Tally};
 
 /// What the node knows of the kernel's engine.
 #[derive(Default)]
@@ -25,10 +26,19 @@ pub(super) struct KernelEngine {
     engine: Option<Box<dyn Engine>>,
     state: State,
     ports: BTreeMap<PortId, Port>,
-    /// Who waits for what it has counted, longest first.
-    asked: VecDeque<ChannelId>,
+    /// Who waits for what it has counted, longest first, and what that is shown with.
+    asked: VecDeque<(ChannelId, Shown)>,
+    /// What it has counted since this node uses it.
+    tallied: Tallied,
     /// Kept for their memory.
     offloads: Vec<Offload>,
+}
+
+/// What shows what the kernel's engine has counted.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Shown {
+    Forwarding,
+    Counters,
 }
 
 #[derive(Default)]
@@ -254,6 +264,9 @@ impl Node {
         match (&self.kernel.state, result) {
             (State::Adopting(asked), Ok(())) if *asked == token => {
                 self.kernel.state = State::On(token);
+                // What it has counted for an earlier life of this process is not this one's.
+                self.kernel.tallied.begin(token);
+                out.push(Action::CountTables { token });
                 self.forwarder.set_offloading(self.kernel.engine.as_ref().map(|one| one.room()));
                 // What is there from before is removed before anything is added.
                 self.tell_engine(out);
@@ -344,24 +357,51 @@ impl Node {
         out.push(Action::WriteTables { token, writes });
     }
 
-    /// Says which engine forwards where; on `channel` with what the kernel's has counted, as soon as that is known.
-    pub(super) fn answer_forwarding(&mut self, channel: ChannelId, out: &mut Vec<Action>) {
+    /// Shows on `channel` what the kernel's engine has counted, and what goes with it, as soon as that is known.
+    pub(super) fn answer_counted(
+        &mut self,
+        channel: ChannelId,
+        shown: Shown,
+        out: &mut Vec<Action>,
+    ) {
         match self.kernel.tables() {
             Some(token) => {
-                self.kernel.asked.push_back(channel);
+                self.kernel.asked.push_back((channel, shown));
                 out.push(Action::CountTables { token });
             }
             None => {
-                let value = self.show_forwarding(&[]);
+                let value = self.show_counted(shown, &[]);
                 self.replies.send(channel, &value, out);
             }
         }
     }
 
-    pub(super) fn engine_counted(&mut self, sums: &[Vec<u64>], out: &mut Vec<Action>) {
-        let Some(channel) = self.kernel.asked.pop_front() else { return };
-        let value = self.show_forwarding(sums);
+    pub(super) fn engine_counted(
+        &mut self,
+        token: Token,
+        sums: &[Vec<u64>],
+        out: &mut Vec<Action>,
+    ) {
+        let KernelEngine { engine, tallied, .. } = &mut self.kernel;
+        if let Some(sums) = engine.as_ref().and_then(|engine| sums.get(engine.counters().0)) {
+            tallied.told(token, sums);
+        }
+        let Some((channel, shown)) = self.kernel.asked.pop_front() else { return };
+        let value = self.show_counted(shown, sums);
         self.replies.send(channel, &value, out);
+    }
+
+    fn show_counted(&self, shown: Shown, sums: &[Vec<u64>]) -> Value {
+        match shown {
+            Shown::Forwarding => self.show_forwarding(sums),
+            Shown::Counters => self.show_counters(),
+        }
+    }
+
+    /// What the kernel's engine has done with packets that the forwarder has not seen, as far as it has told.
+    pub(super) fn tally(&self) -> Tally {
+        let engine = self.kernel.engine.as_ref();
+        engine.map(|engine| engine.tally(self.kernel.tallied.sums())).unwrap_or_default()
     }
 
     /// Which engine forwards where, and what the kernel's has counted.

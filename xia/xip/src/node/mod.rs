@@ -27,6 +27,7 @@ mod scope;
 mod settings;
 mod show;
 mod sockets;
+mod tallied;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -459,7 +460,7 @@ impl Component for Node {
                 self.announce(out);
             }
             Event::TablesFailed { token, error } => self.tables_failed(token, error, out),
-            Event::TablesCounted { sums, .. } => self.engine_counted(&sums, out),
+            Event::TablesCounted { token, sums } => self.engine_counted(token, &sums, out),
             // A slow application loses datagrams, as with UDP; the driver counts them.
             Event::Congested { channel } => self.replies.set_congested(channel, true),
             Event::Drained { channel } => self.replies.set_congested(channel, false),

@@ -11,7 +11,7 @@ use weft_wire::MacAddr;
 use super::sockets::ECHO;
 use super::{Node, Owner, Part};
 use crate::LastNode;
-use crate::forward::{Step, Visit};
+use crate::forward::{Activity, DropReason, Step, Visit};
 use crate::principal::{Answer, SocketId};
 
 impl Node {
@@ -76,10 +76,22 @@ impl Node {
         Value::Object(shown.collect())
     }
 
-    fn show_counters(&self) -> Value {
+    /// What became of packets here and in the kernel's engine, and those that were dropped.
+    fn packet_counters(&self) -> (Counters<Activity>, Counters<DropReason>) {
+        let mut activity = self.forwarder.activity().clone();
+        let mut drops = self.forwarder.drops().clone();
+        let tally = self.tally();
+        activity.add(Activity::Received, tally.received());
+        activity.add(Activity::Forwarded, tally.forwarded);
+        tally.drops.into_iter().for_each(|(reason, count)| drops.add(reason, count));
+        (activity, drops)
+    }
+
+    pub(super) fn show_counters(&self) -> Value {
+        let (activity, drops) = self.packet_counters();
         json!({
-            "activity": counts(self.forwarder.activity()),
-            "drops": counts(self.forwarder.drops()),
+            "activity": counts(&activity),
+            "drops": counts(&drops),
             "cache": counts(self.forwarder.cache_activity()),
             "refusals": counts(&self.refusals),
             "errors": counts(self.forwarder.error_activity()),
@@ -89,13 +101,10 @@ impl Node {
     /// What the node and its parts have counted.
     pub(super) fn counter_groups(&self) -> Vec<CounterGroup> {
         let forwarder = &self.forwarder;
+        let (activity, drops) = self.packet_counters();
         let own = [
-            CounterGroup::new("xip-packets", "what became of packets", forwarder.activity()),
-            CounterGroup::new(
-                "xip-drops",
-                "packets that were dropped while routed",
-                forwarder.drops(),
-            ),
+            CounterGroup::new("xip-packets", "what became of packets", &activity),
+            CounterGroup::new("xip-drops", "packets that were dropped while routed", &drops),
             CounterGroup::new(
                 "xip-cache",
                 "what the routing cache found and forgot",

@@ -134,7 +134,7 @@ impl Offloading {
             }
             Way::Forward(_) | Way::Deliver(_) => offload::Offloaded::Pass,
             Way::Drop(_) if self.reports => offload::Offloaded::Report,
-            Way::Drop(_) => offload::Offloaded::Drop,
+            Way::Drop(reason) => offload::Offloaded::Drop(reason),
         }
     }
 

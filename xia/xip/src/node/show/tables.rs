@@ -20,7 +20,8 @@ impl Node {
             for (table, origin) in [("routes", "stated"), ("learned", "learned")] {
                 routes.extend(rows(&mut shown, table).map(|mut route| {
                     route.insert("principal".to_owned(), principal.into());
-                    route.insert("origin".to_owned(), origin.into());
+                    // Where a principal has its routes from somebody else, it says so.
+                    route.entry("origin").or_insert_with(|| origin.into());
                     Value::Object(route)
                 }));
             }
