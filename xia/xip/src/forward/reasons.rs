@@ -8,7 +8,7 @@ weft_base::reasons! {
         AtSink = "already-at-sink", "the address was walked to its end before the packet arrived";
         Unreachable = "unreachable", "no edge of the last node leads anywhere from here";
         RedirectLoop = "redirect-loop", "a chain of redirects came back to an XID that it had left";
-        RedirectDepth = "redirect-depth", "a chain of redirects is longer than configured";
+        RedirectDepth = "redirect-depth", "a chain of redirects is longer than configured, or asks about too many XIDs";
         NotASink = "not-a-sink", "the address ends in an XID that is this node but cannot receive data";
         NotPassable = "not-passable", "the address goes on behind a local XID that ends every address";
         HopLimit = "hop-limit", "the hop limit was used up";
