@@ -9,8 +9,9 @@ const UNSAFE_CRATES: &[&str] = &[
     "control/launcher",
     "core/ebpf",
     "core/flow",
+    "core/mapping",
     "core/port",
-    "core/prefetch",
+    "core/processor",
     "lab",
     "xia/c",
 ];

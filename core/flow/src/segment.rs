@@ -24,10 +24,11 @@ use rustix::fs::{
     fstatfs, ftruncate, memfd_create,
 };
 use rustix::io::Errno;
+use weft_mapping::{Fill, Mapping};
 
 use crate::layout::Sizes;
 use crate::ring::{Reader, Writer};
-use crate::shared::{Mapping, Region};
+use crate::shared::Region;
 
 /// The seals of an application: the size is for good.
 const SIZE_SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
@@ -104,7 +105,7 @@ pub(crate) fn take_over(file: BorrowedFd<'_>, sizes: Sizes) -> Result<Ends, Unfi
 /// Maps a file and returns the ends of its rings that belong to one side. The application's side is the
 /// first, and leaves the rings in the state that they begin in: both readers sleep.
 pub(crate) fn rings(file: BorrowedFd<'_>, sizes: Sizes, side: Side) -> io::Result<Ends> {
-    let mapping = Arc::new(Mapping::new(file, sizes.total())?);
+    let mapping = Arc::new(Mapping::new(file, 0, sizes.total(), Fill::Later)?);
     let up = Region::new(&mapping, 0, 0, sizes.up);
     let down = Region::new(&mapping, 1, sizes.up as usize, sizes.down);
     Ok(match side {

@@ -7,47 +7,14 @@
 //!
 //! Reference: mmap(2), memfd_create(2).
 
-use std::io;
-use std::os::fd::BorrowedFd;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence, fence};
 
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use weft_mapping::Mapping;
 
 use crate::layout::{CONTROL, DATA, LINE};
 use crate::ring::{Flag, Index, Memory};
-
-/// A file mapped for reading and writing, shared with whoever maps it, too.
-pub(crate) struct Mapping {
-    base: NonNull<u8>,
-    len: usize,
-}
-
-// SAFETY: the mapping belongs to the process, not to a thread, and is only accessed by atomic operations
-// and copies through raw pointers, which may race with other processes anyway.
-unsafe impl Send for Mapping {}
-// SAFETY: as above.
-unsafe impl Sync for Mapping {}
-
-impl Mapping {
-    /// Maps the first `len` bytes of a file, which must never become shorter.
-    pub(crate) fn new(file: BorrowedFd<'_>, len: usize) -> io::Result<Self> {
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: no address is asked for, so that nothing that is mapped can be hit.
-        let base = unsafe { mmap(ptr::null_mut(), len, protection, MapFlags::SHARED, file, 0) }?;
-        let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { base, len })
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: `new` mapped exactly this, and no `Region` is left, as each holds on to it.
-        // Unmapping a whole mapping does not fail.
-        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.len) };
-    }
-}
 
 /// One ring in a mapping.
 pub(crate) struct Region {
@@ -72,16 +39,16 @@ impl Region {
         let capacity = size as usize;
         let (control, data) = (number * CONTROL, DATA + offset);
         assert!(capacity.is_power_of_two() && number < 2 && data.is_multiple_of(LINE));
-        assert!(data.checked_add(capacity).is_some_and(|end| end <= mapping.len));
+        assert!(data.checked_add(capacity).is_some_and(|end| end <= mapping.len()));
         // SAFETY: both offsets are inside the mapping, as was checked; 2 * CONTROL is below DATA.
-        let (control, data) = unsafe { (mapping.base.add(control), mapping.base.add(data)) };
+        let (control, data) = unsafe { (mapping.start().add(control), mapping.start().add(data)) };
         Self { control, data, capacity, _mapping: Arc::clone(mapping) }
     }
 
     /// All of a mapping as if it were the bytes of a ring, for tests that write where they want.
     #[cfg(any(test, feature = "testing"))]
     pub(crate) fn whole(mapping: &Arc<Mapping>) -> Self {
-        let (control, data, capacity) = (mapping.base, mapping.base, mapping.len);
+        let (control, data, capacity) = (mapping.start(), mapping.start(), mapping.len());
         Self { control, data, capacity, _mapping: Arc::clone(mapping) }
     }
 

@@ -17,13 +17,14 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags,
     SocketType, recv, sendmsg, socketpair,
 };
+use weft_mapping::{Fill, Mapping};
 use weft_port::unix;
 
 use crate::client::wait_readable;
 use crate::layout::{CONTROL, DATA, Kind, Sizes};
 use crate::ring::{Memory, Reader, Writer};
 use crate::segment::{self, Side};
-use crate::shared::{Mapping, Region};
+use crate::shared::Region;
 use crate::wire::{Hello, Welcome};
 
 /// Bytes of the part of the memory where the indices and flags are.
@@ -149,7 +150,7 @@ impl Intruder {
 
 impl Scribbler {
     fn of(memory: BorrowedFd<'_>, sizes: Sizes) -> Self {
-        let mapping = Arc::new(Mapping::new(memory, sizes.total()).unwrap());
+        let mapping = Arc::new(Mapping::new(memory, 0, sizes.total(), Fill::Later).unwrap());
         Self { whole: Region::whole(&mapping), len: sizes.total() }
     }
 

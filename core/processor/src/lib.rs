@@ -7,15 +7,9 @@
 //! Architecture Processor Supplement, §3.1.1 (levels of the instruction set); Arm Architecture Reference Manual for
 //! A-profile.
 
-#[allow(
-    unsafe_code,
-    reason = "an instruction of one kind of processor; each block says why it is sound"
-)]
+#[allow(unsafe_code, reason = "an instruction of one kind of processor")]
 mod prefetch;
-#[allow(
-    unsafe_code,
-    reason = "instructions that not every processor has; the block says why it is sound"
-)]
+#[allow(unsafe_code, reason = "instructions that not every processor has")]
 mod widest;
 
 pub use prefetch::{prefetch, prefetch_element};

@@ -9,6 +9,8 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::AtomicU64;
 
+use weft_mapping::{Fill, Mapping};
+
 use super::{BPF_MAP_CREATE, BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM, NAME};
 use super::{bpf, object_info, object_name, open};
 
@@ -94,46 +96,18 @@ fn found(result: io::Result<i32>) -> io::Result<bool> {
 
 /// The memory of an array that was made for it (`BPF_F_MMAPABLE`), until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Memory {
-    address: *mut libc::c_void,
-    words: usize,
-}
-
-// SAFETY: the memory is used by atomic operations only, which any thread may do.
-unsafe impl Send for Memory {}
-// SAFETY: as above.
-unsafe impl Sync for Memory {}
+pub(crate) struct Memory(Mapping);
 
 impl Memory {
-    /// Maps the first `words` of the array's values.
+    /// Maps the first `words` of the array's values; the kernel refuses more than the array has.
     pub(crate) fn map(map: BorrowedFd<'_>, words: usize) -> io::Result<Self> {
-        // SAFETY: a new place is asked for; the kernel refuses more than the array has.
-        let address = unsafe {
-            libc::mmap(
-                ptr::null_mut(),
-                words * size_of::<u64>(),
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                map.as_raw_fd(),
-                0,
-            )
-        };
-        if address == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(Self { address, words })
+        Mapping::new(map, 0, words * size_of::<u64>(), Fill::Later).map(Self)
     }
 
     pub(crate) fn words(&self) -> &[AtomicU64] {
+        let words = self.0.len() / size_of::<u64>();
         // SAFETY: as many words are mapped at this address, which is that of a page, until `self` goes;
         // the kernel and other processes change them, which atomic words allow.
-        unsafe { std::slice::from_raw_parts(self.address.cast(), self.words) }
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        // SAFETY: mapped by `map` with this length; nobody has a reference any more.
-        unsafe { libc::munmap(self.address, self.words * size_of::<u64>()) };
+        unsafe { std::slice::from_raw_parts(self.0.start().as_ptr().cast(), words) }
     }
 }

@@ -8,7 +8,7 @@ use std::os::fd::BorrowedFd;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::mapping::Mapping;
+use weft_mapping::{Fill, Mapping};
 
 /// A packet in a frame, as the rings for receiving and sending know it (`struct xdp_desc`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl<T: Copy> Ring<T> {
         if !number(layout.producer) || !number(layout.consumer) || !layout.items.is_multiple_of(8) {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        let memory = Mapping::new(socket, layout.offset, len)?;
+        let memory = Mapping::new(socket, layout.offset, len, Fill::Now)?;
         Ok(Self { memory, layout, ours: 0, theirs: 0, items: PhantomData })
     }
 

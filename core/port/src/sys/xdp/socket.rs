@@ -8,7 +8,7 @@ use std::ptr;
 use rustix::net::{AddressFamily, sockopt};
 
 use super::super::check;
-use super::mapping::Frames;
+use super::frames::Frames;
 use super::ring::{Consumer, Descriptor, Layout, Producer};
 
 /// How many items the rings of a socket hold, each a power of two.

@@ -1,50 +1,12 @@
-//! Memory that is shared with the kernel: mmap(2).
+//! Frames that are shared with the kernel, which the rings pass to and fro.
+//!
+//! Reference: linux/if_xdp.h; Documentation/networking/af_xdp.rst.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::ptr::{self, NonNull};
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, ftruncate, memfd_create};
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
-
-/// Some mapped memory, until this is dropped.
-#[derive(Debug)]
-pub(super) struct Mapping {
-    address: NonNull<u8>,
-    len: usize,
-}
-
-// SAFETY: the memory belongs to this value, as that of a box does.
-unsafe impl Send for Mapping {}
-
-impl Mapping {
-    /// `len` bytes from `offset` of what `descriptor` stands for, all of them in memory at once.
-    pub(super) fn new(descriptor: BorrowedFd<'_>, offset: u64, len: usize) -> io::Result<Self> {
-        let (access, flags) =
-            (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::POPULATE);
-        // SAFETY: no address is asked for, so that nothing that is mapped can be hit.
-        let address = unsafe { mmap(ptr::null_mut(), len, access, flags, descriptor, offset) }?;
-        let address = NonNull::new(address.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { address, len })
-    }
-
-    /// Where it begins: at a page.
-    pub(super) fn start(&self) -> NonNull<u8> {
-        self.address
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.len
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: mapped with this length, and no reference outlives this value. Unmapping a whole mapping does
-        // not fail.
-        let _ = unsafe { munmap(self.address.as_ptr().cast(), self.len) };
-    }
-}
+use weft_mapping::{Fill, Mapping};
 
 /// Frames of one length that the kernel copies packets to and from (the kernel's word is UMEM). Each belongs
 /// to the kernel or to us; the rings say when that changes.
@@ -75,7 +37,7 @@ impl Frames {
         if frame_len * count != len || !frame_len.is_power_of_two() || frame_len < 2048 {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        Ok(Self { memory: Mapping::new(memory, 0, len)?, frame_len })
+        Ok(Self { memory: Mapping::new(memory, 0, len, Fill::Now)?, frame_len })
     }
 
     pub(super) fn memory(&self) -> &Mapping {
