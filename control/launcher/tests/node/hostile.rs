@@ -2,6 +2,8 @@
 
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::time::Duration;
 
 use weft_launcher::protocol::{Command as Order, Limits, Outcome, Spec};
 use weft_port::testing::privileged;
@@ -150,13 +152,17 @@ fn another_instances_socket_is_not_taken_and_no_other_processes() {
     assert!(node.failed("two").contains("belongs to one"));
     // A live socket that is not the launcher's.
     let path = node.path("three");
-    let theirs = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let theirs = UnixListener::bind(&path).unwrap();
     let before = std::fs::metadata(&path).unwrap().ino();
     node.order(Order::Start(node.agent("three")));
     assert!(node.failed("three").contains("another process listens"));
     assert_eq!(std::fs::metadata(&path).unwrap().ino(), before);
     // A stale one is replaced.
     drop(theirs);
+    // Another test may be starting a process, which has a copy until it executes its program.
+    while UnixStream::connect(&path).is_ok() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
     node.start_instance(node.agent("three"));
     assert!(!node.talk("three").ask("state").is_empty());
 }

@@ -21,6 +21,8 @@
 //! Pieces of five bits, because more of them mean more to read, and longer ones a table that outgrows the caches:
 //! 10,000 links have 1.3 MB of rows, of which 40 KB are read.
 
+use std::ops::{Deref, DerefMut};
+
 use crate::filter::{Bits, PIECES};
 
 /// Values of a piece.
@@ -41,7 +43,45 @@ pub(crate) struct Rows {
     words: usize,
     /// Words from one row to the next; those behind [`Rows::words`] are zero.
     stride: usize,
-    bits: Vec<u64>,
+    bits: Words,
+}
+
+/// Words that begin with a line of the processor's caches: so what is read at once lies in one line.
+#[derive(Debug, Default)]
+struct Words {
+    words: Vec<u64>,
+    begin: usize,
+}
+
+/// Bytes of a line, or a multiple of that.
+const LINE: usize = 64;
+
+/// The result of a pass, which begins with a line, too.
+#[repr(align(64))]
+struct Held([u64; PASS]);
+
+impl Words {
+    fn zeroes(count: usize) -> Self {
+        let words = vec![0; count + LINE / size_of::<u64>() - 1];
+        // They stay where they are, because none is ever added.
+        let begin = words.as_ptr().align_offset(LINE).min(words.len() - count);
+        Self { words, begin }
+    }
+}
+
+impl Deref for Words {
+    type Target = [u64];
+
+    #[inline(always)]
+    fn deref(&self) -> &[u64] {
+        &self.words[self.begin..]
+    }
+}
+
+impl DerefMut for Words {
+    fn deref_mut(&mut self) -> &mut [u64] {
+        &mut self.words[self.begin..]
+    }
 }
 
 impl Rows {
@@ -70,7 +110,7 @@ impl Rows {
     /// Forgets all links and has this many words.
     pub(crate) fn reset(&mut self, words: usize) {
         let stride = words.next_multiple_of(BLOCK);
-        *self = Self { words, stride, bits: vec![0; ROWS * stride] };
+        *self = Self { words, stride, bits: Words::zeroes(ROWS * stride) };
     }
 
     /// Puts these links, at most [`WORD`], into the word at `at` in place of all that are there. The first is
@@ -98,9 +138,9 @@ impl Rows {
     /// number of the first. There are none in words that do not exist.
     #[inline(always)]
     pub(crate) fn search(&self, filter: Bits, mut found: impl FnMut(usize, &[u64; BLOCK])) {
-        let mut held = [0; PASS];
+        let mut held = Held([0; PASS]);
         for from in (0..self.words).step_by(PASS) {
-            let held = &mut held[..PASS.min(self.stride - from)];
+            let held = &mut held.0[..PASS.min(self.stride - from)];
             self.combine(filter, from, held);
             let (blocks, _) = held.as_chunks();
             blocks.iter().zip((from..self.words).step_by(BLOCK)).for_each(|(b, f)| found(f, b));
@@ -130,7 +170,7 @@ impl Rows {
     /// Makes room for so many words.
     fn reserve(&mut self, words: usize) {
         let stride = words.next_multiple_of(BLOCK);
-        let mut bits = vec![0; ROWS * stride];
+        let mut bits = Words::zeroes(ROWS * stride);
         if self.stride > 0 {
             let old = self.bits.chunks_exact(self.stride);
             for (new, old) in bits.chunks_exact_mut(stride).zip(old) {

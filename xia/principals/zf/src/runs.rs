@@ -10,7 +10,7 @@
 //!   word at once: to the hits of a run, without its last place, ones are added in all of these places. The
 //!   carry comes to the last place exactly if there was a hit.
 //! * Of each word four places are written, whether it has so many or not, and the next word writes over those that
-//!   were none.
+//!   were none. Only where a whole block of words has no hit, as with most filters that are not full, nothing is done.
 
 use weft_xip::principal::Branch;
 
@@ -24,8 +24,15 @@ const AT_ONCE: usize = 4;
 pub(crate) struct Runs {
     words: Vec<Word>,
     /// [`WORD`] for each word; those behind its links are never used.
-    branches: Vec<Branch>,
+    branches: Vec<Place>,
 }
+
+/// A link's branch, which lies in one line of the processor's caches.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
+struct Place(Branch);
+
+const NO_PLACE: Place = Place(Branch::Through);
 
 /// Where runs end in a word.
 #[derive(Clone, Copy, Debug, Default)]
@@ -67,7 +74,7 @@ impl Runs {
     pub(crate) fn insert_word(&mut self, at: usize) {
         self.words.insert(at, Word::default());
         let place = at * WORD;
-        self.branches.splice(place..place, [Branch::Through; WORD]);
+        self.branches.splice(place..place, [NO_PLACE; WORD]);
         self.join(at + 1);
     }
 
@@ -81,7 +88,7 @@ impl Runs {
     /// Forgets all links and has this many words.
     pub(crate) fn reset(&mut self, words: usize) {
         self.words = vec![Word::default(); words];
-        self.branches = vec![Branch::Through; words * WORD];
+        self.branches = vec![NO_PLACE; words * WORD];
     }
 
     /// Puts links with these branches, at most [`WORD`], into the word at `at` in place of all that are there.
@@ -90,7 +97,7 @@ impl Runs {
         let mut ends = 0_u64;
         let mut last = None;
         for (number, (place, branch)) in places.iter_mut().zip(branches).enumerate() {
-            *place = branch;
+            *place = Place(branch);
             if last == Some(branch) {
                 // The run goes on, and ends here.
                 ends &= !(1 << (number - 1));
@@ -113,7 +120,7 @@ impl Runs {
         let Some(word) = self.words.get(at).copied() else { return };
         let begins = before.ends == 0 || word.ends == 0 || {
             let last = before.ends.ilog2() as usize;
-            self.branches[(at - 1) * WORD + last] != self.branches[at * WORD]
+            self.branches[(at - 1) * WORD + last].0 != self.branches[at * WORD].0
         };
         self.words[at].continued = if begins { 0 } else { word.ends & word.ends.wrapping_neg() };
     }
@@ -127,6 +134,10 @@ impl Runs {
         progress: &mut Progress,
         branches: &mut Vec<Branch>,
     ) {
+        if held.iter().fold(progress.taken, |any, word| any | word) == 0 {
+            // With filters that are not full it is so with most blocks.
+            return;
+        }
         let (mut count, mut first) = (0, 0);
         for (word, held) in self.words[from..].iter().zip(held) {
             let before = word.continued & progress.taken;
@@ -148,7 +159,7 @@ impl Runs {
             first += WORD as u16;
         }
         let all = &self.branches[from * WORD..];
-        branches.extend(progress.places[..count].iter().map(|place| all[usize::from(*place)]));
+        branches.extend(progress.places[..count].iter().map(|place| all[usize::from(*place)].0));
     }
 }
 
