@@ -8,6 +8,9 @@
 //! Reference: System V Application Binary Interface, AMD64 Architecture Processor Supplement, §3.1.1
 //! (x86-64-v3, x86-64-v4). Processors of other kinds have the instructions in question, and there is only one form.
 
+#[cfg(target_arch = "x86_64")]
+use std::sync::atomic::{AtomicU8, Ordering};
+
 /// What can be compiled several times.
 ///
 /// [`Work::run`], and all of it that counts, must be `#[inline(always)]`: a function of its own has one form
@@ -24,17 +27,39 @@ pub trait Work {
 #[inline(always)]
 pub fn widest<W: Work>(work: W) -> W::Result {
     #[cfg(target_arch = "x86_64")]
-    {
-        if level_4::is_there() {
-            // SAFETY: the processor has all that the function is compiled for.
-            return unsafe { level_4::run(work) };
-        }
-        if level_3::is_there() {
-            // SAFETY: the same.
-            return unsafe { level_3::run(work) };
-        }
+    match level() {
+        // SAFETY: the processor has all that the function is compiled for.
+        4 => return unsafe { level_4::run(work) },
+        // SAFETY: the same.
+        3 => return unsafe { level_3::run(work) },
+        _ => {}
     }
     work.run()
+}
+
+/// The level of this processor's instruction set. It is asked once.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn level() -> u8 {
+    static LEVEL: AtomicU8 = AtomicU8::new(0);
+    match LEVEL.load(Ordering::Relaxed) {
+        0 => {
+            let level = find_level();
+            LEVEL.store(level, Ordering::Relaxed);
+            level
+        }
+        level => level,
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[cold]
+fn find_level() -> u8 {
+    match (level_3::is_there(), level_4::is_there()) {
+        (_, true) => 4,
+        (true, false) => 3,
+        (false, false) => 1,
+    }
 }
 
 /// A form for a level of the instruction set: its name, and all features that are needed.
@@ -44,8 +69,7 @@ macro_rules! level {
         mod $name {
             use super::Work;
 
-            /// Whether the processor has the instructions, and the kernel keeps its registers. It is asked once.
-            #[inline(always)]
+            /// Whether the processor has the instructions, and the kernel keeps its registers.
             pub(super) fn is_there() -> bool {
                 $(is_x86_feature_detected!($feature))&&+
             }
@@ -94,6 +118,11 @@ mod tests {
             (0..1000_u64).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) << (n % 64)).collect();
         let expected = Places(&words).run();
         assert_eq!(widest(Places(&words)), expected);
+        #[cfg(target_arch = "x86_64")]
+        if level_3::is_there() {
+            // SAFETY: the processor has the instructions.
+            assert_eq!(unsafe { level_3::run(Places(&words)) }, expected);
+        }
         assert!(expected.contains(&64), "a word without one bits");
         assert!(expected.iter().any(|both| *both > 3000), "a word with many one bits");
     }

@@ -177,7 +177,7 @@ pub enum Answer {
 /// Decisions are kept as long as the answers that they rest on stay the same, and this is how such an answer is
 /// compared: half of the SHA-256 of the gateways. Nobody can find two lists with the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GatewaySet([u64; 2]);
+pub struct GatewaySet([u32; 4]);
 
 impl GatewaySet {
     /// Of these gateways, which are in order. It takes about a microsecond: a principal does it when its table
@@ -187,8 +187,9 @@ impl GatewaySet {
         let hash =
             gateways.iter().fold(Sha256::new(), |hash, xid| hash.chain_update(xid.to_bytes()));
         let bytes: [u8; 32] = hash.finalize().into();
-        let (words, _) = bytes.as_chunks::<8>();
-        Self([words[0], words[1]].map(u64::from_le_bytes))
+        let (words, _) = bytes.as_chunks::<4>();
+        // Not of longer ones: an answer would take more memory for the sake of their alignment.
+        Self(std::array::from_fn(|at| u32::from_le_bytes(words[at])))
     }
 }
 
