@@ -1,7 +1,5 @@
 //! Generic netlink: asking parts of the kernel whose numbers it gives out when it starts.
 //!
-//! Requests are made one at a time, each waits for the kernel's answer, which comes at once.
-//!
 //! Reference: Linux kernel, Documentation/userspace-api/netlink/intro.rst; genetlink constants from
 //! linux/genetlink.h.
 
@@ -12,13 +10,11 @@ use netlink_packet_core::{
     NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NLMSG_DONE, NLMSG_ERROR, NetlinkBuffer,
 };
 use netlink_sys::protocols::NETLINK_GENERIC;
-use netlink_sys::{Socket, SocketAddr};
 
+use crate::exchange::Exchange;
 use crate::message;
 use crate::programs::Refusal;
 
-/// Room for one datagram of an answer; the kernel's are at most 32 KiB long.
-const DATAGRAM: usize = 64 << 10;
 /// Bytes of `struct nlmsghdr`.
 const HEADER: usize = 16;
 /// Bytes of `struct genlmsghdr`.
@@ -89,22 +85,17 @@ impl Request {
 /// A socket to ask families, for the network namespace in which it was opened.
 #[derive(Debug)]
 pub(crate) struct Generic {
-    socket: Socket,
-    sequence: u32,
-    datagram: Vec<u8>,
+    exchange: Exchange,
 }
 
 impl Generic {
     pub(crate) fn open() -> io::Result<Self> {
-        let socket = Socket::new(NETLINK_GENERIC)?;
-        socket.set_cap_ack(true)?;
-        socket.set_ext_ack(true)?;
-        Ok(Self { socket, sequence: 0, datagram: Vec::with_capacity(DATAGRAM) })
+        Ok(Self { exchange: Exchange::open(NETLINK_GENERIC)? })
     }
 
     /// The index of an interface.
     pub(crate) fn index(&self, interface: &str) -> io::Result<u32> {
-        Ok(rustix::net::netdevice::name_to_index(&self.socket, interface)?)
+        Ok(rustix::net::netdevice::name_to_index(&self.exchange.socket, interface)?)
     }
 
     /// The number of a family; `ENOENT` if the kernel has no such family.
@@ -124,21 +115,10 @@ impl Generic {
     /// Sends a request and returns what the kernel tells until the answer is complete: the attributes of each
     /// message.
     pub(crate) fn ask(&mut self, family: u16, request: &Request) -> Result<Vec<Vec<u8>>, Refusal> {
-        self.sequence = self.sequence.wrapping_add(1);
-        self.socket.send_to(&request.emit(family, self.sequence), &SocketAddr::new(0, 0), 0)?;
         let mut told = Vec::new();
-        loop {
-            self.datagram.clear();
-            match self.socket.recv_from(&mut self.datagram, 0) {
-                Ok((_, from)) if from.port_number() != 0 => continue,
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error.into()),
-            }
-            if let ControlFlow::Break(end) = read(&self.datagram, self.sequence, &mut told) {
-                return end.map(|()| told);
-            }
-        }
+        let emit = |sequence| request.emit(family, sequence);
+        self.exchange.ask(emit, |datagram, sequence| read(datagram, sequence, &mut told))?;
+        Ok(told)
     }
 }
 

@@ -15,6 +15,7 @@
 //! Reference: RFC 3549 §2 and §3.1 (Netlink, network interfaces and addresses), netlink(7), rtnetlink(7).
 
 mod configurator;
+mod exchange;
 mod feed;
 mod generic;
 mod inquiry;

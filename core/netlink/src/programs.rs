@@ -1,12 +1,11 @@
 //! Where programs hang at an interface: the classifiers of traffic control, and XDP.
 //!
-//! Requests are made one at a time, each waits for the kernel's answer, which comes at once.
-//!
 //! Reference: RFC 3549 §3.1 and §3.2, rtnetlink(7), tc(8), tc-bpf(8); constants from linux/pkt_sched.h,
 //! linux/pkt_cls.h and linux/if_link.h.
 
 use std::fmt;
 use std::io;
+use std::ops::ControlFlow;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use netlink_packet_core::{DefaultNla, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL};
@@ -14,12 +13,9 @@ use netlink_packet_route::link::LinkMessage;
 use netlink_packet_route::tc::{TcAttribute, TcHeader, TcMessage, TcOption};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
-use netlink_sys::{Socket, SocketAddr};
 
+use crate::exchange::Exchange;
 use crate::message::{self, Body};
-
-/// Room for one datagram of an answer; the kernel's are at most 32 KiB long.
-const DATAGRAM: usize = 64 << 10;
 
 /// `TC_H_CLSACT`: the parent of the queueing discipline `clsact`.
 const CLSACT_PARENT: u32 = 0xffff_fff1;
@@ -166,9 +162,7 @@ impl From<io::Error> for Refusal {
 /// A socket to ask of the programs of interfaces, for the network namespace in which it was opened.
 #[derive(Debug)]
 pub struct TrafficControl {
-    socket: Socket,
-    sequence: u32,
-    datagram: Vec<u8>,
+    exchange: Exchange,
 }
 
 impl TrafficControl {
@@ -177,10 +171,7 @@ impl TrafficControl {
     /// # Errors
     /// Those of socket(2) and setsockopt(2).
     pub fn open() -> io::Result<Self> {
-        let socket = Socket::new(NETLINK_ROUTE)?;
-        socket.set_cap_ack(true)?;
-        socket.set_ext_ack(true)?;
-        Ok(Self { socket, sequence: 0, datagram: Vec::with_capacity(DATAGRAM) })
+        Ok(Self { exchange: Exchange::open(NETLINK_ROUTE)? })
     }
 
     /// Gives an interface the queueing discipline below which classifiers hang, if it has none. By itself
@@ -278,33 +269,24 @@ impl TrafficControl {
 
     /// Sends a request and returns what the kernel tells until the answer is complete.
     fn ask(&mut self, request: RouteNetlinkMessage, flags: u16) -> Result<Vec<Body>, Refusal> {
-        self.sequence = self.sequence.wrapping_add(1);
-        let sequence = self.sequence;
-        let bytes = message::request(request, flags, sequence);
-        self.socket.send_to(&bytes, &SocketAddr::new(0, 0), 0)?;
         let mut told = Vec::new();
-        loop {
-            self.datagram.clear();
-            match self.socket.recv_from(&mut self.datagram, 0) {
-                Ok((_, from)) if from.port_number() != 0 => continue,
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error.into()),
-            }
-            let mut end = None;
-            message::read(&self.datagram, |message| match message.body {
-                // The end of an answer that an earlier error left unread.
-                _ if message.sequence != sequence => {}
-                Body::Done => end = Some(Ok(())),
-                Body::Answer { errno: 0, .. } => end = Some(Ok(())),
-                Body::Answer { errno, text } => end = Some(Err(Refusal::new(errno, text))),
-                body => told.push(body),
-            });
-            if let Some(end) = end {
-                return end.map(|()| told);
-            }
-        }
+        let emit = |sequence| message::request(request, flags, sequence);
+        self.exchange.ask(emit, |datagram, sequence| read(datagram, sequence, &mut told))?;
+        Ok(told)
     }
+}
+
+/// Reads one datagram of the answer to the request with this number: what is told, and whether that was all.
+fn read(datagram: &[u8], sequence: u32, told: &mut Vec<Body>) -> ControlFlow<Result<(), Refusal>> {
+    let mut end = ControlFlow::Continue(());
+    message::read(datagram, |message| match message.body {
+        // The end of an answer that an earlier error left unread.
+        _ if message.sequence != sequence => {}
+        Body::Done | Body::Answer { errno: 0, .. } => end = ControlFlow::Break(Ok(())),
+        Body::Answer { errno, text } => end = ControlFlow::Break(Err(Refusal::new(errno, text))),
+        body => told.push(body),
+    });
+    end
 }
 
 impl Place {

@@ -15,6 +15,7 @@ mod link;
 mod process;
 mod program;
 pub mod real;
+mod scheduling;
 pub mod sim;
 mod tuning;
 
@@ -25,6 +26,7 @@ pub use engine::{EngineReply, EngineRequest};
 pub use link::{BILLION, ETHERNET_OVERHEAD, LinkConfig, LinkCount, LinkModel};
 pub use process::{Action, DriverCounts, Event, Level, Process};
 pub use program::{Attached, ProgramReply, ProgramRequest};
+pub use scheduling::{SCHEDULING, read_scheduling};
 pub use tuning::{Tuned, Tuning};
 pub use weft_base::{Handle, Message};
 pub use weft_ebpf::{

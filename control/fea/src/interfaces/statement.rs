@@ -23,8 +23,8 @@ use std::time::Duration;
 
 use weft_config::{Document, Entry, Error, Errors, Form, InterfaceName, Probability, gather};
 use weft_runtime::{
-    Direction, InterfaceAddress, LossProbability, NewInterface, Priority, Program, Scheduling,
-    Tuning,
+    Direction, InterfaceAddress, LossProbability, NewInterface, Program, Scheduling, Tuning,
+    read_scheduling,
 };
 
 /// The statement.
@@ -65,8 +65,6 @@ container interfaces {
 const MTU: RangeInclusive<u32> = 68..=65_535;
 /// The numbers of VLANs (IEEE 802.1Q).
 const VLANS: RangeInclusive<u16> = 1..=4094;
-/// Numbers of processors that can be asked for (`CPU_SETSIZE`).
-const PROCESSORS: RangeInclusive<u16> = 0..=1023;
 /// How often a NAPI may find nothing before it switches its interrupt on again (`netdev.yaml`).
 const DEFERRED: RangeInclusive<u32> = 0..=i32::MAX.cast_unsigned();
 const ADDRESS: Form = Form { what: "the address of an interface", example: "192.0.2.1/24" };
@@ -156,37 +154,15 @@ fn loss(entry: &Entry<'_>) -> Result<(Direction, Program), Errors> {
 fn napi(entry: &Entry<'_>) -> Result<Tuning, Errors> {
     entry.read_block(|block| {
         let threaded = block.leaf("threaded")?;
-        let priority = block.one("priority")?.map(priority).transpose()?;
-        let processors = gather(block.many("processor").into_iter().map(processors))?;
-        let processors: BTreeSet<u16> = processors.into_iter().flatten().collect();
+        let threads = read_scheduling(block)?;
         let defer_interrupts = block.leaf_in("defer-interrupts", DEFERRED)?;
         let flush_timeout = block.leaf::<Duration>("flush-timeout")?;
-        let threads = Scheduling { priority, processors };
         if threads != Scheduling::default() && threaded != Some(true) {
             let sentence = "a NAPI without a thread of its own has no priority and no processors: say `threaded on;`";
             return Err(entry.error(sentence).into());
         }
         Ok(Tuning { gro: None, threaded, threads, defer_interrupts, flush_timeout })
     })
-}
-
-fn priority(mut entry: Entry<'_>) -> Result<Priority, Error> {
-    let kind: String = entry.argument("`nice` or `fifo`")?;
-    let number: String = entry.argument("the number of the priority")?;
-    let read =
-        Priority::of_words(&kind, &number).map_err(|sentence| entry.error_at(1, sentence))?;
-    entry.end()?;
-    Ok(read)
-}
-
-fn processors(mut entry: Entry<'_>) -> Result<Vec<u16>, Errors> {
-    let mut numbers = vec![entry.argument::<u16>("the number of a processor")?];
-    numbers.extend(entry.rest::<u16>()?);
-    entry.end()?;
-    match numbers.iter().all(|number| PROCESSORS.contains(number)) {
-        true => Ok(numbers),
-        false => Err(entry.error_at(1, "processors have numbers from 0 to 1023").into()),
-    }
 }
 
 /// Reads a direction.
@@ -249,6 +225,7 @@ fn kind(mut entry: Entry<'_>) -> Result<NewInterface, Error> {
 #[cfg(test)]
 mod tests {
     use weft_config::{LoadMode, Schema, Tree};
+    use weft_runtime::Priority;
 
     use super::*;
 

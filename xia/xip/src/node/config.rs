@@ -20,9 +20,9 @@
 
 use weft_base::{Instant, Random};
 use weft_config::{Block, ByteSize, Entry, Error, Errors, Form, gather};
-use weft_runtime::EngineMode;
+use weft_runtime::{EngineMode, read_scheduling};
 
-use super::{Node, PacketIo, Registry, Scope, Settings, engine, scheduling};
+use super::{Node, PacketIo, Registry, Scope, Settings, engine};
 use crate::Xid;
 use crate::forward::{Limits, MAX_REDIRECTS, SlowPathLimit};
 
@@ -51,7 +51,7 @@ pub fn read_node(
     settings.echo = block.leaf("echo")?.unwrap_or(settings.echo);
     settings.scope = read_scope(block, settings.scope)?;
     let engine = read_engine(block)?;
-    let share = scheduling::read(block)?;
+    let share = read_scheduling(block)?;
     settings.packet_io = read_packet_io(block)?.unwrap_or(settings.packet_io);
     let mut node = Node::new(settings, registry.clone(), random);
     node.set_engine(engine, &mut Vec::new());

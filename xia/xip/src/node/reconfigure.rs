@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 
 use weft_base::Instant;
 use weft_config::{Document, Statement, Word};
-use weft_runtime::Action;
+use weft_runtime::{Action, SCHEDULING, read_scheduling};
 
-use super::{Node, engine, scheduling};
+use super::{Node, engine};
 
 /// What an `xia` block says, as far as a running node can be told it: the statements in their order.
 ///
@@ -82,7 +82,7 @@ impl Plan {
                 "principal" if words.len() == 2 => {
                     plan.parts.push(PartPlan::of(words.swap_remove(1), false, statement));
                 }
-                word if scheduling::STATEMENTS.contains(&word) => {
+                word if SCHEDULING.contains(&word) => {
                     plan.scheduling.push(statement.clone());
                 }
                 "engine" if words.len() == 2 => plan.engine = words.pop(),
@@ -217,7 +217,7 @@ impl Node {
             Step::Scheduling { to, .. } => {
                 let text: String = to.iter().map(ToString::to_string).collect();
                 let document = Document::parse("scheduling", &text).map_err(|e| e.to_string())?;
-                let wanted = document.block().read(scheduling::read).map_err(|e| e.to_string())?;
+                let wanted = document.block().read(read_scheduling).map_err(|e| e.to_string())?;
                 self.set_scheduling(wanted, out);
                 Ok(())
             }

@@ -5,15 +5,9 @@
 
 use serde_json::{Value, json};
 use weft_base::Token;
-use weft_config::{Block, Entry, Error, Errors, gather};
-use weft_runtime::{Action, Level, Priority, Scheduling};
+use weft_runtime::{Action, Level, Scheduling};
 
 use super::{Node, report};
-
-/// The words of the statements.
-pub(super) const STATEMENTS: [&str; 2] = ["priority", "processor"];
-/// Numbers of processors that can be asked for (`CPU_SETSIZE`).
-const PROCESSORS: std::ops::RangeInclusive<u16> = 0..=1023;
 
 /// What the node wants, and what came of it.
 #[derive(Default)]
@@ -24,35 +18,6 @@ pub(super) struct Share {
     /// What the system said last.
     now: Option<Scheduling>,
     refused: Vec<String>,
-}
-
-/// Reads the statements.
-///
-/// # Errors
-/// Mistakes with their places.
-pub(super) fn read(block: &mut Block<'_>) -> Result<Scheduling, Errors> {
-    let priority = block.one(STATEMENTS[0])?.map(read_priority).transpose()?;
-    let processors = gather(block.many(STATEMENTS[1]).into_iter().map(read_processors))?;
-    Ok(Scheduling { priority, processors: processors.into_iter().flatten().collect() })
-}
-
-fn read_priority(mut entry: Entry<'_>) -> Result<Priority, Error> {
-    let kind: String = entry.argument("`nice` or `fifo`")?;
-    let number: String = entry.argument("the number of the priority")?;
-    let read =
-        Priority::of_words(&kind, &number).map_err(|sentence| entry.error_at(1, sentence))?;
-    entry.end()?;
-    Ok(read)
-}
-
-fn read_processors(mut entry: Entry<'_>) -> Result<Vec<u16>, Errors> {
-    let mut numbers = vec![entry.argument::<u16>("the number of a processor")?];
-    numbers.extend(entry.rest::<u16>()?);
-    entry.end()?;
-    match numbers.iter().all(|number| PROCESSORS.contains(number)) {
-        true => Ok(numbers),
-        false => Err(entry.error_at(1, "processors have numbers from 0 to 1023").into()),
-    }
 }
 
 impl Node {
