@@ -1,9 +1,11 @@
-//! Routing tables for any architecture: which of the prefixes that are known begins this name?
+//! Routing tables for any architecture: which of the prefixes that are known begins this name, and which of the routes
+//! that lead there is best?
 //!
 //! A destination is a string of bits, whatever it means to the architecture that routes by it: 32 of
 //! an IPv4 address, 128 of an IPv6 address, 160 of an XIA identifier. A [`Prefix`] is such a string of up to
 //! [`MAX_BITS`] bits; a [`PrefixTable`] maps prefixes to values and finds the longest that a destination
-//! begins with.
+//! begins with. A [`RouteTable`] holds the routes that several origins tell of [`Destination`]s of any kind, best
+//! first, and has readers hear of changes at their own pace.
 //!
 //! ```
 //! use std::net::Ipv4Addr;
@@ -25,8 +27,16 @@
 //! # Ok::<(), weft_routing::PrefixError>(())
 //! ```
 
+mod destination;
 mod prefix;
+mod routes;
+mod said;
 mod table;
 
+pub use destination::{BitString, Destination, Index, OrderedIndex, PrefixIndex};
 pub use prefix::{MAX_BITS, Prefix, PrefixError};
+pub use routes::{
+    Candidate, Candidates, Decide, OriginId, Outcome, ReaderId, RouteError, RouteTable, Told,
+};
+pub use said::Said;
 pub use table::{Cursor, PrefixTable};

@@ -30,6 +30,12 @@ impl<V: Default> PrefixTable<V> {
         Cursor { within: prefix, last: None }
     }
 
+    /// A cursor behind `prefix`, whether that is in the table or not.
+    #[must_use]
+    pub fn cursor_behind(&self, prefix: Prefix) -> Cursor {
+        Cursor { within: Prefix::ALL, last: Some(prefix) }
+    }
+
     /// All prefixes and their values, in order.
     pub fn iter(&self) -> impl Iterator<Item = (Prefix, &V)> {
         self.iter_within(Prefix::ALL)

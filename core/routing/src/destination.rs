@@ -1,0 +1,153 @@
+//! What routes lead to, whatever the architecture.
+//!
+//! Reference: Handley et al., "Designing Extensible IP Router Software" (XORP), §5: the same stages carry
+//! routes of any family. A family says by [`Destination`] what its routes lead to and how that is found.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::ops::Bound;
+
+use ipnet::{Ipv4Net, Ipv6Net};
+
+use crate::{Prefix, PrefixTable};
+
+/// What a route leads to: a prefix of addresses, an identifier, a name.
+pub trait Destination: Copy + Ord + Debug {
+    /// What finds the numbers that destinations of this kind have.
+    type Index: Index<Self>;
+}
+
+/// Numbers of destinations, in the order of the destinations.
+pub trait Index<D>: Default {
+    /// The number of exactly this destination.
+    fn get(&self, destination: &D) -> Option<u32>;
+
+    /// Gives a destination a number, in place of the one that it has.
+    fn insert(&mut self, destination: D, number: u32);
+
+    /// Takes the number of a destination away, and returns it.
+    fn remove(&mut self, destination: &D) -> Option<u32>;
+
+    /// The first destination behind this one, or of all; with its number.
+    fn after(&self, destination: Option<&D>) -> Option<(D, u32)>;
+}
+
+/// An index for destinations that begin with one another: bit strings.
+#[derive(Clone, Debug, Default)]
+pub struct PrefixIndex(PrefixTable<u32>);
+
+impl PrefixIndex {
+    /// The table itself, for its look-ups.
+    #[must_use]
+    pub fn table(&self) -> &PrefixTable<u32> {
+        &self.0
+    }
+}
+
+/// A destination that is a bit string in other clothes.
+pub trait BitString: Copy {
+    /// Its bits.
+    fn prefix(&self) -> Prefix;
+
+    /// The destination with these bits; only those of [`BitString::prefix`] are asked for.
+    fn from_prefix(prefix: &Prefix) -> Self;
+}
+
+impl<D: BitString> Index<D> for PrefixIndex {
+    fn get(&self, destination: &D) -> Option<u32> {
+        self.0.get(&destination.prefix()).copied()
+    }
+
+    fn insert(&mut self, destination: D, number: u32) {
+        self.0.insert(destination.prefix(), number);
+    }
+
+    fn remove(&mut self, destination: &D) -> Option<u32> {
+        self.0.remove(&destination.prefix())
+    }
+
+    fn after(&self, destination: Option<&D>) -> Option<(D, u32)> {
+        let mut cursor = match destination {
+            Some(destination) => self.0.cursor_behind(destination.prefix()),
+            None => self.0.cursor(),
+        };
+        cursor.next(&self.0).map(|(prefix, number)| (D::from_prefix(&prefix), *number))
+    }
+}
+
+impl Destination for Prefix {
+    type Index = PrefixIndex;
+}
+
+impl BitString for Prefix {
+    fn prefix(&self) -> Prefix {
+        *self
+    }
+
+    fn from_prefix(prefix: &Prefix) -> Self {
+        *prefix
+    }
+}
+
+impl Destination for Ipv4Net {
+    type Index = PrefixIndex;
+}
+
+impl BitString for Ipv4Net {
+    fn prefix(&self) -> Prefix {
+        Prefix::from(self.addr()).truncate(self.prefix_len())
+    }
+
+    fn from_prefix(prefix: &Prefix) -> Self {
+        let [a, b, c, d, ..] = prefix.first();
+        // A prefix that was made of a network has no more bits than that.
+        Self::new_assert(Ipv4Addr::new(a, b, c, d), prefix.length().min(32))
+    }
+}
+
+impl Destination for Ipv6Net {
+    type Index = PrefixIndex;
+}
+
+impl BitString for Ipv6Net {
+    fn prefix(&self) -> Prefix {
+        Prefix::from(self.addr()).truncate(self.prefix_len())
+    }
+
+    fn from_prefix(prefix: &Prefix) -> Self {
+        let mut octets = [0; 16];
+        octets.copy_from_slice(&prefix.first()[..16]);
+        Self::new_assert(Ipv6Addr::from(octets), prefix.length().min(128))
+    }
+}
+
+/// An index for destinations that only have an order, such as names.
+#[derive(Clone, Debug)]
+pub struct OrderedIndex<D>(BTreeMap<D, u32>);
+
+impl<D> Default for OrderedIndex<D> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<D: Copy + Ord> Index<D> for OrderedIndex<D> {
+    fn get(&self, destination: &D) -> Option<u32> {
+        self.0.get(destination).copied()
+    }
+
+    fn insert(&mut self, destination: D, number: u32) {
+        self.0.insert(destination, number);
+    }
+
+    fn remove(&mut self, destination: &D) -> Option<u32> {
+        self.0.remove(destination)
+    }
+
+    fn after(&self, destination: Option<&D>) -> Option<(D, u32)> {
+        let from = destination.map_or(Bound::Unbounded, Bound::Excluded);
+        let next = self.0.range((from, Bound::Unbounded)).next();
+        next.map(|(destination, number)| (*destination, *number))
+    }
+}

@@ -1,0 +1,318 @@
+//! Each sequence of operations is carried out by the table and by a naive twin: a map of all routes, from which
+//! everything follows. Readers of different pace must end with the twin's best routes.
+
+use std::collections::BTreeMap;
+
+use ipnet::Ipv4Net;
+use proptest::prelude::*;
+
+use super::*;
+
+/// The lower the better; above 100 a route cannot be used, and what `barred` says neither.
+struct Lowest {
+    barred: Option<u32>,
+}
+
+impl Lowest {
+    fn usable(&self, route: u32) -> bool {
+        route <= 100 && self.barred != Some(route)
+    }
+}
+
+impl Decide<u32> for Lowest {
+    fn best(&self, candidates: Candidates<'_, u32>) -> Option<usize> {
+        let key = |one: &Candidate<u32>| (one.route, one.origin, one.path);
+        candidates.best_by(|one| self.usable(one.route), |one, other| key(one) < key(other))
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Set { net: u8, origin: u8, path: u32, route: u32 },
+    Withdraw { net: u8, origin: u8, path: u32 },
+    Renew(u8),
+    Sweep(u8),
+    Bar(Option<u32>),
+    Work(usize),
+    Read(u8, usize),
+    Open(u8),
+    Close(u8),
+    Fork(u8, u8),
+    Tidy,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let (net, origin, path) = (0u8..12, 0u8..3, 0u32..2);
+    let route = prop_oneof![4 => 0u32..5, 1 => Just(101u32)];
+    let set = (net.clone(), origin.clone(), path.clone(), route)
+        .prop_map(|(net, origin, path, route)| Step::Set { net, origin, path, route });
+    let withdraw = (net, origin.clone(), path).prop_map(|(net, origin, path)| Step::Withdraw {
+        net,
+        origin,
+        path,
+    });
+    let step = prop_oneof![
+        12 => set,
+        6 => withdraw,
+        1 => origin.clone().prop_map(Step::Renew),
+        1 => origin.prop_map(Step::Sweep),
+        1 => prop::option::of(0u32..5).prop_map(Step::Bar),
+        4 => (1usize..8).prop_map(Step::Work),
+        6 => (0u8..3, 1usize..6).prop_map(|(reader, most)| Step::Read(reader, most)),
+        1 => (0u8..3).prop_map(Step::Open),
+        1 => (0u8..3).prop_map(Step::Close),
+        1 => (0u8..3, 0u8..3).prop_map(|(one, other)| Step::Fork(one, other)),
+        1 => Just(Step::Tidy),
+    ];
+    prop::collection::vec(step, 1..200)
+}
+
+fn net(number: u8) -> Ipv4Net {
+    // Some contain others.
+    Ipv4Net::new([10, number / 3 * 16, 0, 0].into(), 12 + number % 3).unwrap().trunc()
+}
+
+/// What a reader believes: the best routes, from what it has heard.
+type Belief = BTreeMap<Ipv4Net, (OriginId, u32, u32)>;
+
+#[derive(Default)]
+struct Twin {
+    /// By destination, origin and path: the route, and its generation.
+    routes: BTreeMap<(Ipv4Net, OriginId, u32), (u32, u64)>,
+    generations: [u64; 3],
+}
+
+impl Twin {
+    fn best(&self, decide: &Lowest) -> Belief {
+        let mut best = Belief::new();
+        for ((net, origin, path), (route, _)) in &self.routes {
+            if decide.usable(*route) {
+                let new = (*route, *origin, *path);
+                let old = best.entry(*net).or_insert((*origin, *path, *route));
+                if new < (old.2, old.0, old.1) {
+                    *old = (*origin, *path, *route);
+                }
+            }
+        }
+        best
+    }
+}
+
+fn believe(table: &RouteTable<Ipv4Net, u32>, number: u32, belief: &mut Belief) {
+    let net = table.destination(number);
+    match table.best(number) {
+        Some(best) => belief.insert(net, (best.origin, best.path, best.route)),
+        None => belief.remove(&net),
+    };
+}
+
+fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
+    let mut table = RouteTable::<Ipv4Net, u32>::new();
+    let origins: Vec<_> = (0..3).map(|_| table.add_origin()).collect();
+    let mut decide = Lowest { barred: None };
+    let mut twin = Twin::default();
+    let mut readers: [Option<(ReaderId, Belief)>; 3] = Default::default();
+    for step in steps {
+        match step {
+            Step::Set { net: number, origin, path, route } => {
+                let (net, place) = (net(number), usize::from(origin));
+                let key = (net, origins[place], path);
+                let before = twin.best(&decide).get(&net).copied();
+                let old = twin.routes.insert(key, (route, twin.generations[place]));
+                let told = table.set(net, origins[place], path, route, &decide);
+                prop_assert_eq!(told.before, old.map(|old| old.0));
+                let after = twin.best(&decide).get(&net).copied();
+                let expected = match (old.is_some_and(|old| old.0 == route), before == after) {
+                    (true, _) => Outcome::Same,
+                    (_, true) => Outcome::Stored,
+                    _ => Outcome::Best,
+                };
+                // While all are decided again, the best may be one of yesterday.
+                prop_assert!(told.outcome == expected || table.has_work());
+                prop_assert_eq!(table.get(&net, origins[place], path).unwrap().route, route);
+            }
+            Step::Withdraw { net: number, origin, path } => {
+                let (net, origin) = (net(number), origins[usize::from(origin)]);
+                let was = twin.routes.remove(&(net, origin, path)).map(|route| route.0);
+                let result = table.withdraw(&net, origin, path, &decide);
+                prop_assert_eq!(result.ok().and_then(|told| told.before), was);
+            }
+            Step::Renew(origin) => {
+                let origin = usize::from(origin);
+                twin.generations[origin] += 1;
+                table.renew(origins[origin]);
+            }
+            Step::Sweep(origin) => {
+                let origin = usize::from(origin);
+                table.sweep(origins[origin]);
+                while table.has_work() {
+                    table.work(3, &decide, |_, _| {});
+                }
+                let fresh = twin.generations[origin];
+                twin.routes.retain(|(_, of, _), (_, generation)| {
+                    *of != origins[origin] || *generation == fresh
+                });
+            }
+            Step::Bar(barred) => {
+                decide.barred = barred;
+                table.decide_again();
+            }
+            Step::Work(most) => table.work(most, &decide, |_, _| {}),
+            Step::Read(reader, most) => {
+                if let Some((reader, belief)) = &mut readers[usize::from(reader)] {
+                    for _ in 0..most {
+                        let Some(number) = table.next(*reader) else {
+                            prop_assert!(!table.is_behind(*reader));
+                            break;
+                        };
+                        believe(&table, number, belief);
+                    }
+                }
+            }
+            Step::Open(reader) => {
+                let place = &mut readers[usize::from(reader)];
+                if place.is_none() {
+                    *place = Some((table.open_reader(), Belief::new()));
+                }
+            }
+            Step::Close(reader) => {
+                if let Some((reader, _)) = readers[usize::from(reader)].take() {
+                    table.close_reader(reader);
+                }
+            }
+            Step::Fork(one, other) => {
+                if let Some((reader, belief)) = readers[usize::from(one)].clone()
+                    && readers[usize::from(other)].is_none()
+                {
+                    let fork = table.fork_reader(reader);
+                    prop_assert!(table.have_read_the_same(reader, fork));
+                    readers[usize::from(other)] = Some((fork, belief));
+                }
+            }
+            Step::Tidy => table.tidy(),
+        }
+        for (place, origin) in origins.iter().enumerate() {
+            let routes = twin.routes.keys().filter(|(_, of, _)| of == origin).count();
+            prop_assert_eq!(table.routes_of(*origin), routes, "origin {}", place);
+        }
+    }
+    while table.has_work() {
+        table.work(5, &decide, |_, _| {});
+    }
+    let best = twin.best(&decide);
+    prop_assert_eq!(table.len(), best.len());
+    for (reader, belief) in readers.iter_mut().flatten() {
+        while let Some(number) = table.next(*reader) {
+            believe(&table, number, belief);
+        }
+        prop_assert_eq!(&*belief, &best);
+    }
+    for (net, best) in &best {
+        let found = table.best_to(net).unwrap();
+        prop_assert_eq!((found.origin, found.path, found.route), *best);
+    }
+    // Nothing is kept of what all have read.
+    table.tidy();
+    prop_assert_eq!(table.waiting(), 0);
+    let mut nets: Vec<_> = twin.routes.keys().map(|(net, _, _)| *net).collect();
+    nets.dedup();
+    let mut kept = Vec::new();
+    while let Some((net, _)) = table.after(kept.last()) {
+        kept.push(net);
+    }
+    prop_assert_eq!(kept, nets);
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn agrees_with_a_map_of_all_routes(steps in steps()) {
+        run(steps)?;
+    }
+}
+
+#[test]
+fn a_reader_that_sleeps_costs_no_more_than_the_table() {
+    let mut table = RouteTable::<Ipv4Net, u32>::new();
+    let (origin, decide) = (table.add_origin(), Lowest { barred: None });
+    let reader = table.open_reader();
+    for round in 0..10_000 {
+        table.set(net((round % 12) as u8), origin, 0, round % 7, &decide);
+    }
+    assert!(table.waiting() <= 2 * 1024 + 24, "{} changes wait", table.waiting());
+    let mut heard = Vec::new();
+    while let Some(number) = table.next(reader) {
+        heard.push(table.destination(number));
+    }
+    heard.sort();
+    heard.dedup();
+    assert_eq!(heard.len(), 12);
+}
+
+#[test]
+fn a_peering_that_comes_back_with_the_same_routes_changes_nothing() {
+    let mut table = RouteTable::<Ipv4Net, u32>::new();
+    let (origin, decide) = (table.add_origin(), Lowest { barred: None });
+    for number in 0..12 {
+        table.set(net(number), origin, 0, 1, &decide);
+    }
+    let reader = table.open_reader();
+    while table.next(reader).is_some() {}
+    for _ in 0..3 {
+        table.renew(origin);
+        table.sweep(origin);
+        table.work(4, &decide, |_, _| {});
+        while let Some(number) = table.next(reader) {
+            assert!(table.best(number).is_none());
+        }
+        let there = table.len();
+        assert_eq!(there, 8);
+        for number in 0..12 {
+            table.set(net(number), origin, 0, 1, &decide);
+        }
+        while table.has_work() {
+            table.work(4, &decide, |_, _| {});
+        }
+        let mut heard = 0;
+        while table.next(reader).is_some() {
+            heard += 1;
+        }
+        assert_eq!((heard, table.len()), (4, 12), "only what had gone is told again");
+    }
+}
+
+#[test]
+fn the_number_of_an_origin_is_given_again_when_its_routes_are_gone() {
+    let mut table = RouteTable::<Ipv4Net, u32>::new();
+    let decide = Lowest { barred: None };
+    let first = table.add_origin();
+    table.set(net(0), first, 0, 1, &decide);
+    table.remove_origin(first);
+    assert_ne!(table.add_origin(), first);
+    while table.has_work() {
+        table.work(1, &decide, |_, _| {});
+    }
+    assert_eq!(table.add_origin(), first);
+    assert!(table.is_empty());
+}
+
+#[test]
+fn destinations_can_be_anything_that_has_an_order() {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    struct Name(&'static str);
+    impl Destination for Name {
+        type Index = crate::OrderedIndex<Self>;
+    }
+    let mut table = RouteTable::<Name, u32>::new();
+    let (origin, decide) = (table.add_origin(), Lowest { barred: None });
+    for name in ["/b", "/a", "/c"] {
+        table.set(Name(name), origin, 0, 1, &decide);
+    }
+    table.withdraw(&Name("/b"), origin, 0, &decide).unwrap();
+    assert_eq!(table.withdraw(&Name("/b"), origin, 0, &decide), Err(RouteError::NoSuchRoute));
+    assert_eq!(table.after(None).unwrap().0, Name("/a"));
+    assert_eq!(table.after(Some(&Name("/a"))).unwrap().0, Name("/c"));
+    assert_eq!(table.after(Some(&Name("/c"))), None);
+}

@@ -1,0 +1,138 @@
+//! The walk through all destinations that takes stale routes and decides again.
+//!
+//! Reference: Handley et al. (XORP), §5.1.2: what is too much for one event is done in slices, in the background.
+//!
+//! There is one walk, in circles, however many origins are to be swept: each is done when the walk has come round.
+
+use std::collections::VecDeque;
+
+use super::{Candidate, Decide, Destination, OriginId, RouteTable};
+
+/// How far the walk has come.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Walk {
+    /// Where it is: the number of the round, and below it, 32 bits, that of the next destination. The table may grow
+    /// meanwhile, so steps could not be counted.
+    place: u64,
+    /// How far it must go for whom, in order.
+    sweeps: VecDeque<(u64, OriginId)>,
+    /// Until where destinations are decided again.
+    decides_until: u64,
+}
+
+impl Walk {
+    fn is_under_way(&self) -> bool {
+        !self.sweeps.is_empty() || self.decides()
+    }
+
+    pub(super) fn decides(&self) -> bool {
+        self.place < self.decides_until
+    }
+
+    /// The next destination.
+    fn next(&self) -> u32 {
+        self.place as u32
+    }
+
+    /// One step in a table of `len` destinations.
+    fn advance(&mut self, len: usize) {
+        let is_last = self.next() as usize + 1 >= len;
+        self.place = if is_last { ((self.place >> 32) + 1) << 32 } else { self.place + 1 };
+    }
+
+    /// Where it is when it has come round.
+    fn round(&self) -> u64 {
+        self.place + (1 << 32)
+    }
+
+    /// An origin for which the walk has come round, and where that is.
+    fn finished(&mut self) -> Option<(u64, OriginId)> {
+        self.sweeps.pop_front_if(|(until, _)| *until <= self.place)
+    }
+}
+
+impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
+    /// The origin tells its routes anew: those that it has told are stale, and serve until it tells them again
+    /// or [`RouteTable::sweep`] is called.
+    pub fn renew(&mut self, origin: OriginId) {
+        let state = &mut self.origins[origin.place()];
+        state.generation = state.generation.wrapping_add(1);
+        // A sweep that goes on would take what serves until the next one.
+        state.swept_until = None;
+    }
+
+    /// The origin has told its routes anew, or will not: the stale ones go, in the background.
+    pub fn sweep(&mut self, origin: OriginId) {
+        let state = &mut self.origins[origin.place()];
+        if state.routes > 0 {
+            let until = self.walk.round();
+            state.swept_until = Some(until);
+            self.walk.sweeps.push_back((until, origin));
+        }
+    }
+
+    /// Has all destinations decided again, in the background: what decisions depend on has changed.
+    pub fn decide_again(&mut self) {
+        if self.nets.len() > 0 {
+            self.walk.decides_until = self.walk.round();
+        }
+    }
+
+    /// Whether there is background work.
+    #[must_use]
+    pub fn has_work(&self) -> bool {
+        self.walk.is_under_way()
+    }
+
+    /// Does background work at up to this many destinations; `gone` is told of each route that goes.
+    pub fn work(
+        &mut self,
+        most: usize,
+        decide: &impl Decide<R>,
+        mut gone: impl FnMut(&D, &Candidate<R>),
+    ) {
+        for _ in 0..most {
+            if !self.walk.is_under_way() {
+                break;
+            }
+            self.visit(self.walk.next(), decide, &mut gone);
+            self.walk.advance(self.nets.len());
+            while let Some((until, origin)) = self.walk.finished() {
+                let state = &mut self.origins[origin.place()];
+                // Otherwise another sweep has begun meanwhile.
+                if state.swept_until == Some(until) {
+                    state.swept_until = None;
+                    self.release(origin);
+                }
+            }
+        }
+    }
+
+    /// One destination that the walk has come to.
+    fn visit(
+        &mut self,
+        number: u32,
+        decide: &impl Decide<R>,
+        gone: &mut impl FnMut(&D, &Candidate<R>),
+    ) {
+        if self.nets.get(number).is_free() {
+            return;
+        }
+        let old = self.nets.get(number).best().copied();
+        let mut takes = false;
+        while let Some(place) = self.nets.find(number, |one| self.is_going(one)) {
+            let taken = self.take(number, place);
+            gone(&self.destination(number), &taken);
+            takes = true;
+        }
+        if takes || self.walk.decides() {
+            self.settle(number, old, takes, decide);
+        }
+    }
+
+    /// Whether a route is stale, and stale ones of its origin go.
+    fn is_going(&self, candidate: &Candidate<R>) -> bool {
+        let origin = &self.origins[candidate.origin.place()];
+        candidate.generation != origin.generation && origin.swept_until.is_some()
+    }
+}
