@@ -5,6 +5,7 @@ use weft_example_greeter::Greeter;
 use weft_fea::Fea;
 use weft_gateway::Gateway;
 use weft_manager::{Class, Socket};
+use weft_rib::Rib;
 use weft_runtime::Component;
 use weft_xia_ad::Ad;
 use weft_xia_component::Xia;
@@ -79,6 +80,15 @@ pub(crate) fn components() -> Vec<Registered> {
             },
             schema: weft_fea::SCHEMA,
             make: |_, _| Ok((weft_fea::interfaces(), Box::<Fea>::default())),
+        },
+        Registered {
+            class: Class {
+                statement: Some(weft_rib::STATEMENT),
+                access: "fea/fib/1.0 fea/fea/1.0/watch_interfaces".into(),
+                ..Class::new("rib")
+            },
+            schema: weft_rib::SCHEMA,
+            make: |_, _| Ok((weft_rib::interfaces(), Box::<Rib>::default())),
         },
         Registered {
             class: Class {

@@ -8,8 +8,10 @@ mod components;
 mod counters;
 mod interfaces;
 mod log;
+mod pages;
 mod processes;
 mod programs;
+mod routes;
 pub(crate) mod table;
 
 use std::time::Duration;
@@ -53,6 +55,10 @@ pub(crate) enum ShowCommand {
     #[command(after_help = "Examples:\n  weft show log\n  weft show log xia --follow\n  \
         weft show log --level warning --json")]
     Log(LogArgs),
+    /// The routes of IP that the RIB knows: used ones have a star
+    #[command(after_help = "Examples:\n  weft show routes\n  weft show routes 192.0.2.1\n  \
+        weft show routes 198.51.100.0/24 --json\n  weft show routes --summary")]
+    Routes(RoutesArgs),
     /// How the XIA stack forwards
     #[command(subcommand)]
     Xia(XiaView),
@@ -73,6 +79,17 @@ pub(crate) struct ViewArgs {
     json: bool,
     #[command(flatten)]
     node: NodeArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct RoutesArgs {
+    /// Only the routes that serve this address or prefix
+    prefix: Option<String>,
+    /// Only how many there are, and how far the FEA has them
+    #[arg(long, conflicts_with = "prefix")]
+    summary: bool,
+    #[command(flatten)]
+    view: ViewArgs,
 }
 
 #[derive(Debug, clap::Args)]
@@ -100,6 +117,7 @@ pub(crate) struct CountersArgs {
 pub(crate) fn run(command: &ShowCommand) -> Outcome {
     let (view, make): (_, &Make<'_>) = match command {
         ShowCommand::Log(args) => return log::run(args),
+        ShowCommand::Routes(args) => return routes::run(args),
         ShowCommand::Xia(XiaView::Forwarding(ask)) => return crate::xia::show_forwarding(ask),
         ShowCommand::Processes(view) => (view, &processes::show),
         ShowCommand::Components(view) => (view, &components::show),

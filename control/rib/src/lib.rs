@@ -1,0 +1,319 @@
+//! The routing information base: decides between the routes of all protocols.
+//!
+//! Reference: Handley et al., "Designing Extensible IP Router Software" (XORP), §3 (what a RIB is for), §5.2 (its stages)
+//! and §5.2.1 (interest registration).
+//!
+//! The way of a route: a protocol's `change` is read by `Rib::change`, which makes its next hops sets (`hops`) and puts
+//! the route into the table of its family (`family`), where the arbiter decides what is best. Readers of the tables
+//! hear of it: the way to the FEA (`fib`) sends it on. Routes to gateways change with the internal routes that lead
+//! there (`reach`), and so do the answers that clients were given. What takes long — the routes of a protocol that is
+//! gone, a next hop of a million routes that moved — is done in slices (`tables`).
+
+mod config;
+mod connected;
+mod family;
+mod fib;
+mod hops;
+mod origins;
+mod reach;
+mod show;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod watchers;
+
+use std::collections::BTreeMap;
+
+use config::Config;
+pub use config::{SCHEMA, STATEMENT};
+use connected::Connected;
+use family::Route;
+use fib::{FEA, Fib};
+use hops::{Hop, SetId};
+use origins::Origins;
+use tables::{Tables, Version};
+use watchers::Watchers;
+use weft_base::{CounterGroup, Counters, Instant};
+use weft_runtime::{Action, Component, Event};
+use weft_xrl::{Called, Encoded, Input, Interface, Output, XrlError, configurable};
+
+#[allow(missing_docs, unreachable_pub, dead_code, reason = "made from the interface file")]
+pub mod interface {
+    //! The RIB's interface.
+    include!(concat!(env!("OUT_DIR"), "/rib.rs"));
+}
+
+#[allow(missing_docs, unreachable_pub, dead_code, reason = "made from the interface file")]
+mod fib_interface {
+    //! What the FEA does with routes.
+    include!(concat!(env!("OUT_DIR"), "/fib.rs"));
+}
+
+weft_base::reasons! {
+    /// What the RIB counts.
+    enum Activity {
+        Told = "told", "routes that protocols have told";
+        Gone = "gone", "routes that protocols have taken back";
+        NotThere = "not-there", "routes taken back that nobody had told";
+        NoSet = "no-set", "routes left out because their set of hops was not told with them";
+        BadHop = "bad-hop", "hops left out because they name neither a gateway nor an interface";
+        Registered = "registered", "addresses that clients have asked for";
+        Invalidated = "invalidated", "answers to clients that hold no longer";
+    }
+}
+
+/// Numbers of sets below this are those without hops.
+const FIRST_SET: u32 = 16;
+
+/// The interfaces of the RIB.
+#[must_use]
+pub fn interfaces() -> Vec<&'static Interface> {
+    vec![&interface::INTERFACE, &configurable::INTERFACE]
+}
+
+/// The RIB; see the crate's text.
+pub struct Rib {
+    config: Config,
+    tables: Tables,
+    origins: Origins,
+    connected: Connected,
+    watchers: Watchers,
+    /// IPv4 and IPv6.
+    fibs: [Fib; 2],
+    counters: Counters<Activity>,
+}
+
+impl Default for Rib {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Rib {
+    /// A RIB that knows no routes yet.
+    #[must_use]
+    pub fn new() -> Self {
+        let mut tables = Tables::new();
+        let config = Config::default();
+        let origins = Origins::new(&mut tables);
+        Self {
+            config,
+            tables,
+            origins,
+            connected: Connected::default(),
+            watchers: Watchers::default(),
+            fibs: [Fib::new(Version::V4), Fib::new(Version::V6)],
+            counters: Counters::new(),
+        }
+    }
+
+    fn called(&mut self, now: Instant, mut called: Called, out: &mut Vec<Output>) {
+        let result = match called.interface.name == interface::INTERFACE.name {
+            true => called.read().and_then(|call| self.asked(now, &called, call)),
+            false => called.read().and_then(|call| self.manage(now, call, out)).map(Some),
+        };
+        match result.transpose() {
+            Some(result) => out.push(Output::Answer { id: called.id, result }),
+            None => self.watchers.wait(called),
+        }
+    }
+
+    /// Does what a protocol or an operator asks; nothing if the answer comes later.
+    fn asked(
+        &mut self,
+        now: Instant,
+        called: &Called,
+        call: interface::Call,
+    ) -> Result<Option<Encoded>, XrlError> {
+        use interface::Call;
+        let session = called.session;
+        Ok(Some(match call {
+            Call::OpenOrigin(request) => {
+                let config = &self.config;
+                let origin = self.origins.open(session, request, config, &mut self.tables)?;
+                Encoded::new(interface::OpenOriginReply { origin: u32::from(origin.0) })
+            }
+            Call::Change(request) => {
+                self.change(session, request)?;
+                Encoded::default()
+            }
+            Call::Begin(interface::Begin { origin }) => {
+                self.origins.begin(session, origin, &mut self.tables)?;
+                Encoded::default()
+            }
+            Call::End(interface::End { origin }) => {
+                self.origins.end(session, origin, &mut self.tables)?;
+                Encoded::default()
+            }
+            Call::CloseOrigin(interface::CloseOrigin { origin }) => {
+                self.origins.close(session, origin, &mut self.tables)?;
+                Encoded::default()
+            }
+            Call::Register(interface::Register { addresses }) => {
+                self.counters.add(Activity::Registered, addresses.len() as u64);
+                let ways = addresses.into_iter().map(|address| {
+                    let (block, answer) = self.tables.register(session, address);
+                    watchers::way(block, &answer)
+                });
+                Encoded::new(interface::RegisterReply { ways: ways.collect() })
+            }
+            Call::Deregister(interface::Deregister { blocks }) => {
+                blocks.into_iter().for_each(|block| self.tables.deregister(session, block));
+                Encoded::default()
+            }
+            Call::Invalid(interface::Invalid { wait }) => {
+                self.watchers.will_wait(now, session, wait)?;
+                return Ok(None);
+            }
+            Call::Show(request) => {
+                let shown = show::show(&request, &self.tables, &self.origins, &self.fibs)?;
+                Encoded::new(interface::ShowReply { json: shown.to_string() })
+            }
+        }))
+    }
+
+    /// A protocol tells routes, and takes others back.
+    fn change(&mut self, session: u64, request: interface::Change) -> Result<(), XrlError> {
+        let origin = self.origins.check(session, request.origin)?;
+        let sets = self.sets(request.hops);
+        self.counters.add(Activity::Told, request.routes.len() as u64);
+        for interface::Route { net, set, metric, tag } in request.routes {
+            match sets.get(&set) {
+                Some(set) => {
+                    self.tables.set(net.trunc(), origin, Route { set: *set, metric, tag });
+                }
+                None => self.counters.add(Activity::NoSet, 1),
+            }
+        }
+        for net in request.gone {
+            let reason = match self.tables.withdraw(net.trunc(), origin) {
+                Ok(()) => Activity::Gone,
+                Err(_) => Activity::NotThere,
+            };
+            self.counters.add(reason, 1);
+        }
+        sets.into_values().for_each(|set| self.tables.forget(set));
+        Ok(())
+    }
+
+    /// The sets of hops that a call has told, by the numbers that it gave them.
+    fn sets(&mut self, hops: Vec<interface::Hop>) -> BTreeMap<u32, SetId> {
+        let mut sets: BTreeMap<u32, Vec<Hop>> = BTreeMap::new();
+        for hop in hops.into_iter().filter(|hop| hop.set >= FIRST_SET) {
+            let gateway = Some(hop.gateway).filter(|gateway| !gateway.is_unspecified());
+            let interface = Some(hop.interface).filter(|interface| *interface > 0);
+            match (gateway, interface) {
+                (None, None) => self.counters.add(Activity::BadHop, 1),
+                _ => {
+                    let weight = hop.weight.clamp(1, 256);
+                    sets.entry(hop.set).or_default().push(Hop { gateway, interface, weight });
+                }
+            }
+        }
+        let nowhere = (hops::BLACKHOLE.0..=hops::PROHIBIT.0).map(|number| (number, SetId(number)));
+        let sets = sets.into_iter().map(|(number, hops)| (number, self.tables.set_of(hops)));
+        nowhere.chain(sets).collect()
+    }
+
+    /// What the manager asks.
+    fn manage(
+        &mut self,
+        now: Instant,
+        call: configurable::Call,
+        out: &mut Vec<Output>,
+    ) -> Result<Encoded, XrlError> {
+        use configurable::{Call, Check, Configure, SchemaReply, StatusReply};
+        let wrong = |errors: weft_config::Errors| XrlError::failed(errors.to_string());
+        Ok(match call {
+            Call::Check(Check { source, text, .. }) => {
+                config::read(&source, &text).map_err(wrong)?;
+                Encoded::default()
+            }
+            Call::Configure(Configure { source, text, .. }) => {
+                let config = config::read(&source, &text).map_err(wrong)?;
+                self.configure(now, config, out);
+                Encoded::default()
+            }
+            Call::Schema(_) => Encoded::new(SchemaReply { text: SCHEMA.to_owned() }),
+            Call::Status(_) => {
+                let detail = self.fibs[0].describe().to_owned();
+                Encoded::new(StatusReply { ready: true, detail })
+            }
+        })
+    }
+
+    fn configure(&mut self, now: Instant, config: Config, out: &mut Vec<Output>) {
+        let table_changes = config.table != self.config.table;
+        self.config = config;
+        self.origins.configure(now, &self.config, &mut self.tables);
+        if table_changes {
+            for fib in &mut self.fibs {
+                fib.move_to(self.config.table, &mut self.tables, out);
+            }
+        }
+    }
+}
+
+impl Component for Rib {
+    type Input = Input;
+    type Output = Output;
+
+    fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
+        match input {
+            Input::World(Event::Start) => {
+                self.origins.started(now);
+                out.push(Output::World(Action::WatchInterfaces));
+            }
+            Input::Registered => out.push(Output::Watch { class: Some(FEA.to_owned()) }),
+            Input::Born { class, .. } if class == FEA => {
+                for fib in &mut self.fibs {
+                    fib.begin(self.config.table, &mut self.tables, out);
+                }
+            }
+            Input::Died { class, .. } if class == FEA => {
+                self.fibs.iter_mut().for_each(|fib| fib.away(&mut self.tables));
+            }
+            Input::Called(called) => self.called(now, called, out),
+            Input::Left { session } => {
+                self.tables.left(session);
+                self.watchers.left(session);
+                self.origins.left(now, session, &self.config, &mut self.tables);
+            }
+            Input::Replied { token, result } => {
+                let [v4, v6] = &mut self.fibs;
+                let fib = if Fib::is_for_ipv6(token) { v6 } else { v4 };
+                fib.replied(now, token, result, &mut self.tables, out);
+            }
+            Input::World(Event::Interface { change }) => {
+                let origin = self.origins.connected();
+                self.connected.changed(change, origin, &mut self.tables);
+            }
+            Input::World(Event::Slice) => self.tables.work(),
+            Input::World(Event::Tick) => {
+                self.origins.tick(now, &mut self.tables);
+                self.watchers.tick(now, out);
+                self.fibs.iter_mut().for_each(|fib| fib.tick(now, &mut self.tables, out));
+            }
+            Input::World(Event::Stop) => out.push(Output::World(Action::Exit { status: 0 })),
+            _ => {}
+        }
+        let invalid = self.tables.take_invalid();
+        self.counters.add(Activity::Invalidated, invalid.len() as u64);
+        self.watchers.invalid(invalid, out);
+        let may_end = self.origins.have_told();
+        self.fibs.iter_mut().for_each(|fib| fib.tell(may_end, &mut self.tables, out));
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let deadlines = [self.origins.deadline(), self.watchers.deadline()];
+        deadlines.into_iter().chain(self.fibs.iter().map(Fib::deadline)).flatten().min()
+    }
+
+    fn has_background_work(&self) -> bool {
+        self.tables.has_work()
+    }
+
+    fn counters(&self) -> Vec<CounterGroup> {
+        vec![CounterGroup::new("rib-activity", "what the RIB has done", &self.counters)]
+    }
+}

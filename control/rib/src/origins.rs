@@ -1,0 +1,240 @@
+//! Who tells routes: the protocols.
+//!
+//! Reference: Handley et al. (XORP), §5.2 and Figure 7 (origin stages). Each says its administrative distance, which
+//! the configuration can change.
+//!
+//! A protocol whose process dies leaves its routes behind for a time: its next process tells them again, and what it
+//! does not tell goes.
+
+use std::time::Duration;
+
+use weft_base::Instant;
+use weft_routing::OriginId;
+use weft_xrl::XrlError;
+
+use crate::config::Config;
+use crate::connected;
+use crate::family::{NEVER, Standing};
+use crate::interface;
+use crate::tables::Tables;
+
+/// How long after the start protocols may take to come, until the FEA is told that there is nothing more.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Protocols at most: names are chosen by callers.
+const MOST: usize = 256;
+
+/// An origin of routes.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    pub(crate) protocol: String,
+    pub(crate) id: OriginId,
+    /// What the protocol says that it is.
+    own: Standing,
+    pub(crate) standing: Standing,
+    /// Who speaks for it.
+    pub(crate) session: Option<u64>,
+    /// Whether it has told all that it had.
+    pub(crate) has_told: bool,
+    /// When its stale routes go.
+    pub(crate) ends: Option<Instant>,
+}
+
+/// All of them.
+#[derive(Debug)]
+pub(crate) struct Origins {
+    all: Vec<Origin>,
+    /// Until when protocols are waited for, if they are.
+    patience: Option<Instant>,
+}
+
+impl Origins {
+    /// Only the networks on this router's links.
+    pub(crate) fn new(tables: &mut Tables) -> Self {
+        let standing = Standing { distance: 0, is_external: false };
+        let connected = Origin {
+            protocol: connected::PROTOCOL.to_owned(),
+            id: tables.add_origin(standing),
+            own: standing,
+            standing,
+            // Nobody else can speak for it.
+            session: Some(u64::MAX),
+            has_told: true,
+            ends: None,
+        };
+        Self { all: vec![connected], patience: Some(Instant::ZERO) }
+    }
+
+    /// The process has started.
+    pub(crate) fn started(&mut self, now: Instant) {
+        self.patience = Some(now + PATIENCE);
+    }
+
+    /// The origin of the networks on this router's links.
+    pub(crate) fn connected(&self) -> OriginId {
+        self.all[0].id
+    }
+
+    pub(crate) fn all(&self) -> &[Origin] {
+        &self.all
+    }
+
+    /// The protocol of a route.
+    pub(crate) fn of(&self, id: OriginId) -> &Origin {
+        // Origins are made in the order of their numbers.
+        &self.all[usize::from(id.0)]
+    }
+
+    /// Somebody wants to speak for a protocol.
+    pub(crate) fn open(
+        &mut self,
+        session: u64,
+        request: interface::OpenOrigin,
+        config: &Config,
+        tables: &mut Tables,
+    ) -> Result<OriginId, XrlError> {
+        let interface::OpenOrigin { protocol, external, distance } = request;
+        if distance > NEVER {
+            let note = format!("a distance is from 0 to {NEVER}, not {distance}");
+            return Err(XrlError::bad_args(note));
+        }
+        let own = Standing { distance, is_external: external };
+        let there = self.all.iter_mut().find(|one| one.protocol == protocol);
+        if let Some(origin) = there {
+            if origin.session.is_some_and(|other| other != session) {
+                let note = format!("somebody else speaks for `{}`", protocol.escape_debug());
+                return Err(XrlError::failed(note));
+            }
+            if origin.own.is_external != external {
+                let note =
+                    format!("`{protocol}` was internal or external before, and cannot change");
+                return Err(XrlError::failed(note));
+            }
+            origin.own = own;
+            (origin.session, origin.has_told, origin.ends) = (Some(session), false, None);
+            let standing = standing(own, &origin.protocol, config);
+            if standing.distance != origin.standing.distance {
+                origin.standing = standing;
+                tables.set_standing(origin.id, standing);
+            }
+            tables.begin(origin.id);
+            return Ok(origin.id);
+        }
+        if self.all.len() >= MOST {
+            return Err(XrlError::failed(format!("there are {MOST} protocols already")));
+        }
+        let standing = standing(own, &protocol, config);
+        let id = tables.add_origin(standing);
+        let (session, has_told, ends) = (Some(session), false, None);
+        self.all.push(Origin { protocol, id, own, standing, session, has_told, ends });
+        Ok(id)
+    }
+
+    /// The origin with this number, if the session may speak for it.
+    pub(crate) fn check(&self, session: u64, number: u32) -> Result<OriginId, XrlError> {
+        self.place(session, number).map(|place| self.all[place].id)
+    }
+
+    fn place(&self, session: u64, number: u32) -> Result<usize, XrlError> {
+        let origin = usize::try_from(number).ok().filter(|place| *place < self.all.len());
+        let origin = origin.filter(|place| self.all[*place].session == Some(session));
+        origin.ok_or_else(|| {
+            let note = format!("{number} is no origin of this caller's: `open_origin` makes one");
+            XrlError::bad_args(note)
+        })
+    }
+
+    pub(crate) fn begin(
+        &mut self,
+        session: u64,
+        number: u32,
+        tables: &mut Tables,
+    ) -> Result<(), XrlError> {
+        let place = self.place(session, number)?;
+        self.all[place].has_told = false;
+        tables.begin(self.all[place].id);
+        Ok(())
+    }
+
+    pub(crate) fn end(
+        &mut self,
+        session: u64,
+        number: u32,
+        tables: &mut Tables,
+    ) -> Result<(), XrlError> {
+        let place = self.place(session, number)?;
+        self.all[place].has_told = true;
+        tables.end(self.all[place].id);
+        Ok(())
+    }
+
+    /// The protocol has no routes any more.
+    pub(crate) fn close(
+        &mut self,
+        session: u64,
+        number: u32,
+        tables: &mut Tables,
+    ) -> Result<(), XrlError> {
+        let place = self.place(session, number)?;
+        let origin = &mut self.all[place];
+        (origin.session, origin.has_told) = (None, true);
+        tables.begin(origin.id);
+        tables.end(origin.id);
+        Ok(())
+    }
+
+    /// A caller is gone: its routes serve on for a time.
+    pub(crate) fn left(
+        &mut self,
+        now: Instant,
+        session: u64,
+        config: &Config,
+        tables: &mut Tables,
+    ) {
+        for origin in self.all.iter_mut().filter(|one| one.session == Some(session)) {
+            (origin.session, origin.ends) = (None, Some(now + config.grace));
+            tables.begin(origin.id);
+        }
+    }
+
+    /// The configuration has changed.
+    pub(crate) fn configure(&mut self, now: Instant, config: &Config, tables: &mut Tables) {
+        for origin in &mut self.all {
+            let standing = standing(origin.own, &origin.protocol, config);
+            if standing.distance != origin.standing.distance {
+                origin.standing = standing;
+                tables.set_standing(origin.id, standing);
+            }
+            origin.ends = origin.ends.map(|ends| ends.min(now + config.grace));
+        }
+    }
+
+    /// Takes the routes of protocols that have not come back.
+    pub(crate) fn tick(&mut self, now: Instant, tables: &mut Tables) {
+        self.patience = self.patience.filter(|patience| *patience > now);
+        for origin in &mut self.all {
+            if origin.ends.is_some_and(|ends| ends <= now) {
+                (origin.ends, origin.has_told) = (None, true);
+                tables.end(origin.id);
+            }
+        }
+    }
+
+    /// Whether protocols have told all that they had: what the FEA has besides is of no use any more.
+    pub(crate) fn have_told(&self) -> bool {
+        let others = &self.all[1..];
+        let all = others.iter().all(|one| one.has_told);
+        all && (!others.is_empty() || self.patience.is_none())
+    }
+
+    /// When something is to be done at the latest.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let ends = self.all.iter().filter_map(|one| one.ends);
+        ends.chain(self.patience).min()
+    }
+}
+
+/// How a protocol stands with the configuration.
+fn standing(own: Standing, protocol: &str, config: &Config) -> Standing {
+    let distance = config.distances.get(protocol).copied().unwrap_or(own.distance);
+    Standing { distance, ..own }
+}

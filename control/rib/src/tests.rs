@@ -1,0 +1,340 @@
+//! The tables against the paper's example, against a naive twin, and the component as protocols and the FEA see it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr};
+
+use ipnet::{IpNet, Ipv4Net};
+use proptest::prelude::*;
+use weft_routing::OriginId;
+
+use crate::family::{Route, Standing};
+use crate::hops::{Hop, SetId, Way};
+use crate::tables::{Tables, Version};
+
+const INTERNAL: Standing = Standing { distance: 110, is_external: false };
+const EXTERNAL: Standing = Standing { distance: 20, is_external: true };
+
+fn net(text: &str) -> IpNet {
+    text.parse().unwrap()
+}
+
+fn ip(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+fn hop(gateway: Option<&str>, interface: u32) -> Hop {
+    let interface = Some(interface).filter(|interface| *interface > 0);
+    Hop { gateway: gateway.map(ip), interface, weight: 1 }
+}
+
+fn tell(tables: &mut Tables, origin: OriginId, to: &str, hop: Hop, metric: u32) {
+    let set = tables.set_of(vec![hop]);
+    tables.set(net(to), origin, Route { set, metric, tag: 0 });
+}
+
+fn settle(tables: &mut Tables) {
+    while tables.has_work() {
+        tables.work();
+    }
+}
+
+/// The ways of the route that is used to `to`; none if there is none.
+fn used(tables: &mut Tables, to: &str) -> Option<Vec<Way>> {
+    settle(tables);
+    let IpNet::V4(net) = net(to) else { unreachable!("only IPv4 is asked for") };
+    let best = tables.v4().table.best_to(&net)?;
+    Some(tables.sets.ways(best.route.set).to_vec())
+}
+
+fn way(gateway: &str, interface: u32) -> Vec<Way> {
+    vec![Way { gateway: Some(ip(gateway)), interface, weight: 1 }]
+}
+
+/// Handley et al., Figure 8.
+#[test]
+fn an_answer_holds_for_the_largest_block_without_more_specific_routes() {
+    let mut tables = Tables::new();
+    let igp = tables.add_origin(INTERNAL);
+    for (metric, to) in
+        ["128.16.0.0/16", "128.16.0.0/18", "128.16.128.0/17", "128.16.192.0/18"].iter().enumerate()
+    {
+        tell(&mut tables, igp, to, hop(Some("10.0.0.1"), 1), metric as u32);
+    }
+    let (block, answer) = tables.register(1, ip("128.16.32.1"));
+    assert_eq!((block, answer.way.map(|(_, metric)| metric)), (net("128.16.0.0/18"), Some(1)));
+    let (block, answer) = tables.register(1, ip("128.16.160.1"));
+    assert_eq!((block, answer.way.map(|(_, metric)| metric)), (net("128.16.128.0/18"), Some(2)));
+    let (block, answer) = tables.register(1, ip("128.17.0.1"));
+    assert_eq!((block, answer.way), (net("128.17.0.0/16"), None), "a hole is a block, too");
+    assert!(tables.take_invalid().is_empty());
+    // A route within a block, and the one that a block had.
+    tell(&mut tables, igp, "128.16.130.0/24", hop(Some("10.0.0.1"), 1), 9);
+    assert_eq!(tables.take_invalid(), [(1, net("128.16.128.0/18"))]);
+    tables.withdraw(net("128.16.0.0/18"), igp).unwrap();
+    assert_eq!(tables.take_invalid(), [(1, net("128.16.0.0/18"))]);
+    // What was told once is not told again.
+    tell(&mut tables, igp, "128.16.0.0/18", hop(Some("10.0.0.1"), 1), 1);
+    assert!(tables.take_invalid().is_empty());
+}
+
+#[test]
+fn a_client_that_leaves_is_told_nothing() {
+    let mut tables = Tables::new();
+    let igp = tables.add_origin(INTERNAL);
+    tables.register(1, ip("10.1.0.1"));
+    tables.register(2, ip("10.1.0.1"));
+    let (block, _) = tables.register(3, ip("10.1.0.1"));
+    tables.left(1);
+    tables.deregister(3, block);
+    tell(&mut tables, igp, "10.1.0.0/16", hop(Some("10.0.0.1"), 1), 0);
+    assert_eq!(tables.take_invalid(), [(2, block)]);
+}
+
+#[test]
+fn the_lower_distance_wins_and_then_the_lower_metric() {
+    let mut tables = Tables::new();
+    let ospf = tables.add_origin(INTERNAL);
+    let rip = tables.add_origin(Standing { distance: 120, ..INTERNAL });
+    tell(&mut tables, rip, "10.0.0.0/8", hop(Some("10.0.0.1"), 1), 1);
+    assert_eq!(used(&mut tables, "10.0.0.0/8"), Some(way("10.0.0.1", 1)));
+    tell(&mut tables, ospf, "10.0.0.0/8", hop(Some("10.0.0.2"), 2), 100);
+    assert_eq!(used(&mut tables, "10.0.0.0/8"), Some(way("10.0.0.2", 2)));
+    tables.set_standing(rip, Standing { distance: 1, ..INTERNAL });
+    assert_eq!(used(&mut tables, "10.0.0.0/8"), Some(way("10.0.0.1", 1)));
+    tables.set_standing(rip, Standing { distance: 255, ..INTERNAL });
+    tables.withdraw(net("10.0.0.0/8"), ospf).unwrap();
+    assert_eq!(used(&mut tables, "10.0.0.0/8"), None, "255 is never used");
+}
+
+#[test]
+fn external_routes_go_where_internal_ones_lead_to_their_gateway() {
+    let mut tables = Tables::new();
+    let connected = tables.add_origin(Standing { distance: 0, ..INTERNAL });
+    let igp = tables.add_origin(INTERNAL);
+    let bgp = tables.add_origin(EXTERNAL);
+    tell(&mut tables, bgp, "203.0.113.0/24", hop(Some("192.0.2.9"), 0), 0);
+    assert_eq!(used(&mut tables, "203.0.113.0/24"), None);
+    tell(&mut tables, igp, "192.0.2.0/24", hop(Some("10.0.0.1"), 1), 5);
+    assert_eq!(used(&mut tables, "203.0.113.0/24"), Some(way("10.0.0.1", 1)));
+    // Nearer now; and then on the link itself.
+    tell(&mut tables, igp, "192.0.2.0/28", hop(Some("10.0.0.2"), 2), 5);
+    assert_eq!(used(&mut tables, "203.0.113.0/24"), Some(way("10.0.0.2", 2)));
+    tell(&mut tables, connected, "192.0.2.8/29", hop(None, 3), 0);
+    assert_eq!(used(&mut tables, "203.0.113.0/24"), Some(way("192.0.2.9", 3)));
+    // An external route leads nobody.
+    tell(&mut tables, bgp, "192.0.2.9/32", hop(Some("10.0.0.7"), 0), 0);
+    assert_eq!(used(&mut tables, "203.0.113.0/24"), Some(way("192.0.2.9", 3)));
+    tables.begin(igp);
+    tables.begin(connected);
+    tables.end(igp);
+    tables.end(connected);
+    assert_eq!(used(&mut tables, "203.0.113.0/24"), None);
+}
+
+#[test]
+fn readers_hear_when_the_way_of_a_route_changes() {
+    let mut tables = Tables::new();
+    let (igp, bgp) = (tables.add_origin(INTERNAL), tables.add_origin(EXTERNAL));
+    let reader = tables.open_reader(Version::V4);
+    let heard = |tables: &mut Tables| {
+        settle(tables);
+        let heard = std::iter::from_fn(|| tables.next(Version::V4, reader));
+        heard.map(|news| (news.net, news.best.is_some())).collect::<BTreeSet<_>>()
+    };
+    tell(&mut tables, igp, "192.0.2.0/24", hop(Some("10.0.0.1"), 1), 5);
+    tell(&mut tables, bgp, "203.0.113.0/24", hop(Some("192.0.2.9"), 0), 0);
+    tell(&mut tables, bgp, "203.0.112.0/24", hop(Some("198.51.100.9"), 0), 0);
+    assert_eq!(heard(&mut tables).len(), 2);
+    tell(&mut tables, igp, "192.0.2.0/24", hop(Some("10.0.0.2"), 1), 5);
+    let both = BTreeSet::from([(net("192.0.2.0/24"), true), (net("203.0.113.0/24"), true)]);
+    assert_eq!(heard(&mut tables), both);
+    tables.withdraw(net("192.0.2.0/24"), igp).unwrap();
+    let both = BTreeSet::from([(net("192.0.2.0/24"), false), (net("203.0.113.0/24"), false)]);
+    assert_eq!(heard(&mut tables), both);
+    assert_eq!(heard(&mut tables), BTreeSet::new());
+}
+
+#[test]
+fn routes_to_nowhere_need_no_gateway() {
+    let mut tables = Tables::new();
+    let bgp = tables.add_origin(EXTERNAL);
+    tables.set(net("10.0.0.0/8"), bgp, Route { set: SetId(0), metric: 0, tag: 0 });
+    assert_eq!(used(&mut tables, "10.0.0.0/8"), Some(Vec::new()));
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Tell { origin: usize, net: u8, hop: u8, metric: u32 },
+    Withdraw { origin: usize, net: u8 },
+    Register { session: u64, address: u8 },
+    Work,
+    Renew(usize),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let net = 0u8..31;
+    let step = prop_oneof![
+        6 => (0usize..3, net.clone(), 0u8..6, 0u32..3)
+            .prop_map(|(origin, net, hop, metric)| Step::Tell { origin, net, hop, metric }),
+        3 => (0usize..3, net).prop_map(|(origin, net)| Step::Withdraw { origin, net }),
+        3 => (1u64..3, 0u8..16).prop_map(|(session, address)| Step::Register { session, address }),
+        2 => Just(Step::Work),
+        1 => (0usize..3).prop_map(Step::Renew),
+    ];
+    prop::collection::vec(step, 1..120)
+}
+
+/// All nets in 10.0.0.0/28, numbered as in a heap.
+fn small_net(number: u8) -> Ipv4Net {
+    let length = (number + 1).ilog2() as u8;
+    let place = number + 1 - (1 << length);
+    let address = Ipv4Addr::new(10, 0, 0, place << (4 - length));
+    Ipv4Net::new(address, 28 + length).unwrap()
+}
+
+/// Two ways by interfaces, and gateways within the nets.
+fn small_hop(number: u8) -> Hop {
+    match number {
+        0 => hop(None, 7),
+        1 => hop(Some("192.0.2.1"), 1),
+        2 => hop(Some("192.0.2.2"), 2),
+        near => hop(Some(&format!("10.0.0.{}", near * 3)), 0),
+    }
+}
+
+type Model = BTreeMap<(usize, Ipv4Net), (Hop, u32)>;
+
+const STANDINGS: [Standing; 3] = [Standing { distance: 0, is_external: false }, INTERNAL, EXTERNAL];
+
+/// The longest net around an address to which a route leads that names its interface, and that route.
+fn model_leader(model: &Model, address: Ipv4Addr) -> Option<(Ipv4Net, Hop, u32)> {
+    let leads = |(origin, net): &(usize, Ipv4Net), hop: &Hop| {
+        !STANDINGS[*origin].is_external && hop.interface.is_some() && net.contains(&address)
+    };
+    let leaders = model.iter().filter(|(key, (hop, _))| leads(key, hop));
+    let best = leaders.min_by_key(|((origin, net), (_, metric))| {
+        (std::cmp::Reverse(net.prefix_len()), STANDINGS[*origin].distance, *metric, *origin)
+    });
+    best.map(|((_, net), (hop, metric))| (*net, *hop, *metric))
+}
+
+fn model_ways(model: &Model, hop: &Hop) -> Vec<Way> {
+    if let Some(interface) = hop.interface {
+        return vec![Way { gateway: hop.gateway, interface, weight: 1 }];
+    }
+    let Some(IpAddr::V4(gateway)) = hop.gateway else { return Vec::new() };
+    let leader = model_leader(model, gateway);
+    let way = leader.map(|(_, leader, _)| Way {
+        gateway: leader.gateway.or(hop.gateway),
+        interface: leader.interface.unwrap(),
+        weight: 1,
+    });
+    way.into_iter().collect()
+}
+
+fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
+    let mut tables = Tables::new();
+    let origins = STANDINGS.map(|standing| tables.add_origin(standing));
+    let reader = tables.open_reader(Version::V4);
+    let mut model = Model::new();
+    let mut told: BTreeMap<(u64, IpNet), (Ipv4Addr, Option<u32>)> = BTreeMap::new();
+    for step in steps {
+        match step {
+            Step::Tell { origin, net, hop, metric } => {
+                let (net, hop) = (small_net(net), small_hop(hop));
+                let set = tables.set_of(vec![hop]);
+                tables.set(net.into(), origins[origin], Route { set, metric, tag: 0 });
+                model.insert((origin, net), (hop, metric));
+            }
+            Step::Withdraw { origin, net } => {
+                let net = small_net(net);
+                let was = model.remove(&(origin, net)).is_some();
+                prop_assert_eq!(tables.withdraw(net.into(), origins[origin]).is_ok(), was);
+            }
+            Step::Register { session, address } => {
+                let address = Ipv4Addr::new(10, 0, 0, address);
+                let (block, answer) = tables.register(session, address.into());
+                let IpNet::V4(v4) = block else { unreachable!() };
+                prop_assert!(v4.contains(&address));
+                let expected = model_leader(&model, address);
+                prop_assert_eq!(
+                    answer.way.clone().map(|(_, metric)| metric),
+                    expected.map(|one| one.2)
+                );
+                // All addresses of the block have the same leader, and a block twice as large would not do.
+                let same = |net: Ipv4Net| {
+                    let inside = |other: &Ipv4Net| net.contains(other) && *other != net;
+                    let overlaid = model.iter().any(|((origin, other), (hop, _))| {
+                        let leads = !STANDINGS[*origin].is_external && hop.interface.is_some();
+                        leads && inside(other)
+                    });
+                    let leader = model_leader(&model, net.network()).map(|one| one.0);
+                    !overlaid
+                        && leader.is_none_or(|leader| leader.contains(&net))
+                        && leader == expected.map(|one| one.0)
+                };
+                prop_assert!(same(v4), "{v4} for {address}");
+                if v4.prefix_len() > 0 {
+                    prop_assert!(
+                        !same(v4.supernet().unwrap()),
+                        "{v4} is not the largest for {address}"
+                    );
+                }
+                told.retain(|(of, other), _| {
+                    *of != session || !block.contains(other) && !other.contains(&block)
+                });
+                told.insert((session, block), (address, answer.way.map(|(_, metric)| metric)));
+            }
+            Step::Work => tables.work(),
+            Step::Renew(origin) => {
+                tables.begin(origins[origin]);
+                tables.end(origins[origin]);
+                settle(&mut tables);
+                model.retain(|(of, _), _| *of != origin);
+            }
+        }
+        for (session, block) in tables.take_invalid() {
+            prop_assert!(
+                told.remove(&(session, block)).is_some(),
+                "{block} was not told {session}"
+            );
+        }
+        // What was not taken back holds.
+        for ((_, block), (_, metric)) in &told {
+            let IpNet::V4(block) = block else { unreachable!() };
+            for address in [block.network(), block.broadcast()] {
+                prop_assert_eq!(model_leader(&model, address).map(|one| one.2), *metric);
+            }
+        }
+    }
+    settle(&mut tables);
+    let mut heard = BTreeMap::new();
+    while let Some(news) = tables.next(Version::V4, reader) {
+        heard.insert(news.net, news.best);
+    }
+    let nets: BTreeSet<_> = model.keys().map(|(_, net)| *net).collect();
+    for net in nets {
+        let usable = model
+            .iter()
+            .filter(|((_, of), (hop, _))| *of == net && !model_ways(&model, hop).is_empty());
+        let best = usable.min_by_key(|((origin, _), (_, metric))| {
+            (STANDINGS[*origin].distance, *metric, *origin)
+        });
+        let expected = best.map(|(_, (hop, _))| model_ways(&model, hop));
+        let found =
+            tables.v4().table.best_to(&net).map(|best| tables.sets.ways(best.route.set).to_vec());
+        prop_assert_eq!(&found, &expected, "{}", net);
+        let heard = heard.get(&IpNet::V4(net)).copied().flatten();
+        prop_assert_eq!(heard.is_some(), expected.is_some(), "{}", net);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn agrees_with_a_naive_twin(steps in steps()) {
+        run(steps)?;
+    }
+}
