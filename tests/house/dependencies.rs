@@ -23,6 +23,7 @@ const INSIDE: &[(&str, &[&str])] = &[
     ("control/launcher", &[]),
     ("control/finder", &[]),
     ("control/fea", &[]),
+    ("control/bgp", &[]),
     ("control/gateway", &[]),
     // The manager speaks to the launcher in its words.
     ("control/manager", &["control/launcher"]),
