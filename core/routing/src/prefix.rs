@@ -77,6 +77,25 @@ impl Prefix {
         Ok(Self::from_padded(&padded, bytes.len() as u8 * 8))
     }
 
+    /// The first `length` of these bits, the highest one first; all of them if that is more than 128.
+    ///
+    /// For those that read many prefixes: it neither fails nor looks at bytes.
+    #[inline]
+    #[must_use]
+    pub const fn from_high_bits(bits: u128, length: u8) -> Self {
+        let length = if length > 128 { 128 } else { length };
+        // Shifting by all 128 bits is no shift to the processor, hence the question.
+        let kept = if length == 0 { 0 } else { bits & u128::MAX << (128 - length) };
+        Self { words: [(kept >> 64) as u64, kept as u64, 0], length }
+    }
+
+    /// The first 128 bits, zeros behind where it is shorter.
+    #[inline]
+    #[must_use]
+    pub const fn high_bits(&self) -> u128 {
+        (self.words[0] as u128) << 64 | self.words[1] as u128
+    }
+
     fn from_padded(padded: &[u8; BYTES], length: u8) -> Self {
         let mut words = [0; 3];
         for (word, bytes) in words.iter_mut().zip(padded.as_chunks().0) {
@@ -86,6 +105,7 @@ impl Prefix {
     }
 
     /// How many bits, at most [`MAX_BITS`].
+    #[inline]
     #[must_use]
     pub const fn length(&self) -> u8 {
         self.length
@@ -236,6 +256,7 @@ mod tests {
         assert!(matches!(Prefix::new(&[], 193), Err(PrefixError::TooLong { length: 193, .. })));
         assert!(Prefix::of(&[0; 25]).is_err());
         assert_eq!(prefix(&[255; 24], 192).length(), 192);
+        assert_eq!(Prefix::from_high_bits(u128::MAX, 200), prefix(&[255; 16], 128));
     }
 
     #[test]
@@ -272,6 +293,10 @@ mod tests {
             prop_assert_eq!(a.contains(&b), other.starts_with(&one));
             let cut = shared.min(one.len());
             prop_assert_eq!(a.truncate(shared as u8), of_bits(&one[..cut]));
+            let cut_high = cut.min(128);
+            let high = Prefix::from_high_bits(a.high_bits(), cut_high as u8);
+            prop_assert_eq!(high, of_bits(&one[..cut_high]));
+            prop_assert_eq!(high.high_bits(), of_bits(&one[..cut_high]).high_bits());
             if one.len() + more.len() <= 192 {
                 let front = more.iter().rev().fold(0, |bits, bit| bits >> 1 | u64::from(*bit) << 63);
                 let whole: Vec<_> = one.iter().chain(&more).copied().collect();

@@ -10,8 +10,6 @@
 //!
 //! Reference: RFC 4271 §4.3, RFC 4760 §5, RFC 7911 §3; RFC 7606 §5.3 (what is malformed).
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
 use weft_routing::Prefix;
 
 use super::family::Family;
@@ -94,13 +92,13 @@ impl Iterator for NlriIter<'_> {
         let (length, behind) = rest.split_first()?;
         let octets = octets(*length);
         // What is read behind the prefix is cut off with the bits that mean nothing.
-        let whole = if self.0.is_ipv6 {
-            Prefix::from(Ipv6Addr::from(front::<16>(behind, octets)))
+        let bits = if self.0.is_ipv6 {
+            u128::from_be_bytes(front(behind, octets))
         } else {
-            Prefix::from(Ipv4Addr::from(front::<4>(behind, octets)))
+            u128::from(u32::from_be_bytes(front(behind, octets))) << 96
         };
         self.0.bytes = behind.get(octets..)?;
-        Some((path_id, whole.truncate(*length)))
+        Some((path_id, Prefix::from_high_bits(bits, *length)))
     }
 }
 
@@ -130,7 +128,10 @@ pub(crate) fn emit(path_id: Option<u32>, prefix: &Prefix, out: &mut Vec<u8>) {
         out.extend_from_slice(&id.to_be_bytes());
     }
     out.push(prefix.length());
-    out.extend_from_slice(&prefix.first()[..octets(prefix.length())]);
+    // Copying a number of bytes that is known beforehand is faster than asking how many.
+    let end = out.len() + octets(prefix.length());
+    out.extend_from_slice(&prefix.high_bits().to_be_bytes());
+    out.truncate(end);
 }
 
 #[cfg(test)]
