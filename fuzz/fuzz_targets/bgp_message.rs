@@ -1,9 +1,14 @@
-//! BGP messages, for each set of capabilities: what is read is written so that the same is read again.
+//! BGP messages, for each set of capabilities: what is read is written so that the same is read again; and a session
+//! takes any of them.
 //!
 //! Input: a byte that says what was agreed on, and the bytes of a connection.
 #![no_main]
 
+use std::net::Ipv4Addr;
+
 use libfuzzer_sys::fuzz_target;
+use weft_base::{Instant, Random};
+use weft_bgp::fsm::{AttemptId, ConnectionId, Input, Output, PeerAs, Session, Settings};
 use weft_bgp::wire::{
     Attributes, Context, Cutter, Disposition, Families, Family, HEADER_LEN, MAX_EXTENDED_MESSAGE,
     MAX_MESSAGE, MessageType, Neighbour, Notification, Open, RouteRefresh, Update, UpdateEncoder,
@@ -12,6 +17,7 @@ use weft_bgp::wire::{
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&agreed, stream)) = bytes.split_first() else { return };
+    session(stream);
     let bit = |n: u8| agreed >> n & 1 != 0;
     let all = Families::from_iter(Family::ALL);
     let set = |on| if on { all } else { Families::EMPTY };
@@ -47,12 +53,45 @@ fuzz_target!(|bytes: &[u8]| {
             MessageType::Keepalive => {}
             MessageType::RouteRefresh => {
                 if let Ok(Some(read)) = RouteRefresh::parse(body, bit(7)) {
-                    assert_eq!(RouteRefresh::parse(&read.emit()[HEADER_LEN..], bit(7)), Ok(Some(read)));
+                    assert_eq!(
+                        RouteRefresh::parse(&read.emit()[HEADER_LEN..], bit(7)),
+                        Ok(Some(read))
+                    );
                 }
             }
         }
     }
 });
+
+/// A peer sends the bytes on two connections.
+fn session(stream: &[u8]) {
+    let settings = Settings::new(65001, Ipv4Addr::new(192, 0, 2, 1), PeerAs::Any);
+    let mut session = Session::new(settings, Random::from_seed(1));
+    let (ours, theirs) = (ConnectionId(1), ConnectionId(2));
+    let (mut now, mut out) = (Instant::ZERO, Vec::new());
+    for input in [
+        Input::Start,
+        Input::Opened { attempt: AttemptId(1), connection: ours },
+        Input::Accepted(theirs),
+        Input::Received { connection: ours, bytes: stream },
+        Input::Received { connection: theirs, bytes: stream },
+        Input::Tick,
+        Input::Tick,
+        Input::Tick,
+    ] {
+        if matches!(input, Input::Tick) {
+            now = session.deadline().unwrap_or(now);
+        }
+        session.handle(now, input, &mut out);
+    }
+    for output in out {
+        if let Output::Send { bytes, .. } = output {
+            let mut cutter = Cutter::new();
+            cutter.push(&bytes);
+            assert!(cutter.take().is_ok_and(|message| message.is_some()));
+        }
+    }
+}
 
 fn open(body: &[u8]) {
     let Ok(read) = Open::parse(body) else { return };

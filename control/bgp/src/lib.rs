@@ -1,10 +1,11 @@
-//! BGP-4: its messages.
+//! BGP-4: its messages, and the state machine of its sessions.
 //!
 //! Reference: RFC 4271 and its updates; each file names those that it implements. Nothing here does I/O.
 //!
 //! * [`wire`] reads and writes messages. [`wire::Update`] is where routes come in: it gives prefixes without
 //!   storing them, the attributes as a value, and what RFC 7606 says is to be done with them.
 //!   [`wire::UpdateEncoder`] is where routes go out.
+//! * [`fsm`] is the life of a session, from the first connection on.
 //! * [`numbers`] has the registries.
 //!
 //! ```
@@ -40,5 +41,6 @@
 
 #![forbid(unsafe_code)]
 
+pub mod fsm;
 pub mod numbers;
 pub mod wire;
