@@ -22,8 +22,9 @@ pub(super) enum Blame {
     Uncounted,
     /// A session that was fine has ended: the next one begins at once.
     Nobody,
-    /// Another connection was kept: if it is lost, too, the peer is to open the next one.
-    Collision,
+    /// The next connection may begin at once, but the peer is to open it, for a moment: another one was kept, or
+    /// the session was so short that connecting again and again would help nobody.
+    Wait,
 }
 
 impl Session {
@@ -214,11 +215,17 @@ impl Session {
     /// Ends the connection: "sets the ConnectRetryTimer to zero, releases all BGP resources, drops the TCP
     /// connection, increments the ConnectRetryCounter by 1, performs peer oscillation damping".
     pub(super) fn fail(&mut self, at: usize, ending: Ending, blame: Blame) -> State {
+        let mut blame = blame;
         if self.machines[at].state == State::Established
             && let Some(since) = self.up_since.take()
-            && self.now - since >= self.settings.max_idle_hold
         {
-            self.errors = 0;
+            let up = self.now - since;
+            if up >= self.settings.max_idle_hold {
+                self.errors = 0;
+            }
+            if blame == Blame::Nobody && up < self.settings.idle_hold {
+                blame = Blame::Wait;
+            }
         }
         self.release(at, ending);
         if blame != Blame::Uncounted {
@@ -232,9 +239,9 @@ impl Session {
 
     /// Starts IdleHoldTimer: with no error it expires at once, with further ones later and later.
     fn hold_idle(&mut self, blame: Blame) {
-        self.waits_for_peer = blame == Blame::Collision;
+        self.waits_for_peer = blame == Blame::Wait;
         let span = match blame {
-            Blame::Nobody | Blame::Collision => Duration::ZERO,
+            Blame::Nobody | Blame::Wait => Duration::ZERO,
             Blame::Error | Blame::Uncounted => {
                 let times = 1u32.checked_shl(self.errors).unwrap_or(u32::MAX);
                 self.errors = self.errors.saturating_add(1);

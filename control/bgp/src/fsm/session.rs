@@ -82,7 +82,7 @@ pub struct Session {
     /// Errors since a session was up for long.
     pub(super) errors: u32,
     pub(super) up_since: Option<Instant>,
-    /// After a collision: the peer is to open the next connection.
+    /// The peer is to open the next connection, for a moment.
     pub(super) waits_for_peer: bool,
     transitions: [[u64; State::ALL.len()]; State::ALL.len()],
     pub(super) now: Instant,

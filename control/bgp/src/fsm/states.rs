@@ -315,14 +315,14 @@ impl Session {
 
     /// The other connection with the peer is kept.
     fn dump(&mut self, at: usize) -> State {
-        self.fail_with(at, Notification::cease(cease::COLLISION), Blame::Collision)
+        self.fail_with(at, Notification::cease(cease::COLLISION), Blame::Wait)
     }
 
     /// The peer has ended the session.
     fn notified(&mut self, at: usize, received: Notification) -> State {
         let was_up = self.machines[at].state == State::Established;
         let blame = match (received.code, received.subcode) {
-            (error_code::CEASE, cease::COLLISION) => Blame::Collision,
+            (error_code::CEASE, cease::COLLISION) => Blame::Wait,
             // What an operator does, and a peer that has not heard from us.
             (
                 error_code::CEASE,

@@ -149,6 +149,7 @@ fn a_stop_tells_the_peer_why() {
 #[test]
 fn a_reset_begins_again_at_once() {
     let mut played = Played::established(settings(), &peer_settings());
+    played.now = seconds(1);
     let reset = Notification::cease(cease::ADMIN_RESET);
     let out = played.tell(Input::Reset(reset.clone()));
     assert_eq!(told(&out), Some(reset));
@@ -159,12 +160,23 @@ fn a_reset_begins_again_at_once() {
 #[test]
 fn a_session_that_was_fine_begins_again_at_once() {
     let mut played = Played::established(settings(), &peer_settings());
+    played.now = seconds(1);
     let out = played.tell(Input::Lost(OURS));
     assert_eq!(down(&out), Some((&Ending::Lost, false)));
     assert!(out.contains(&Output::Connect(AttemptId(2))));
     // The peer may be faster.
     let out = played.tell(Input::Accepted(THEIRS));
     assert!(matches!(out[0], Output::Send { connection: THEIRS, .. }));
+}
+
+#[test]
+fn after_a_very_short_session_only_the_peer_may_begin_again_at_once() {
+    let mut played = Played::established(settings(), &peer_settings());
+    let out = played.tell(Input::Lost(OURS));
+    assert!(!out.iter().any(|output| matches!(output, Output::Connect(_))));
+    assert_eq!(played.session.state(), State::Active);
+    played.tell(Input::Accepted(THEIRS));
+    assert_eq!(played.session.state(), State::OpenSent);
 }
 
 #[test]

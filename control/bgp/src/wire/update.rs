@@ -148,7 +148,8 @@ impl<'a> Update<'a> {
     }
 
     fn read_reach(&mut self, raw: &Raw<'a>, context: &Context) -> Result<(), (Rule, Action)> {
-        self.claims_reach |= raw.value.len() > SHORTEST_REACH;
+        // What cannot be read may hold prefixes.
+        let before = std::mem::replace(&mut self.claims_reach, true);
         let (family, rest) = family(raw.value).ok_or((Rule::Length, Action::ResetSession))?;
         if !context.families.contains(family) {
             return Err((Rule::Family, Action::DiscardAttribute));
@@ -163,6 +164,7 @@ impl<'a> Update<'a> {
         let ids = context.add_path_receive.contains(family);
         let nlri = Nlri::new_checked(prefixes, family, ids).map_err(|_| disable(Rule::Prefixes))?;
         self.reach = Some(Reach { family, next_hop: Some(next_hop), nlri });
+        self.claims_reach = before || !nlri.is_empty();
         if !next_hop.is_host() && !nlri.is_empty() {
             return Err((Rule::Value, Action::TreatAsWithdraw));
         }
@@ -274,9 +276,6 @@ impl<'a> Update<'a> {
         }
     }
 }
-
-/// The shortest MP_REACH_NLRI: family, no next hop, the reserved octet, no prefixes.
-const SHORTEST_REACH: usize = 5;
 
 /// Cuts off a part that stands behind its length.
 fn sized(bytes: &[u8]) -> Option<(&[u8], &[u8])> {

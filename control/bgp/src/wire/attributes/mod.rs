@@ -181,9 +181,14 @@ impl Attributes {
 
     /// Changes what few routes have.
     pub fn change_rare(&mut self, change: impl FnOnce(&mut Rare)) {
-        let mut rare = self.rare.0.take().unwrap_or_default();
+        let mut rare = self.rare.0.take().map_or_else(Rare::default, |rare| *rare);
         change(&mut rare);
-        self.rare.0 = Some(rare).filter(|rare| **rare != Rare::default());
+        self.set_rare(rare);
+    }
+
+    /// Most routes have nothing of it, and need no memory for it.
+    fn set_rare(&mut self, rare: Rare) {
+        self.rare.0 = (rare != *NOTHING_RARE).then(|| Box::new(rare));
     }
 
     /// The same with another next hop.

@@ -337,7 +337,7 @@ impl Reader<'_> {
         self.merge();
         self.unknown.sort_by_key(|attribute| attribute.code);
         self.rare.unknown = self.unknown.into();
-        self.parsed.attributes.change_rare(|rare| *rare = self.rare);
+        self.parsed.attributes.set_rare(self.rare);
         self.parsed
     }
 

@@ -487,6 +487,10 @@ fn without_prefixes_that_come_only_discarding_keeps_the_session() {
     let flags: &[u8] = &[0xC0, 15, 3, 0, 2, 1];
     assert_eq!(judge_mp(&[flags], &external()), Disposition::TreatAsWithdraw);
     assert!(matches!(judge_mp(&[flags, ORIGIN], &external()), Disposition::ResetSession(_)));
+    // A list without prefixes is none.
+    let empty = mp_reach(&GLOBAL, &[]);
+    let wrong: &[&[u8]] = &[&empty, &[0x40, 1, 1, 9], AS_PATH];
+    assert!(matches!(judge_mp(wrong, &external()), Disposition::ResetSession(_)));
     // A list of prefixes is lost behind what is too long.
     let overrun: &[&[u8]] = &[ORIGIN, AS_PATH, &[0xC0, 8, 99]];
     assert!(matches!(judge_mp(overrun, &external()), Disposition::ResetSession(_)));
