@@ -1,4 +1,5 @@
 mod pair;
+mod random;
 mod table;
 mod times;
 
