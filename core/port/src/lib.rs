@@ -34,7 +34,7 @@
 //! ```
 //!
 //! [`datagrams`] is the batched socket I/O below them; the runtime's channels use it, too. [`unix`] is where
-//! the sockets of channels and flows come from.
+//! the sockets of channels and flows come from. [`stream`] has the options of TCP sockets for protocols of others.
 //!
 //! Reference: packet(7), udp(7), recvmmsg(2), netdevice(7); Linux kernel,
 //! Documentation/networking/tuntap.rst and af_xdp.rst.
@@ -53,6 +53,7 @@ mod port;
 mod scheduling;
 mod spec;
 mod statistics;
+pub mod stream;
 #[allow(unsafe_code, reason = "raw system calls; each block says why it is sound")]
 mod sys;
 #[cfg(any(test, feature = "testing"))]

@@ -57,8 +57,7 @@ pub(crate) fn decode(storage: &libc::sockaddr_storage, len: libc::socklen_t) -> 
 }
 
 /// Writes `address` into `storage` as the kernel does; returns how many bytes are valid.
-#[cfg(test)]
-fn encode(address: SocketAddr, storage: &mut libc::sockaddr_storage) -> libc::socklen_t {
+pub(crate) fn encode(address: SocketAddr, storage: &mut libc::sockaddr_storage) -> libc::socklen_t {
     match address {
         SocketAddr::V4(v4) => {
             let raw = libc::sockaddr_in {
@@ -99,7 +98,6 @@ unsafe fn view<T>(storage: &libc::sockaddr_storage) -> &T {
 ///
 /// # Safety
 /// `T` must be a socket address type, no larger than the storage.
-#[cfg(test)]
 unsafe fn put<T>(raw: T, storage: &mut libc::sockaddr_storage) -> libc::socklen_t {
     const { assert!(size_of::<T>() <= size_of::<libc::sockaddr_storage>()) };
     // SAFETY: size checked above; the storage is exclusively borrowed and suitably aligned.

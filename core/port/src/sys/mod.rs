@@ -8,6 +8,7 @@ pub(crate) mod packet_socket;
 pub(crate) mod rights;
 pub(crate) mod scheduling;
 pub(crate) mod socket;
+pub(crate) mod stream;
 pub(crate) mod tun;
 pub(crate) mod xdp;
 
