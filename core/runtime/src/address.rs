@@ -119,6 +119,8 @@ pub(crate) enum ChannelKind {
     Tcp,
     /// TLS over TCP.
     Tls,
+    /// TCP without frames, for protocols of others: messages are pieces of bytes, without borders.
+    Bytes,
 }
 
 /// Why a kind of channel does not carry a message.
@@ -150,6 +152,7 @@ impl ChannelKind {
             Self::Flow => "SOCK_SEQPACKET for flows",
             Self::Tcp => "TCP",
             Self::Tls => "TCP for TLS",
+            Self::Bytes => "TCP for bytes",
         }
     }
 
@@ -157,7 +160,7 @@ impl ChannelKind {
     pub(crate) fn socket_type(self) -> SocketType {
         match self {
             Self::Packets | Self::Flow => SocketType::SEQPACKET,
-            Self::Stream | Self::Tcp | Self::Tls => SocketType::STREAM,
+            Self::Stream | Self::Tcp | Self::Tls | Self::Bytes => SocketType::STREAM,
         }
     }
 
@@ -172,12 +175,13 @@ impl ChannelKind {
             Self::Packets => weft_port::datagrams::LONGEST,
             Self::Flow => weft_flow::LONGEST,
             Self::Stream | Self::Tcp | Self::Tls => frames::LONGEST_FRAME,
+            Self::Bytes => usize::MAX,
         };
         let handles = message.handles.len();
         match message.buffer.len() {
-            0 => Err(Unsuitable::Empty),
+            0 if self != Self::Bytes => Err(Unsuitable::Empty),
             len if len > longest => Err(Unsuitable::TooLong),
-            _ if handles > 0 && matches!(self, Self::Tcp | Self::Tls | Self::Flow) => {
+            _ if handles > 0 && !matches!(self, Self::Packets | Self::Stream) => {
                 Err(Unsuitable::NoHandles)
             }
             _ if handles > MOST_HANDLES => Err(Unsuitable::TooManyHandles),

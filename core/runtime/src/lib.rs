@@ -17,6 +17,7 @@ mod program;
 pub mod real;
 mod scheduling;
 pub mod sim;
+mod stream;
 mod tuning;
 
 pub use address::{ChannelAddress, Keys, Peer};
@@ -27,6 +28,7 @@ pub use link::{BILLION, ETHERNET_OVERHEAD, LinkConfig, LinkCount, LinkModel};
 pub use process::{Action, DriverCounts, Event, Level, Process};
 pub use program::{Attached, ProgramReply, ProgramRequest};
 pub use scheduling::{SCHEDULING, read_scheduling};
+pub use stream::{StreamEvent, StreamRequest};
 pub use tuning::{Tuned, Tuning};
 pub use weft_base::{Handle, Message};
 pub use weft_ebpf::{
@@ -38,4 +40,7 @@ pub use weft_netlink::{
     NewInterface,
 };
 pub use weft_port::datagrams::MOST_HANDLES;
+pub use weft_port::stream::{
+    LONGEST_KEY, NETWORK_CONTROL, PeerKey, StreamKey, StreamListenerSpec, StreamOptions, StreamSpec,
+};
 pub use weft_port::{Priority, Scheduling};

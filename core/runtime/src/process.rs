@@ -17,7 +17,7 @@ use weft_port::{PortInfo, PortSpec, PortStatistics, Scheduling};
 
 use crate::{
     ChannelAddress, Component, DiskError, DiskReply, DiskRequest, EngineReply, EngineRequest, Keys,
-    Peer, ProgramReply, ProgramRequest, Tuned, Tuning,
+    Peer, ProgramReply, ProgramRequest, StreamEvent, StreamRequest, Tuned, Tuning,
 };
 
 /// A component at the border of a process.
@@ -179,6 +179,13 @@ pub enum Event {
         token: Token,
         /// Who, and why, in one sentence.
         error: String,
+    },
+    /// Something happened to a connection of TCP of [`Action::Stream`], or one has come in.
+    Stream {
+        /// The token of the action, or of the one by which connections are accepted.
+        token: Token,
+        /// What happened.
+        event: StreamEvent,
     },
     /// A channel asked for is connected.
     Connected {
@@ -424,9 +431,18 @@ pub enum Action {
         /// What the other process has opened.
         handle: Handle,
     },
+    /// Do something with connections of TCP to peers that speak protocols of others; answered by
+    /// [`Event::Stream`].
+    Stream {
+        /// Comes back in the answer.
+        token: Token,
+        /// What to do.
+        request: StreamRequest,
+    },
     /// Accept no connections any more; those that are open stay.
     CloseListener {
-        /// The token of [`Action::Listen`] or [`Action::AdoptListener`].
+        /// The token of [`Action::Listen`], [`Action::AdoptListener`], or that of a listener of
+        /// [`Action::Stream`].
         token: Token,
     },
     /// Connect to a listener; answered by [`Event::Connected`] or [`Event::ChannelFailed`].

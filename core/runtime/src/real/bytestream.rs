@@ -1,6 +1,7 @@
 //! A channel over a stream of bytes: Unix sockets of type `SOCK_STREAM`, TCP, and TLS over TCP.
 //!
-//! Messages are `crate::frames`. What is sent in a turn is put together in one buffer, which
+//! Messages are `crate::frames`, but with peers that speak protocols of others: there they are pieces of the
+//! stream as they come. What is sent in a turn is put together in one buffer, which
 //! leaves with one system call; what comes in is read in large pieces and cut.
 //!
 //! **Handles.** The kernel keeps descriptors with the first byte of the call that sent them, and a call
@@ -32,11 +33,14 @@ use crate::frames::{self, Cutter, FrameError};
 
 /// How many bytes are read at a time, and how many wait at most until the end of the turn.
 pub(super) const PIECE: usize = 256 << 10;
+/// How long a piece of a stream without frames is at most.
+const PLAIN_PIECE: usize = 64 << 10;
 /// Memory that an empty queue keeps, in bytes.
 const KEPT: usize = 1 << 20;
 
 pub(super) struct Stream {
-    cutter: Cutter,
+    /// What cuts frames, if there are any.
+    cutter: Option<Cutter>,
     /// The handles of the frame of which only a part has come.
     awaiting: Vec<Handle>,
     queue: VecDeque<u8>,
@@ -61,8 +65,17 @@ struct Mark {
 impl Stream {
     /// A stream whose queue holds up to `limit` bytes, or one message.
     pub(super) fn new(limit: usize) -> Self {
+        Self::with(Some(Cutter::new(frames::FIRST_FRAME)), limit)
+    }
+
+    /// A stream without frames, whose queue holds as much.
+    pub(super) fn plain(limit: usize) -> Self {
+        Self::with(None, limit)
+    }
+
+    fn with(cutter: Option<Cutter>, limit: usize) -> Self {
         Self {
-            cutter: Cutter::new(frames::FIRST_FRAME),
+            cutter,
             awaiting: Vec::new(),
             queue: VecDeque::new(),
             marks: VecDeque::new(),
@@ -81,7 +94,7 @@ impl Stream {
 
     /// Takes long frames from now on; until then, only those that strangers may send.
     pub(super) fn take_long(&mut self) {
-        self.cutter.extend_to(frames::LONGEST_FRAME);
+        self.cutter.iter_mut().for_each(|cutter| cutter.extend_to(frames::LONGEST_FRAME));
     }
 
     /// Announces that nothing more is sent, where the carrier can tell. Call it when all was sent.
@@ -98,8 +111,12 @@ impl Stream {
     pub(super) fn push(&mut self, message: Message) -> Option<Pushed> {
         let Message { buffer, handles } = message;
         let begin = self.sent + self.queue.len() as u64;
-        let fits = frames::emit(buffer.bytes(), &mut self.queue);
-        debug_assert!(fits, "the kind of channel has been checked");
+        if self.cutter.is_some() {
+            let fits = frames::emit(buffer.bytes(), &mut self.queue);
+            debug_assert!(fits, "the kind of channel has been checked");
+        } else {
+            self.queue.extend(buffer.bytes());
+        }
         if self.queue.len() > self.limit && begin != self.sent {
             return None;
         }
@@ -222,6 +239,8 @@ impl Stream {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_HANDLES))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+        let most = if self.cutter.is_some() { piece.len() } else { PLAIN_PIECE.min(piece.len()) };
+        let piece = &mut piece[..most];
         let received = recvmsg(socket, &mut [IoSliceMut::new(piece)], &mut control, flags)?;
         let handles = handles(&mut control);
         if self.session.is_some() {
@@ -229,7 +248,7 @@ impl Stream {
         }
         let outcome = match received.bytes {
             _ if received.flags.contains(ReturnFlags::CTRUNC) => Err(DriverDrop::HandlesMissing),
-            0 => self.cutter.end().map_err(reason).map(|()| Next::End),
+            0 => self.end().map(|()| Next::End),
             count => self.cut(&piece[..count], handles, messages).map(|()| Next::Waits),
         };
         Ok(outcome.unwrap_or_else(|reason| {
@@ -259,12 +278,17 @@ impl Stream {
             // The other side says when it is done, so that nobody else can end a connection unnoticed.
             (Ok(()), Ok(false)) if bytes.is_empty() => Err(DriverDrop::TlsCutOff),
             (Ok(()), Ok(false)) => return Next::Waits,
-            (Ok(()), Ok(true)) => self.cutter.end().map_err(reason),
+            (Ok(()), Ok(true)) => self.end(),
         };
         if let Err(reason) = end {
             drops.add(reason, 1);
         }
         Next::End
+    }
+
+    /// The other side sends nothing more.
+    fn end(&self) -> Result<(), DriverDrop> {
+        self.cutter.as_ref().map_or(Ok(()), |cutter| cutter.end().map_err(reason))
     }
 
     /// Takes what came behind the handshake.
@@ -287,6 +311,10 @@ impl Stream {
         messages: &mut Vec<Message>,
     ) -> Result<(), DriverDrop> {
         let Self { cutter, awaiting, .. } = self;
+        let Some(cutter) = cutter else {
+            messages.push(Buffer::compact(bytes).into());
+            return Ok(());
+        };
         let (before, mut last) = (cutter.taken(), None);
         let result = cutter.cut(bytes, |begin, bytes| {
             // What is awaited belongs to the first frame that ends here.

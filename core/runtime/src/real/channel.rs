@@ -99,6 +99,11 @@ impl Channel {
         }
     }
 
+    /// Whether closing it takes no longer than so long, as its other side follows no rules of ours.
+    pub(super) fn lingers(&self) -> bool {
+        self.kind == ChannelKind::Bytes
+    }
+
     /// Queues a message.
     pub(super) fn push(&mut self, message: Message) -> Result<Pushed, Refused> {
         let refused = if self.kind.may_drop() { Refused::Dropped } else { Refused::Fatal };
@@ -250,7 +255,8 @@ impl Channel {
 
     /// Whether the socket must stay until the other side has closed it.
     pub(super) fn has_to_drain(&self) -> bool {
-        matches!(self.kind, ChannelKind::Tcp | ChannelKind::Tls) && self.state != State::Draining
+        let is_tcp = matches!(self.kind, ChannelKind::Tcp | ChannelKind::Tls | ChannelKind::Bytes);
+        is_tcp && self.state != State::Draining
     }
 }
 

@@ -6,7 +6,9 @@
 //! Reference: unix(7), tcp(7).
 
 mod attaching;
+mod connections;
 mod encrypted;
+mod listening;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
@@ -17,7 +19,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown, sockopt};
-use weft_base::{ChannelId, Handle, Message, Token};
+use weft_base::{ChannelId, Message, Token};
 use weft_flow::{Asking, Attaching, Kind};
 use weft_keys::KeyHash;
 use weft_port::datagrams::{self, Sent};
@@ -35,6 +37,7 @@ use super::{DriverDrop, Drops, Inherited, Options, tcp};
 use crate::address::ChannelKind;
 use crate::{ChannelAddress, Event, Keys, Peer};
 
+use connections::Connections;
 pub(super) use encrypted::open_listener;
 use encrypted::{Place, Proven, place};
 
@@ -68,6 +71,8 @@ pub(super) struct Channels {
     /// Connections that are to become channels of TLS, and whose such channels are.
     handshakes: Handshakes,
     proven: BTreeMap<ChannelId, Proven>,
+    /// What there is besides of connections without frames.
+    connections: Connections,
     /// Channels that may have more for which no descriptor becomes ready.
     unfinished: BTreeSet<ChannelId>,
     inheritance: Inheritance,
@@ -95,6 +100,7 @@ impl Channels {
             keys: options.keys.clone(),
             handshakes: Handshakes::new(options.handshake),
             proven: BTreeMap::new(),
+            connections: Connections::default(),
             unfinished: BTreeSet::new(),
             inheritance: Inheritance::default(),
             last_listener: 0,
@@ -133,63 +139,6 @@ impl Channels {
             }
         }
         Ok(events)
-    }
-
-    /// Binds a listener and says what came of it.
-    pub(super) fn listen(
-        &mut self,
-        token: Token,
-        address: &ChannelAddress,
-        poller: &Poller,
-    ) -> Event {
-        let inherited = self.inheritance.take(token, address);
-        let bound = inherited.unwrap_or_else(|| Listener::bind(token, address));
-        self.watch(token, address, bound, poller)
-    }
-
-    /// Listens with a socket that another process has opened.
-    pub(super) fn adopt_listener(
-        &mut self,
-        token: Token,
-        address: &ChannelAddress,
-        handle: Handle,
-        poller: &Poller,
-    ) -> Event {
-        let adopted = inherited::adopt(token, address, handle);
-        self.watch(token, address, adopted, poller)
-    }
-
-    /// Accepts nobody any more at the listeners of a token.
-    pub(super) fn close_listener(&mut self, token: Token, poller: &Poller) {
-        let closed = self.listeners.extract_if(.., |_, listener| listener.token == token);
-        closed.for_each(|(_, listener)| poller.remove(listener.fd()));
-    }
-
-    /// Waits for connections at a listener, if there is one.
-    fn watch(
-        &mut self,
-        token: Token,
-        address: &ChannelAddress,
-        bound: Result<Listener, String>,
-        poller: &Poller,
-    ) -> Event {
-        let number = self.last_listener + 1;
-        let bound = bound.and_then(|listener| {
-            place(token, address)
-                .map_or(Ok(()), |place| self.known_keys("listen at", place.address).map(drop))?;
-            poller
-                .add(listener.fd(), Source::Listener(number), Interest::Read)
-                .map_err(|error| format!("cannot listen at {address}: {error}"))?;
-            Ok((listener.address(address), listener))
-        });
-        match bound {
-            Ok((address, listener)) => {
-                self.last_listener = number;
-                self.listeners.insert(number, listener);
-                Event::Listening { token, address }
-            }
-            Err(error) => Event::ChannelFailed { token, error },
-        }
     }
 
     /// Connects to a listener; says what came of it if that is known at once.
@@ -301,6 +250,9 @@ impl Channels {
         peer: Peer,
         poller: &Poller,
     ) -> io::Result<Option<Event>> {
+        if let (ChannelKind::Bytes, Peer::Address(peer)) = (kind, peer) {
+            return self.accept_bytes(socket, token, peer, poller).map(Some);
+        }
         let user = peer.uid().map(User::Uid);
         if user.is_some_and(|user| self.has_its_share(user)) {
             return Err(io::ErrorKind::QuotaExceeded.into());
@@ -350,7 +302,11 @@ impl Channels {
             Transport::Packets(socket, Outgoing::new(self.queue_limit))
         } else {
             self.piece.resize(PIECE, 0);
-            Transport::Stream(socket, Stream::new(self.stream_limit))
+            let stream = match kind {
+                ChannelKind::Bytes => Stream::plain(self.stream_limit),
+                _ => Stream::new(self.stream_limit),
+            };
+            Transport::Stream(socket, stream)
         };
         self.last_channel = id.0;
         self.open.insert(id, Channel::new(kind, transport, state));
@@ -390,6 +346,9 @@ impl Channels {
             return drops.add(DriverDrop::ChannelGone, 1);
         };
         channel.state = State::Closing;
+        if channel.lingers() {
+            self.connections.linger(id);
+        }
         self.flush_one(id, poller, drops);
     }
 
@@ -420,6 +379,9 @@ impl Channels {
     ) {
         if self.is_handshaking(id) {
             return events.extend(self.shake_hands(id, poller, drops));
+        }
+        if self.is_being_made(id) {
+            return events.extend(self.connection_made(id, poller));
         }
         if let Some(pending) = self.pending.remove(&id) {
             return events.extend(self.advance(id, pending, poller, drops));
@@ -491,6 +453,9 @@ impl Channels {
         poller: &Poller,
         drops: &mut Drops,
     ) -> Option<Event> {
+        if self.is_being_made(id) {
+            return self.connection_made(id, poller);
+        }
         let channel = self.open.get_mut(&id)?;
         if channel.state == State::Connecting {
             return self.connected(id, poller);
@@ -564,6 +529,7 @@ impl Channels {
         self.listeners.clear();
         self.pending.clear();
         self.handshakes.stop_listening();
+        self.connections = Connections::default();
     }
 
     /// Whether no message waits anywhere.
@@ -580,6 +546,7 @@ impl Channels {
     fn remove(&mut self, id: ChannelId, poller: &Poller) {
         self.unfinished.remove(&id);
         self.proven.remove(&id);
+        self.connections.lingers_no_more(id);
         if let Some(channel) = self.open.remove(&id) {
             poller.remove(channel.fd());
             // The other side of a flow may hold this one, too: closing it would not end the watch.

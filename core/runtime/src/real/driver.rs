@@ -291,6 +291,9 @@ impl Driver {
             Action::AdoptListener { token, address, handle } => {
                 events.push_back(channels.adopt_listener(token, &address, handle, poller));
             }
+            Action::Stream { token, request } => {
+                events.extend(channels.stream(token, request, poller));
+            }
             Action::CloseListener { token } => channels.close_listener(token, poller),
             Action::SetKeys { keys } => events.extend(channels.set_keys(keys, poller, drops)),
             Action::Connect { token, address } => {

@@ -115,6 +115,23 @@ pub(super) fn adopt(
     Ok(Listener::inherited(token, address, socket))
 }
 
+/// A TCP socket that another process has opened, and that listens or is connected. It never blocks from now on.
+///
+/// # Errors
+/// A sentence: it is something else.
+pub(super) fn tcp(handle: Handle, listens: bool) -> Result<OwnedFd, String> {
+    let socket = handle.into_descriptor().map_err(|_| "it is no descriptor".to_owned())?;
+    if kind(&socket) != Some(ChannelKind::Tcp) {
+        return Err("it is no socket of TCP".to_owned());
+    }
+    if sockopt::socket_acceptconn(&socket).unwrap_or(false) != listens {
+        let not = if listens { "does not listen" } else { "listens" };
+        return Err(format!("it is a socket that {not}"));
+    }
+    prepare(&socket).map_err(|error| error.to_string())?;
+    Ok(socket)
+}
+
 /// What kind of channel a connected socket makes. It never blocks from now on.
 ///
 /// # Errors

@@ -51,6 +51,12 @@ impl Listener {
         Self { token, kind, wanted: wanted(address), socket: unix::Listener::of(socket) }
     }
 
+    /// A socket that listens already for connections without frames.
+    pub(super) fn of_bytes(token: Token, socket: OwnedFd) -> Self {
+        let socket = unix::Listener::of(socket);
+        Self { token, kind: ChannelKind::Bytes, wanted: None, socket }
+    }
+
     /// Where it listens, having been asked to do so at `asked`.
     pub(super) fn address(&self, asked: &ChannelAddress) -> ChannelAddress {
         let bound = getsockname(self.fd()).ok().and_then(|bound| bound.try_into().ok());
@@ -87,7 +93,7 @@ pub(super) fn connect_to(path: &Path, kind: ChannelKind) -> Result<OwnedFd, Stri
 
 /// Who is at the other end of a connected socket.
 pub(super) fn peer(socket: BorrowedFd<'_>, kind: ChannelKind) -> io::Result<Peer> {
-    if matches!(kind, ChannelKind::Tcp | ChannelKind::Tls) {
+    if matches!(kind, ChannelKind::Tcp | ChannelKind::Tls | ChannelKind::Bytes) {
         let address = getpeername(socket)?.ok_or(Errno::NOTCONN)?;
         return Ok(Peer::Address(address.try_into()?));
     }

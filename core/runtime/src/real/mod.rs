@@ -7,9 +7,10 @@
 //! * `poller`: waiting for descriptors until an exact deadline (epoll_pwait2(2));
 //! * `clock`: the monotonic clock;
 //! * `ports`: packet ports of `weft_port`;
-//! * `channels`: message channels; `channel`: one of them, on a Unix socket of type `SOCK_SEQPACKET`
-//!   (unix(7)), on a `bytestream`, or in shared memory (`flows`); `listeners`, `tcp` and `inherited`: where
-//!   they come from; `tls`: encryption, which begins with `handshakes`;
+//! * `channels`: message channels, and connections to peers that speak protocols of others; `channel`: one of
+//!   them, on a Unix socket of type `SOCK_SEQPACKET` (unix(7)), on a `bytestream`, or in shared memory
+//!   (`flows`); `listeners`, `tcp` and `inherited`: where they come from; `tls`: encryption, which begins with
+//!   `handshakes`;
 //! * `outgoing`: the bounded queue in front of a port or channel;
 //! * `interfaces`: the machine's interfaces, by `weft_netlink`;
 //! * `programs`: eBPF programs at interfaces, by `weft_ebpf`;

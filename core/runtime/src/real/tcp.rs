@@ -29,8 +29,19 @@ pub(super) fn listen_anywhere(
     address: SocketAddr,
     backlog: i32,
 ) -> Result<OwnedFd, String> {
+    listen_with(what, address, backlog, |_| Ok(()))
+}
+
+/// The same with a socket of which somebody has set the options.
+pub(super) fn listen_with(
+    what: &str,
+    address: SocketAddr,
+    backlog: i32,
+    prepare: impl FnOnce(&OwnedFd) -> Result<(), String>,
+) -> Result<OwnedFd, String> {
     let sentence = |errno| listen_error(what, address, errno);
     let socket = new_socket(address).map_err(sentence)?;
+    prepare(&socket).map_err(|error| format!("cannot listen at {what} {address}: {error}"))?;
     // A process that starts again need not wait for the connections of the one before.
     sockopt::set_socket_reuseaddr(&socket, true).map_err(sentence)?;
     bind(&socket, &address).map_err(sentence)?;
@@ -54,7 +65,17 @@ pub(super) fn connect_anywhere(address: SocketAddr) -> Result<(OwnedFd, bool), S
 }
 
 fn begin_to_connect(what: &str, address: SocketAddr) -> Result<(OwnedFd, bool), String> {
+    connect_with(what, address, |_| Ok(()))
+}
+
+/// The same with a socket of which somebody has set the options, and perhaps the address.
+pub(super) fn connect_with(
+    what: &str,
+    address: SocketAddr,
+    prepare: impl FnOnce(&OwnedFd) -> Result<(), String>,
+) -> Result<(OwnedFd, bool), String> {
     let socket = new_socket(address).map_err(|errno| connect_error(what, address, errno))?;
+    prepare(&socket).map_err(|error| format!("cannot connect to {what} {address}: {error}"))?;
     match connect(&socket, &address) {
         Ok(()) => Ok((socket, true)),
         Err(Errno::INPROGRESS) => Ok((socket, false)),

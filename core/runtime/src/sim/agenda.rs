@@ -22,6 +22,8 @@ pub(super) enum Due {
     Channel(EndId),
     /// The disk has an answer for a process.
     Disk(ProcessId),
+    /// A connection of TCP that is being made is answered, or not in time.
+    Stream(u32),
 }
 
 /// Virtual time, and what is due.

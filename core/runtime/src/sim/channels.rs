@@ -9,8 +9,10 @@
 //! still arrives, then [`Event::Closed`]. Unlike on a real file system, the directory of a listener's
 //! path need not exist. Listeners that processes inherit: `inheritance`.
 
+mod ends;
+
 use std::collections::{BTreeMap, VecDeque};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, SocketAddrV4};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -19,10 +21,11 @@ use weft_base::{ChannelId, Counters, Instant, Message, Token};
 use super::agenda::Due;
 use super::ids::{EndId, NodeId, ProcessId};
 use super::process::Waiting;
+use super::streams::Wire;
 use super::world::World;
 use crate::address::{ChannelKind, only_loopback};
 use crate::frames::{FIRST_FRAME, LONGEST_FRAME};
-use crate::{ChannelAddress, Event, Peer};
+use crate::{ChannelAddress, Event, Peer, StreamEvent};
 
 /// The TCP ports that the system chooses from, as Linux does by default.
 const EPHEMERAL: std::ops::RangeInclusive<u16> = 32768..=60999;
@@ -72,8 +75,19 @@ weft_base::reasons! {
 /// Something on its way to an end of a channel.
 #[derive(Debug)]
 enum Item {
-    Accepted { token: Token, peer: Peer },
-    Connected { token: Token },
+    Accepted {
+        token: Token,
+        peer: Peer,
+    },
+    /// The same of a connection of TCP.
+    StreamAccepted {
+        token: Token,
+        local: SocketAddr,
+        peer: SocketAddr,
+    },
+    Connected {
+        token: Token,
+    },
     Message(Message),
     Closed,
 }
@@ -83,6 +97,8 @@ enum Item {
 pub(super) enum Place {
     Path(PathBuf),
     Tcp(SocketAddr),
+    /// For connections without frames.
+    Bytes(SocketAddrV4),
 }
 
 /// A listening socket.
@@ -115,6 +131,8 @@ pub(super) struct End {
     congested: bool,
     /// The longest message that it takes, where messages are frames.
     longest: usize,
+    /// How things come here from another node.
+    wire: Option<Box<Wire>>,
 }
 
 /// All channels and listeners of a world.
@@ -145,7 +163,7 @@ impl Channels {
     }
 
     /// Adds both ends of a channel.
-    fn add(&mut self, kind: ChannelKind) -> (EndId, EndId) {
+    pub(super) fn add(&mut self, kind: ChannelKind) -> (EndId, EndId) {
         let first = self.ends.len();
         let (a_id, b_id) = (EndId::at(first), EndId::at(first + 1));
         for peer in [b_id, a_id] {
@@ -157,7 +175,8 @@ impl Channels {
                 messages: 0,
                 bytes: 0,
                 congested: false,
-                longest: FIRST_FRAME,
+                longest: if kind == ChannelKind::Bytes { usize::MAX } else { FIRST_FRAME },
+                wire: None,
             }));
         }
         (a_id, b_id)
@@ -216,6 +235,7 @@ impl World {
 
     /// Accepts nobody any more at the listeners of a token.
     pub(super) fn stop_listening(&mut self, process: ProcessId, token: Token) {
+        self.forget_stream_listener(process, token);
         let server = Some((process, token));
         let listeners = &mut self.channels.listeners;
         listeners.retain(|_, one| one.server != server || one.owner != process);
@@ -259,8 +279,7 @@ impl World {
     fn free_port(&mut self, process: ProcessId, ip: IpAddr) -> Result<u16, String> {
         let node = self.processes[process.index()].node;
         for _ in EPHEMERAL {
-            let port = EPHEMERAL.start() + self.channels.given % EPHEMERAL.len() as u16;
-            self.channels.given = self.channels.given.wrapping_add(1);
+            let port = self.channels.give_port();
             let place = Place::Tcp(SocketAddr::new(ip, port));
             if !self.channels.listeners.contains_key(&(node, place)) {
                 return Ok(port);
@@ -353,11 +372,17 @@ impl World {
     pub(super) fn accept(&mut self, server: (ProcessId, Token), end: EndId, peer: Peer) {
         let (process, token) = server;
         self.hold(process, end);
-        let at = self.clock.now() + self.channels.config.latency;
+        let mut at = self.clock.now() + self.channels.config.latency;
         if let Some(end) = self.channels.end(end) {
+            let mut item = Item::Accepted { token, peer };
+            if let Some(wire) = &end.wire {
+                at = at.max(wire.open_at);
+                let (local, peer) = (wire.local.into(), wire.peer.into());
+                item = Item::StreamAccepted { token, local, peer };
+            }
             // What was sent while it waited comes behind.
             end.incoming.iter_mut().for_each(|(due, _)| *due = (*due).max(at));
-            end.incoming.push_front((at, Item::Accepted { token, peer }));
+            end.incoming.push_front((at, item));
         }
         self.clock.schedule(at, Due::Channel(end));
     }
@@ -369,7 +394,7 @@ impl World {
     }
 
     /// Makes an end of a channel a process's own.
-    fn hold(&mut self, process: ProcessId, end: EndId) -> ChannelId {
+    pub(super) fn hold(&mut self, process: ProcessId, end: EndId) -> ChannelId {
         let channel = self.next_channel(process);
         self.processes[process.index()].channels.insert(channel, end);
         if let Some(end) = self.channels.end(end) {
@@ -392,6 +417,9 @@ impl World {
     ) {
         self.channels.counters.add(ChannelCount::Sent, 1);
         let own = self.processes[process.index()].channels.get(&channel).copied();
+        if let Some(end) = own.filter(|own| self.channels.peer(*own).is_none()) {
+            self.stream_is_dead(end);
+        }
         let Some(kind) = own.and_then(|own| Some(self.channels.end(own)?.kind)) else {
             return self.channels.counters.add(ChannelCount::Closed, 1);
         };
@@ -446,7 +474,21 @@ impl World {
 
     /// Sends something on its way to an end.
     fn dispatch(&mut self, to: EndId, item: Item) {
-        let at = self.clock.now() + self.channels.config.latency;
+        let mut at = self.clock.now() + self.channels.config.latency;
+        if let Some(mut wire) = self.channels.wire(to) {
+            let len = if let Item::Message(message) = &item { message.buffer.len() } else { 0 };
+            at = self.stream_arrival(&mut wire, len).max(self.channels.last_at(to));
+            self.channels.set_wire(to, wire);
+        }
+        self.put(to, at, item);
+    }
+
+    /// Closes an end, of which the other one is gone, at a time.
+    pub(super) fn close_at(&mut self, to: EndId, at: Instant) {
+        self.put(to, at.max(self.channels.last_at(to)), Item::Closed);
+    }
+
+    fn put(&mut self, to: EndId, at: Instant, item: Item) {
         if let Some(end) = self.channels.end(to) {
             if end.incoming.back().is_none_or(|(last, _)| *last != at) {
                 self.clock.schedule(at, Due::Channel(to));
@@ -458,6 +500,9 @@ impl World {
     /// Gives an end what has come to it by now.
     pub(super) fn channel_arrival(&mut self, id: EndId) {
         let now = self.clock.now();
+        if self.channels.holder(id).is_some() && self.stream_is_stuck(id) {
+            return;
+        }
         let Some(end) = self.channels.end(id) else { return };
         let Some((process, channel)) = end.holder else { return };
         let mut messages = Vec::new();
@@ -470,6 +515,10 @@ impl World {
             flush(channel, &mut messages, &mut events);
             events.push(match item {
                 Item::Accepted { token, peer } => Event::Accepted { token, channel, peer },
+                Item::StreamAccepted { token, local, peer } => {
+                    let event = StreamEvent::Accepted { channel, local, peer };
+                    Event::Stream { token, event }
+                }
                 Item::Connected { token } => Event::Connected { token, channel },
                 Item::Message(_) | Item::Closed => Event::Closed { channel },
             });
@@ -495,6 +544,7 @@ impl World {
             }
         }
         self.channels.counters.add(ChannelCount::Delivered, delivered as u64);
+        self.trace_stream(id, events);
         let config = self.channels.config.clone();
         let Some(end) = self.channels.end(id) else { return };
         end.messages -= delivered;

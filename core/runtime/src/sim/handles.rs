@@ -30,14 +30,21 @@ struct Opened {
     info: PortInfo,
 }
 
+impl Handles {
+    /// A number that stands for nothing yet.
+    pub(super) fn number(&mut self) -> u64 {
+        self.given += 1;
+        self.given
+    }
+}
+
 impl World {
     pub(super) fn open_handles(&mut self, process: ProcessId, token: Token, spec: &PortSpec) {
         let event = match self.try_open(process, spec) {
             Ok((port, info)) => {
                 // It could be opened; whoever adopts the handle does so.
                 self.close_port(process, port);
-                self.handles.given += 1;
-                let number = self.handles.given;
+                let number = self.handles.number();
                 let node = self.processes[process.index()].node;
                 self.handles.open.insert(number, Opened { node, spec: spec.clone(), info });
                 Event::HandlesOpened { token, handles: vec![Handle::from_number(number)], info }

@@ -105,7 +105,7 @@ impl World {
         own.iter().for_each(|place| self.close_listener(place));
     }
 
-    fn close_listener(&mut self, place: &(NodeId, Place)) {
+    pub(super) fn close_listener(&mut self, place: &(NodeId, Place)) {
         let Some(listener) = self.channels.listeners.remove(place) else { return };
         listener.waiting.into_iter().for_each(|(end, _)| self.close_end(end));
     }

@@ -150,8 +150,18 @@ impl Network {
         self.send_to_next_hop(clock, route, *to.ip(), payload, NodeCount::UdpOut)
     }
 
-    fn is_local(&self, node: NodeId, address: Ipv4Addr) -> bool {
+    pub(super) fn is_local(&self, node: NodeId, address: Ipv4Addr) -> bool {
         address.is_loopback() || self.nodes[node.index()].addresses.contains_key(&address)
+    }
+
+    /// The address that what is sent to `destination` gets when nobody has chosen one; `None` if no route leads
+    /// there.
+    pub(super) fn address_towards(&self, node: NodeId, destination: Ipv4Addr) -> Option<Ipv4Addr> {
+        if self.is_local(node, destination) {
+            return Some(destination);
+        }
+        let any = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
+        self.source_address(any, self.route(node, destination).ok()?).ok()
     }
 
     /// The address that a packet from a socket bound to `local` gets when it leaves by `route`.
@@ -166,7 +176,7 @@ impl Network {
         addresses.first().map(|(address, _)| *address).ok_or(NodeCount::NoRoute)
     }
 
-    fn route(&self, node: NodeId, destination: Ipv4Addr) -> Result<Route, NodeCount> {
+    pub(super) fn route(&self, node: NodeId, destination: Ipv4Addr) -> Result<Route, NodeCount> {
         let usable = |interface: InterfaceId| self.interfaces[interface.index()].is_up();
         let route = self.nodes[node.index()].routes.lookup(destination, usable);
         route.ok_or(NodeCount::NoRoute)

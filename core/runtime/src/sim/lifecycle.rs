@@ -237,6 +237,7 @@ impl World {
             Action::AdoptListener { token, address, .. } => {
                 self.refuse_encryption(id, token, "listen at", &address);
             }
+            Action::Stream { token, request } => self.stream(id, token, request),
             Action::CloseListener { token } => self.stop_listening(id, token),
             // Nothing asks for them.
             Action::SetKeys { .. } => {}

@@ -13,6 +13,7 @@
 //! * **Ports**: Ethernet and UDP; TUN and TAP are refused. (`ports`) What stands for descriptors of
 //!   ports that one process opens for another. (`handles`)
 //! * **Channels** between processes of one node. (`channels`)
+//! * **Connections of TCP** between nodes, as their processes see them. (`streams`, `paths`)
 //! * **Processes that start others** and keep listening sockets for them. (`family`, `inheritance`)
 //! * **A disk** for the whole world. (`disk`)
 //!
@@ -20,7 +21,7 @@
 //! time. Receive buffers therefore never overflow; what limits a run is links and quotas.
 //!
 //! The course of a world depends on nothing but how it is built, how it is driven, and its seed.
-//! [`World::trace_hash`] is the proof: it covers every byte that any node received from a link.
+//! [`World::trace_hash`] is the proof: it covers every byte that any node received from a link or on a connection.
 //!
 //! ```
 //! use weft_base::Instant;
@@ -53,10 +54,12 @@ mod ip_watchers;
 mod lifecycle;
 mod network;
 mod node;
+mod paths;
 mod ports;
 mod process;
 mod routes;
 mod sockets;
+mod streams;
 #[cfg(test)]
 mod tests;
 mod transmitter;

@@ -22,6 +22,7 @@ use super::ip_watchers::IpWatchers;
 use super::network::{Network, Sighting};
 use super::node::NodeCount;
 use super::process::{Slot, Waiting};
+use super::streams::Streams;
 use crate::{Action, DiskError};
 
 /// The properties of a world as a whole.
@@ -80,6 +81,7 @@ pub struct World {
     pub(super) processes: Vec<Slot>,
     pub(super) channels: Channels,
     pub(super) handles: Handles,
+    pub(super) streams: Streams,
     pub(super) watchers: Watchers,
     pub(super) ip_watchers: IpWatchers,
     pub(super) disk: Disk,
@@ -106,6 +108,7 @@ impl World {
             processes: Vec::new(),
             channels: Channels::new(config.channels.clone()),
             handles: Handles::default(),
+            streams: Streams::default(),
             watchers: Watchers::default(),
             ip_watchers: IpWatchers::default(),
             disk: Disk::new(),
@@ -137,8 +140,8 @@ impl World {
         self.random.fork(label)
     }
 
-    /// A number that stands for every packet that a node received from a link so far: when, which
-    /// node, and all its bytes.
+    /// A number that stands for every packet that a node received from a link so far, and for what came to it on
+    /// connections of TCP: when, which node, and all its bytes.
     #[must_use]
     pub fn trace_hash(&self) -> u64 {
         self.network.trace.value()
@@ -251,6 +254,7 @@ impl World {
             Due::Slice(process) => self.background.push_back(process),
             Due::Grace(process) => self.kill(process),
             Due::Channel(end) => self.channel_arrival(end),
+            Due::Stream(number) => self.stream_due(number),
             Due::Disk(process) => {
                 if let Some(answer) = self.processes[process.index()].disk_answers.pop_front() {
                     self.post(process, Waiting::Event(answer));

@@ -470,6 +470,7 @@ impl Component for Node {
             | Event::Inherited { .. }
             | Event::HandlesOpened { .. }
             | Event::ListenerOpened { .. }
+            | Event::Stream { .. }
             | Event::Rejected { .. }
             | Event::Interface { .. }
             | Event::InterfaceConfigured { .. }

@@ -190,18 +190,19 @@ impl Channels {
         events
     }
 
-    /// When the next handshake has taken too long.
+    /// When the next handshake, or closing a channel, has taken too long.
     pub(in crate::real) fn deadline(&self) -> Option<Instant> {
-        self.handshakes.deadline()
+        self.handshakes.deadline().into_iter().chain(self.connections.deadline()).min()
     }
 
-    /// Ends the handshakes that have taken too long.
+    /// Ends the handshakes, and the channels that are being closed, that have taken too long.
     pub(in crate::real) fn expire(
         &mut self,
         now: Instant,
         poller: &Poller,
         drops: &mut Drops,
     ) -> Vec<Event> {
+        self.linger_no_longer(now, poller);
         let mut events = Vec::new();
         while let Some((handshake, failed)) = self.handshakes.expire(now, poller) {
             events.push(fail(&handshake, failed, drops));

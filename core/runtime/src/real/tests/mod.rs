@@ -2,10 +2,12 @@
 
 mod channels;
 mod children;
+mod connections;
 mod disk;
 mod encrypted;
 mod flows;
 mod interfaces;
+mod peers;
 mod ports;
 mod streams;
 mod turns;

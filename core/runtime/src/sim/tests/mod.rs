@@ -9,6 +9,7 @@ mod interfaces;
 mod ip;
 mod ip_watchers;
 mod processes;
+mod streams;
 
 use std::cell::RefCell;
 use std::rc::Rc;
