@@ -3,28 +3,22 @@
 //! Reference: Handley et al. (XORP), §3 (the FEA hides how packets are forwarded); Machado et al., "Linux XIA", §5.1
 //! (routers that look XIDs up in the table of IP).
 //!
-//! The kernel is watched from the first call on. Of each caller is kept what has changed since it was told, by the
-//! names of the things and not by their values: so whoever is slow misses states in between and nothing else, and
-//! what is kept is never more than there is to tell.
+//! The kernel is watched from the first call on.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
-use std::time::Duration;
 
 use weft_base::Instant;
 use weft_runtime::{Action, InterfaceAddress, IpChange, IpWay};
-use weft_xrl::{Called, IpNet, Mac, Output, XrlError, fea};
+use weft_xrl::{Called, IpNet, Mac, Output, fea};
 
-/// The most things that one answer tells of.
-const MOST: usize = 4096;
-/// The longest that an answer is kept back.
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
+use crate::news::{Callers, News, Question, Watched};
 
 #[derive(Default)]
 pub(crate) struct Ip {
     is_watched: bool,
     known: Known,
-    callers: BTreeMap<u64, Caller>,
+    callers: Callers<Thing>,
 }
 
 /// What the kernel has told.
@@ -49,23 +43,6 @@ enum Thing {
     Neighbour(u32, IpAddr),
 }
 
-#[derive(Default)]
-struct Caller {
-    changed: BTreeSet<Thing>,
-    /// The beginning was not told yet.
-    again: bool,
-    /// That all was told was told.
-    complete: bool,
-    waiting: Option<Waiting>,
-}
-
-/// A call for which there was nothing yet.
-struct Waiting {
-    called: Called,
-    at_most: usize,
-    until: Instant,
-}
-
 impl Ip {
     /// Answers with what is different, or later.
     pub(crate) fn watch(
@@ -78,29 +55,15 @@ impl Ip {
         if !std::mem::replace(&mut self.is_watched, true) {
             out.push(Output::World(Action::WatchIp));
         }
-        let caller = self.callers.entry(called.session);
-        let is_new = matches!(caller, std::collections::btree_map::Entry::Vacant(_));
-        let caller = caller.or_default();
-        out.extend(caller.answer(&self.known));
-        if request.begin || is_new {
-            *caller = Caller::new(&self.known);
-        }
-        let wait = Duration::from_millis(request.wait.into()).min(LONGEST_WAIT);
-        let at_most = (request.at_most.max(1) as usize).min(MOST);
-        caller.waiting = Some(Waiting { called, at_most, until: now + wait });
-        if caller.has_news(&self.known) || wait.is_zero() {
-            out.extend(caller.answer(&self.known));
-        }
+        let fea::WatchIp { begin, at_most, wait } = *request;
+        let question = Question { begin, at_most, wait };
+        self.callers.ask(now, called, &question, &self.known, out);
     }
 
     /// The kernel has told something.
     pub(crate) fn changed(&mut self, changes: Vec<IpChange>, out: &mut Vec<Output>) {
         self.take(changes);
-        for caller in self.callers.values_mut() {
-            if caller.has_news(&self.known) {
-                out.extend(caller.answer(&self.known));
-            }
-        }
+        self.callers.tell(&self.known, out);
     }
 
     fn take(&mut self, changes: Vec<IpChange>) {
@@ -108,10 +71,7 @@ impl Ip {
             let thing = match change {
                 IpChange::Again => {
                     let before = std::mem::take(&mut self.known);
-                    for caller in self.callers.values_mut() {
-                        caller.changed.extend(before.things());
-                        caller.complete = false;
-                    }
+                    self.callers.forget(&before);
                     continue;
                 }
                 IpChange::Complete => {
@@ -151,33 +111,30 @@ impl Ip {
                     Thing::Neighbour(interface, ip)
                 }
             };
-            for caller in self.callers.values_mut() {
-                caller.changed.insert(thing);
-            }
+            self.callers.note(thing);
         }
     }
 
     /// A caller is gone.
     pub(crate) fn left(&mut self, session: u64) {
-        self.callers.remove(&session);
+        self.callers.left(session);
     }
 
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.callers.values().filter_map(|caller| Some(caller.waiting.as_ref()?.until)).min()
+        self.callers.deadline()
     }
 
     /// Answers those who have waited long enough.
     pub(crate) fn expire(&mut self, now: Instant, out: &mut Vec<Output>) {
-        for caller in self.callers.values_mut() {
-            if caller.waiting.as_ref().is_some_and(|waiting| waiting.until <= now) {
-                out.extend(caller.answer(&self.known));
-            }
-        }
+        self.callers.expire(now, &self.known, out);
     }
 }
 
-impl Known {
-    /// All that there is.
+impl Watched for Known {
+    type Thing = Thing;
+    type Reply = fea::WatchIpReply;
+    const MOST: usize = 4096;
+
     fn things(&self) -> impl Iterator<Item = Thing> {
         let interfaces = self.interfaces.keys().map(|index| Thing::Interface(*index));
         let missing = self.missing.keys().map(|is_ipv6| Thing::Missing(*is_ipv6));
@@ -187,8 +144,28 @@ impl Known {
         interfaces.chain(missing).chain(rules).chain(routes).chain(neighbours)
     }
 
+    fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    fn tell(&self, news: News<Thing>) -> fea::WatchIpReply {
+        let mut reply = fea::WatchIpReply {
+            again: news.again,
+            interfaces: Vec::new(),
+            routes: Vec::new(),
+            neighbours: Vec::new(),
+            missing: Vec::new(),
+            rules: Vec::new(),
+            complete: news.complete,
+        };
+        news.things.into_iter().for_each(|thing| self.tell_of(thing, &mut reply));
+        reply
+    }
+}
+
+impl Known {
     /// Adds what there is to say of a thing now.
-    fn tell(&self, thing: Thing, reply: &mut fea::WatchIpReply) {
+    fn tell_of(&self, thing: Thing, reply: &mut fea::WatchIpReply) {
         match thing {
             Thing::Interface(index) => {
                 let name = self.interfaces.get(&index).cloned().unwrap_or_default();
@@ -210,44 +187,6 @@ impl Known {
                 reply.neighbours.push(fea::IpNeighbour { interface, ip, mac: Mac(mac), idle });
             }
         }
-    }
-}
-
-impl Caller {
-    /// One that is to be told everything.
-    fn new(known: &Known) -> Self {
-        Self { changed: known.things().collect(), again: true, ..Self::default() }
-    }
-
-    fn has_news(&self, known: &Known) -> bool {
-        !self.changed.is_empty() || self.again || known.complete && !self.complete
-    }
-
-    /// The answer to who waits, with what there is.
-    fn answer(&mut self, known: &Known) -> Option<Output> {
-        let Waiting { called, at_most, .. } = self.waiting.take()?;
-        Some(called.answer(Ok::<_, XrlError>(self.news(known, at_most))))
-    }
-
-    /// What the caller was not told yet, of so many things.
-    fn news(&mut self, known: &Known, at_most: usize) -> fea::WatchIpReply {
-        let mut reply = fea::WatchIpReply {
-            again: std::mem::take(&mut self.again),
-            interfaces: Vec::new(),
-            routes: Vec::new(),
-            neighbours: Vec::new(),
-            missing: Vec::new(),
-            rules: Vec::new(),
-            complete: false,
-        };
-        for _ in 0..at_most {
-            let Some(thing) = self.changed.pop_first() else { break };
-            known.tell(thing, &mut reply);
-        }
-        if self.changed.is_empty() && known.complete {
-            reply.complete = !std::mem::replace(&mut self.complete, true);
-        }
-        reply
     }
 }
 
@@ -341,18 +280,19 @@ mod tests {
             steps in prop::collection::vec((prop::collection::vec(change(), 0..4), 0..3usize), 1..40),
         ) {
             let (mut ip, mut slow) = (Ip::default(), Mirror::default());
-            ip.callers.insert(1, Caller::new(&ip.known));
+            ip.callers.begin(1, &ip.known);
             for (changes, at_most) in steps {
                 ip.take(changes);
-                let caller = ip.callers.get_mut(&1).unwrap();
-                slow.take(caller.news(&ip.known, at_most));
-                prop_assert!(caller.changed.len() <= 4 + 6 + 2, "no more than there is to tell");
+                let (reply, left) = ip.callers.news(1, &ip.known, at_most);
+                slow.take(reply);
+                prop_assert!(left <= 4 + 6 + 2, "no more than there is to tell");
             }
-            let caller = ip.callers.get_mut(&1).unwrap();
-            slow.take(caller.news(&ip.known, MOST));
-            prop_assert!(!caller.has_news(&ip.known));
+            let (reply, left) = ip.callers.news(1, &ip.known, Known::MOST);
+            slow.take(reply);
+            prop_assert_eq!(left, 0);
             let mut fresh = Mirror::default();
-            fresh.take(Caller::new(&ip.known).news(&ip.known, MOST));
+            ip.callers.begin(2, &ip.known);
+            fresh.take(ip.callers.news(2, &ip.known, Known::MOST).0);
             prop_assert_eq!(slow, fresh);
         }
     }

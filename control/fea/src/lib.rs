@@ -5,8 +5,8 @@
 //! privileges).
 //!
 //! It opens packet ports, and TCP sockets that listen, and hands their descriptors to those who ask: what a caller may ask for is a
-//! matter of its access list, which can name the interfaces and protocols. What was handed over works
-//! on when the FEA dies. For those who cannot take descriptors it relays packets (`relays`). It attaches
+//! matter of its access list, which can name the interfaces and protocols. For protocols of others it makes connections
+//! of TCP, too (`streams`). What was handed over works on when the FEA dies. For those who cannot take descriptors it relays packets (`relays`). It attaches
 //! eBPF programs (`programs`), and engines that forward in the kernel (`engines`). It watches
 //! the network interfaces, tells which there are, and makes them what the configuration says
 //! (`interfaces`), with how packets are taken from them and how threads share the processors (`tuning`). To those who forward by the kernel's tables of IP it tells where these lead (`ip`).
@@ -14,8 +14,10 @@
 mod engines;
 mod interfaces;
 mod ip;
+mod news;
 mod programs;
 mod relays;
+mod streams;
 mod tuning;
 
 use std::collections::BTreeMap;
@@ -25,15 +27,17 @@ use engines::Engines;
 use interfaces::Interfaces;
 pub use interfaces::{SCHEMA, STATEMENT};
 use ip::Ip;
+use news::{Callers, Question};
 use programs::Programs;
 use relays::Relays;
+use streams::{Opened, Streams, Wish};
 use tuning::Tunings;
 use weft_base::{CounterGroup, Counters, Instant, Token};
 use weft_config::Errors;
 use weft_port::{PortInfo, PortSpec};
-use weft_runtime::{self as runtime, Action, Component, Event, InterfaceChange};
+use weft_runtime::{Action, Component, Event, InterfaceChange, StreamEvent};
 use weft_xrl::{
-    Called, Encoded, Handle, Input, Interface, IpNet, Mac, Output, XrlError, configurable, fea,
+    Called, Encoded, Handle, Input, Interface, Mac, Output, XrlError, configurable, fea,
 };
 
 #[allow(missing_docs, unreachable_pub, dead_code, reason = "made from the interface file")]
@@ -47,6 +51,8 @@ weft_base::reasons! {
     enum Activity {
         ListenersOpened = "listeners-opened", "TCP sockets that listen, opened for others";
         ListenersFailed = "listeners-failed", "TCP sockets that could not be opened to listen";
+        StreamsOpened = "streams-opened", "connections of TCP that were made for others";
+        StreamsFailed = "streams-failed", "connections of TCP, or sockets for them, that could not be made";
         PortsOpened = "ports-opened", "packet ports that were opened for others";
         PortsFailed = "ports-failed", "packet ports that could not be opened";
         InterfaceChanges = "interface-changes", "changes of network interfaces that the kernel told";
@@ -66,9 +72,12 @@ pub struct Fea {
     waiting: BTreeMap<Token, Called>,
     last_token: u32,
     interfaces: Interfaces,
+    /// Who watches them.
+    watching: Callers<u32>,
     programs: Programs,
     engines: Engines,
     relays: Relays,
+    streams: Streams,
     tunings: Tunings,
     ip: Ip,
     counters: Counters<Activity>,
@@ -80,6 +89,8 @@ enum Next {
     OpenPort(PortSpec),
     OpenListener(SocketAddr),
     OpenRelay(PortSpec),
+    Stream(Wish),
+    WatchInterfaces(fea::WatchInterfaces),
     Receive(fea::ReceivePackets),
     Attach(fea::AttachProgram),
     Detach(fea::DetachProgram),
@@ -128,6 +139,14 @@ impl Fea {
                 out.push(Output::World(Action::OpenPort { token, spec }));
                 self.relays.opening(token, called);
             }
+            Ok(Next::Stream(wish)) => {
+                let token = self.token();
+                self.streams.carry_out(token, called, wish, out);
+            }
+            Ok(Next::WatchInterfaces(fea::WatchInterfaces { begin, at_most, wait })) => {
+                let question = Question { begin, at_most, wait };
+                self.watching.ask(now, called, &question, &self.interfaces, out);
+            }
             Ok(Next::Receive(request)) => self.relays.receive(now, called, &request, out),
             Ok(Next::WatchIp(request)) => self.ip.watch(now, called, &request, out),
             Ok(Next::Attach(request)) => {
@@ -174,6 +193,15 @@ impl Fea {
                 };
                 Next::OpenListener(address.parse().map_err(wrong)?)
             }
+            fea::Call::OpenStream(request) => Next::Stream(streams::open(request)?),
+            fea::Call::CancelStream(fea::CancelStream { number }) => {
+                Next::Stream(Wish::Cancel { number })
+            }
+            fea::Call::OpenStreamListener(request) => Next::Stream(streams::listen(request)?),
+            fea::Call::SetStreamKeys(request) => Next::Stream(streams::set_keys(request)?),
+            fea::Call::CloseStreamListener(fea::CloseStreamListener { number }) => {
+                Next::Stream(Wish::Close { number })
+            }
             fea::Call::OpenRelay(request) => {
                 self.relays.check_room(called)?;
                 Next::OpenRelay(spec(&request.spec)?)
@@ -203,7 +231,8 @@ impl Fea {
                 out.push(Output::World(Action::FindNeighbour { interface, ip: address }));
                 Next::Answer(Encoded::default())
             }
-            fea::Call::Interfaces(_) => Next::Answer(Encoded::new(self.interfaces()?)),
+            fea::Call::Interfaces(_) => Next::Answer(Encoded::new(self.interfaces.told()?)),
+            fea::Call::WatchInterfaces(request) => Next::WatchInterfaces(request),
         })
     }
 
@@ -235,16 +264,15 @@ impl Fea {
         })));
     }
 
-    fn interfaces(&self) -> Result<fea::InterfacesReply, XrlError> {
-        let all = self.interfaces.all().ok_or_else(|| {
-            let note = "the kernel has not told of the interfaces; why, the log of the FEA says";
-            XrlError::failed(note)
-        })?;
-        let all: Vec<_> = all.collect();
-        Ok(fea::InterfacesReply {
-            interfaces: all.iter().map(|one| interface(one)).collect(),
-            addresses: all.iter().flat_map(|one| addresses(one)).collect(),
-        })
+    /// The driver has answered what was asked about connections.
+    fn stream(&mut self, token: Token, event: StreamEvent, out: &mut Vec<Output>) {
+        let activity = match self.streams.answered(token, event, out) {
+            Some(Opened::Stream) => Activity::StreamsOpened,
+            Some(Opened::Listener) => Activity::ListenersOpened,
+            Some(Opened::Failed) => Activity::StreamsFailed,
+            None => return,
+        };
+        self.counters.add(activity, 1);
     }
 
     fn list_programs(&mut self, called: Called, interface: Option<&str>, out: &mut Vec<Output>) {
@@ -358,27 +386,6 @@ fn spec_of_handle(text: &str) -> Result<PortSpec, XrlError> {
     Ok(spec)
 }
 
-fn interface(one: &runtime::Interface) -> fea::Interface {
-    fea::Interface {
-        name: one.name.clone(),
-        index: one.index,
-        kind: one.kind.clone(),
-        mac: Mac(one.mac.unwrap_or_default()),
-        mtu: one.mtu,
-        up: one.up,
-        running: one.running,
-        master: one.master.unwrap_or_default(),
-    }
-}
-
-fn addresses(one: &runtime::Interface) -> impl Iterator<Item = fea::Address> {
-    one.addresses.iter().filter_map(|address| {
-        // The kernel's prefixes are not longer than its addresses.
-        let address = IpNet::new(address.ip, address.prefix_length).ok()?;
-        Some(fea::Address { interface: one.index, address })
-    })
-}
-
 impl Component for Fea {
     type Input = Input;
     type Output = Output;
@@ -388,7 +395,9 @@ impl Component for Fea {
             Input::Called(called) => self.called(now, called, out),
             Input::Left { session } => {
                 self.relays.left(session, out);
+                self.streams.left(session, out);
                 self.ip.left(session);
+                self.watching.left(session);
             }
             Input::World(Event::Ip { changes }) => self.ip.changed(changes, out),
             Input::World(Event::HandlesOpened { token, handles, info }) => {
@@ -409,6 +418,7 @@ impl Component for Fea {
                     out.push(called.fail(XrlError::failed(error)));
                 }
             }
+            Input::World(Event::Stream { token, event }) => self.stream(token, event, out),
             Input::Registered => {
                 self.engines.adopt(out);
                 self.programs.registered(out);
@@ -442,7 +452,15 @@ impl Component for Fea {
                 if let InterfaceChange::Removed { index, .. } = &change {
                     self.programs.interface_gone(*index, out);
                 }
+                match &change {
+                    InterfaceChange::Added(one) | InterfaceChange::Changed(one) => {
+                        self.watching.note(one.index);
+                    }
+                    InterfaceChange::Removed { index, .. } => self.watching.note(*index),
+                    InterfaceChange::Complete => {}
+                }
                 self.interfaces.changed(change, out);
+                self.watching.tell(&self.interfaces, out);
             }
             Input::World(Event::InterfaceConfigured { token, result }) => {
                 self.interfaces.answered(token, result, out);
@@ -470,6 +488,7 @@ impl Component for Fea {
             Input::World(Event::Tick) => {
                 self.relays.expire(now, out);
                 self.ip.expire(now, out);
+                self.watching.expire(now, &self.interfaces, out);
             }
             Input::World(Event::Stop) => {
                 self.programs.stop(out);
@@ -483,7 +502,8 @@ impl Component for Fea {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        self.relays.deadline().into_iter().chain(self.ip.deadline()).min()
+        let all = [self.relays.deadline(), self.ip.deadline(), self.watching.deadline()];
+        all.into_iter().flatten().min()
     }
 
     fn counters(&self) -> Vec<CounterGroup> {

@@ -25,7 +25,12 @@ pub(crate) const PROGRAM: &str = "program";
 const FLOWS: &str = "flows";
 /// What hands out sockets of the network, and how.
 const FEA: &str = "fea";
-const OPENING: [&str; 2] = ["fea/1.0/open_port", "fea/1.0/open_listener"];
+const OPENING: [&str; 4] = [
+    "fea/1.0/open_port",
+    "fea/1.0/open_listener",
+    "fea/1.0/open_stream",
+    "fea/1.0/open_stream_listener",
+];
 /// The statement in theirs that they are given.
 pub(crate) const CONFIG: &str = "config";
 
@@ -161,6 +166,10 @@ mod tests {
             ("program a { execute /x; flows; access *; }", "never handed packet ports"),
             (
                 "program a { execute /x; flows; access fea/fea/1.0/open_listener; }",
+                "never handed packet ports",
+            ),
+            (
+                "program a { execute /x; flows; access \"fea/fea/1.0/open_stream?port=179\"; }",
                 "never handed packet ports",
             ),
             (

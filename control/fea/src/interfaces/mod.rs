@@ -8,6 +8,7 @@
 
 mod plan;
 mod statement;
+mod told;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

@@ -1,4 +1,5 @@
-//! What takes privileges and the FEA does for members: packet ports, packet engines of the kernel, priorities.
+//! What takes privileges and the FEA does for members: packet ports, packet engines of the kernel, priorities,
+//! connections (`streams`).
 //!
 //! Reference: Handley et al. (XORP), §7: processes without privileges use the network through the
 //! FEA. A member asks the world for a port or an engine as ever; where the process may open none, the FEA is
@@ -12,10 +13,13 @@ use std::time::Duration;
 
 use weft_base::{Handle, Instant, Token};
 use weft_port::{PortInfo, PortSpec};
-use weft_runtime::{Action, EngineReply, EngineRequest, Event, Scheduling, Slot, XdpMode};
+use weft_runtime::{
+    Action, EngineReply, EngineRequest, Event, PeerKey, Scheduling, Slot, StreamEvent,
+    StreamListenerSpec, StreamSpec, XdpMode,
+};
 
 use super::ip::Watching;
-use super::{Caller, Host, Now, members};
+use super::{Caller, Host, Now, interfaces, members, streams};
 use crate::component::{Call, Reply};
 use crate::{ErrorCode, Mac, XrlError, fea};
 
@@ -23,7 +27,7 @@ use crate::{ErrorCode, Mac, XrlError, fea};
 pub(super) const OWN: usize = usize::MAX;
 
 /// The FEA's class.
-const FEA: &str = "fea";
+pub(super) const FEA: &str = "fea";
 /// When an FEA that is not there is asked again: it is being started.
 const AGAIN: Duration = Duration::from_millis(20);
 /// How long an FEA is waited for.
@@ -57,11 +61,56 @@ pub(super) enum Wanted {
         interface: u32,
         ip: IpAddr,
     },
+    /// What is different about the machine's interfaces, or everything from the beginning.
+    Interfaces {
+        begin: bool,
+    },
+    /// A connection of TCP, by what it is called to the FEA.
+    Stream {
+        number: u32,
+        spec: StreamSpec,
+    },
+    /// A connection that nobody wants any more.
+    StreamAbandoned,
+    StreamOver {
+        number: u32,
+    },
+    /// A socket that listens.
+    StreamListener {
+        number: u32,
+        spec: StreamListenerSpec,
+    },
+    StreamKeys {
+        number: u32,
+        keys: Vec<PeerKey>,
+    },
+    StreamListenerOver {
+        number: u32,
+    },
 }
 
 impl FromFea {
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.again.front().map(|(at, _)| *at)
+    }
+
+    /// What comes of a connection that a member has asked for is of no interest any more; what it is called to the
+    /// FEA, if it is being made.
+    pub(super) fn abandon_stream(&mut self, member: usize, token: Token) -> Option<u32> {
+        let number = |asked: &Asked| match asked.wanted {
+            Wanted::Stream { number, .. } if (asked.member, asked.token) == (member, token) => {
+                Some(number)
+            }
+            _ => None,
+        };
+        if let Some(place) = self.again.iter().position(|(_, asked)| number(asked).is_some()) {
+            let (_, asked) = self.again.remove(place)?;
+            return number(&asked);
+        }
+        let mut asked = self.asked.values_mut();
+        let (number, asked) = asked.find_map(|asked| Some((number(asked)?, asked)))?;
+        asked.wanted = Wanted::StreamAbandoned;
+        Some(number)
     }
 }
 
@@ -122,7 +171,11 @@ impl Host {
         if let Wanted::Ip(watching) = asked.wanted {
             return self.ip_answered(watching, is_away, result, now);
         }
-        if is_away && now.time < asked.deadline {
+        if let Wanted::Interfaces { .. } = asked.wanted {
+            return self.interfaces_answered(is_away, result, now);
+        }
+        let is_over = matches!(asked.wanted, Wanted::StreamAbandoned);
+        if is_away && now.time < asked.deadline && !is_over {
             self.ask_later(asked, now);
             return;
         }
@@ -138,7 +191,13 @@ impl Host {
                 return;
             }
             // Nobody is told; who needs the neighbour asks again.
-            Wanted::Ip(_) | Wanted::Neighbour { .. } => return,
+            Wanted::Ip(_) | Wanted::Neighbour { .. } | Wanted::Interfaces { .. } => return,
+            Wanted::Stream { .. }
+            | Wanted::StreamAbandoned
+            | Wanted::StreamOver { .. }
+            | Wanted::StreamListener { .. }
+            | Wanted::StreamKeys { .. }
+            | Wanted::StreamListenerOver { .. } => return self.stream_answered(asked, result, now),
             Wanted::Engine(request) => {
                 let (member, token) = (asked.member, asked.token);
                 let result = result.and_then(|reply| engine(request, reply));
@@ -160,13 +219,24 @@ impl Host {
         }
     }
 
-    fn tell_failure(&mut self, asked: Asked, error: String) {
+    pub(super) fn tell_failure(&mut self, asked: Asked, error: String) {
         let Asked { member, token, wanted, .. } = asked;
         let event = match wanted {
             Wanted::Port(_) => Event::PortFailed { token, error },
             Wanted::Engine(_) => Event::EngineAnswered { token, result: Err(error) },
             Wanted::Scheduling(_) => Event::Scheduled { token, result: Err(error) },
-            Wanted::Ip(_) | Wanted::Neighbour { .. } => return,
+            Wanted::Stream { .. } | Wanted::StreamListener { .. } => {
+                Event::Stream { token, event: StreamEvent::Failed { error } }
+            }
+            Wanted::StreamKeys { .. } => {
+                Event::Stream { token, event: StreamEvent::KeysSet { result: Err(error) } }
+            }
+            Wanted::Ip(_)
+            | Wanted::Neighbour { .. }
+            | Wanted::Interfaces { .. }
+            | Wanted::StreamAbandoned
+            | Wanted::StreamOver { .. }
+            | Wanted::StreamListenerOver { .. } => return,
         };
         self.inputs.push_back((member, crate::Input::World(event)));
     }
@@ -199,6 +269,22 @@ impl Wanted {
             Self::Ip(watching) => Call::new(number, FEA, watching.request()),
             Self::Neighbour { interface, ip } => {
                 Call::new(number, FEA, fea::FindNeighbour { interface: *interface, address: *ip })
+            }
+            Self::Interfaces { begin } => Call::new(number, FEA, interfaces::question(*begin)),
+            Self::Stream { number: stream, spec } => streams::open(number, *stream, spec),
+            Self::StreamAbandoned => return None,
+            Self::StreamOver { number: stream } => {
+                Call::new(number, FEA, fea::CancelStream { number: *stream })
+            }
+            Self::StreamListener { number: listener, spec } => {
+                streams::listen(number, *listener, spec)
+            }
+            Self::StreamKeys { number: listener, keys } => {
+                let keys = streams::told(keys);
+                Call::new(number, FEA, fea::SetStreamKeys { number: *listener, keys })
+            }
+            Self::StreamListenerOver { number: listener } => {
+                Call::new(number, FEA, fea::CloseStreamListener { number: *listener })
             }
         })
     }

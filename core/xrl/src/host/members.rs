@@ -49,6 +49,7 @@ pub(super) fn token_of(event: &mut Event) -> Option<&mut Token> {
         | Event::EngineAnswered { token, .. }
         | Event::Tuned { token, .. }
         | Event::Scheduled { token, .. }
+        | Event::Stream { token, .. }
         | Event::TablesAdopted { token, .. }
         | Event::TablesFailed { token, .. }
         | Event::TablesCounted { token, .. }
@@ -74,6 +75,7 @@ pub(super) fn tag_token(member: usize, action: &mut Action) {
         | Action::Engine { token, .. }
         | Action::Tune { token, .. }
         | Action::Schedule { token, .. }
+        | Action::Stream { token, .. }
         | Action::AdoptTables { token, .. }
         | Action::WriteTables { token, .. }
         | Action::CountTables { token }

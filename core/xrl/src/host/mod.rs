@@ -7,6 +7,7 @@
 //! * `targets`: the components elsewhere that are called, each with its connection and known methods;
 //! * `served`: connections of callers, what each may call, and the calls that are not answered yet;
 //! * `from_fea`: packet ports and engines that the FEA opens for members;
+//! * `streams`: connections of TCP that the FEA makes for members;
 //! * `interfaces`: the machine's interfaces, for members that watch them;
 //! * `ip`: where the machine's IP leads, likewise;
 //! * `monitor`: what whoever watches the node asks of each member;
@@ -25,12 +26,13 @@ mod local;
 mod members;
 mod monitor;
 mod served;
+mod streams;
 mod targets;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use weft_base::{ChannelId, Instant, Message, Token};
-use weft_runtime::{Action, ChannelAddress, Component, Event, Level};
+use weft_runtime::{Action, ChannelAddress, Component, Event, Level, StreamEvent};
 
 use crate::component::{Call, CallId, Called, Encoded, Input, Method, Output, Reply};
 use crate::frame::Secret;
@@ -46,6 +48,7 @@ use local::Local;
 use members::Members;
 use monitor::{CallCount, Monitor};
 use served::Served;
+use streams::Streams;
 use targets::Targets;
 
 /// How many messages of its own members one event may cause before others get their turn.
@@ -126,6 +129,7 @@ pub struct Host {
     served: Served,
     local: Local,
     from_fea: FromFea,
+    streams: Streams,
     interfaces: Interfaces,
     ip: Ip,
     monitor: Monitor,
@@ -150,6 +154,7 @@ impl Host {
             served: Served::default(),
             local: Local::default(),
             from_fea: FromFea::default(),
+            streams: Streams::default(),
             interfaces: Interfaces::default(),
             ip: Ip::default(),
             monitor: Monitor::default(),
@@ -233,6 +238,12 @@ impl Host {
             Event::Accepted { channel, .. } | Event::Connected { channel, .. } => {
                 self.channels.insert(*channel, Owner::Member(member));
             }
+            Event::Stream {
+                event: StreamEvent::Opened { channel, .. } | StreamEvent::Accepted { channel, .. },
+                ..
+            } => {
+                self.channels.insert(*channel, Owner::Member(member));
+            }
             Event::PortOpened { port, token, .. } => {
                 self.members.owns_port(member, *port);
                 self.monitor.port_opened(member, *token, Some(*port));
@@ -277,6 +288,10 @@ impl Host {
                 self.settle(over, now);
             }
             Event::Counted { counts, .. } => self.counted(&counts, now),
+            // Nobody wants it any more.
+            Event::Stream { event: StreamEvent::Opened { channel, .. }, .. } => {
+                now.out.push(Action::Close { channel });
+            }
             _ => {}
         }
     }
@@ -385,37 +400,39 @@ impl Host {
         self.outputs = outputs;
     }
 
+    /// Does in the world what a member wants, or has the FEA do it.
+    fn act(&mut self, member: usize, mut action: Action, now: &mut Now<'_>) {
+        let from_fea = self.settings.ports_from_fea;
+        match action {
+            Action::OpenPort { token, spec } if from_fea => {
+                return self.have_done(member, token, Wanted::Port(spec), now);
+            }
+            Action::Engine { token, request } if from_fea => {
+                return self.have_done(member, token, Wanted::Engine(request), now);
+            }
+            Action::Schedule { token, process: None, scheduling } if from_fea => {
+                return self.have_done(member, token, Wanted::Scheduling(scheduling), now);
+            }
+            Action::Stream { token, request } if from_fea => {
+                return self.have_connected(member, token, request, now);
+            }
+            Action::FindNeighbour { interface, ip } if from_fea => {
+                return self.have_done(member, Token(0), Wanted::Neighbour { interface, ip }, now);
+            }
+            Action::WatchIp => return self.watch_ip(member, now),
+            Action::WatchInterfaces => return self.watch_interfaces(member, now),
+            Action::CloseListener { token } => self.listener_closed(member, token, now),
+            Action::ClosePort { port } => self.monitor.port_gone(port),
+            _ => {}
+        }
+        self.monitor.port_asked(member, &action);
+        members::tag_token(member, &mut action);
+        now.out.push(action);
+    }
+
     fn carry_out(&mut self, member: usize, output: Output, now: &mut Now<'_>) {
         match output {
-            Output::World(Action::OpenPort { token, spec }) if self.settings.ports_from_fea => {
-                self.have_done(member, token, Wanted::Port(spec), now);
-            }
-            Output::World(Action::Engine { token, request }) if self.settings.ports_from_fea => {
-                self.have_done(member, token, Wanted::Engine(request), now);
-            }
-            Output::World(Action::Schedule { token, process: None, scheduling })
-                if self.settings.ports_from_fea =>
-            {
-                self.have_done(member, token, Wanted::Scheduling(scheduling), now);
-            }
-            Output::World(Action::WatchIp) => self.watch_ip(member, now),
-            Output::World(Action::FindNeighbour { interface, ip })
-                if self.settings.ports_from_fea =>
-            {
-                self.have_done(member, Token(0), Wanted::Neighbour { interface, ip }, now);
-            }
-            Output::World(mut action) => {
-                self.monitor.port_asked(member, &action);
-                members::tag_token(member, &mut action);
-                if let Action::ClosePort { port } = &action {
-                    self.monitor.port_gone(*port);
-                }
-                let again = matches!(action, Action::WatchInterfaces)
-                    && !self.interfaces.watch(member, &mut self.inputs);
-                if !again {
-                    now.out.push(action);
-                }
-            }
+            Output::World(action) => self.act(member, action, now),
             Output::Call(call) => {
                 self.monitor.calls.add(CallCount::Made, 1);
                 self.call(member, call, now);
