@@ -45,6 +45,15 @@ fn ip_address(port: u16) -> String {
     hex(&bytes)
 }
 
+/// A `sockaddr_in6` on the loopback interface.
+fn ipv6_address(port: u16) -> String {
+    let mut bytes = vec![0; 28];
+    bytes[0..2].copy_from_slice(&(libc::AF_INET6 as u16).to_ne_bytes());
+    bytes[2..4].copy_from_slice(&port.to_be_bytes());
+    bytes[23] = 1;
+    hex(&bytes)
+}
+
 fn option(level: i32, option: i32) -> String {
     format!("call {} $held {level} {option} @{} 16", libc::SYS_setsockopt, "00".repeat(16))
 }
@@ -230,6 +239,80 @@ fn a_tcp_socket_cannot_be_connected_elsewhere() {
     );
 }
 
+/// What nobody but the FEA says of a connection, or of a socket that accepts some: by whom it is signed, from how far
+/// it comes, over which interface, and that it is another kind of socket.
+fn options_of_tcp() -> Vec<String> {
+    vec![
+        option(libc::IPPROTO_TCP, libc::TCP_MD5SIG),
+        option(libc::IPPROTO_TCP, libc::TCP_MD5SIG_EXT),
+        option(libc::IPPROTO_TCP, libc::TCP_REPAIR),
+        option(libc::IPPROTO_TCP, libc::TCP_ULP),
+        option(libc::IPPROTO_TCP, libc::TCP_CONGESTION),
+        option(libc::IPPROTO_IP, libc::IP_MINTTL),
+        option(libc::IPPROTO_IP, libc::IP_OPTIONS),
+        option(libc::IPPROTO_IP, libc::IP_TRANSPARENT),
+        option(libc::IPPROTO_IPV6, libc::IPV6_MINHOPCOUNT),
+        option(libc::IPPROTO_IPV6, libc::IPV6_RTHDR),
+        option(libc::IPPROTO_IPV6, libc::IPV6_ADDRFORM),
+        option(libc::SOL_SOCKET, libc::SO_BINDTODEVICE),
+        option(libc::SOL_SOCKET, libc::SO_REUSEPORT),
+        option(libc::SOL_SOCKET, libc::SO_MARK),
+        option(libc::SOL_SOCKET, libc::SO_LINGER),
+        option(libc::SOL_SOCKET, libc::SO_ATTACH_FILTER),
+    ]
+}
+
+#[test]
+fn a_connection_is_not_another_one_and_keeps_what_the_fea_has_said_of_it() {
+    if !privileged() {
+        return;
+    }
+    type Address = fn(u16) -> String;
+    for (address, encode) in
+        [("127.0.0.1:0", ip_address as Address), ("[::1]:0", ipv6_address as Address)]
+    {
+        let (_node, talk) = agent();
+        let listener = std::net::TcpListener::bind(address).unwrap();
+        let other = std::net::TcpListener::bind(address).unwrap();
+        let elsewhere = encode(other.local_addr().unwrap().port());
+        let len = elsewhere.len() / 2;
+        let held = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut peer, _) = listener.accept().unwrap();
+        talk.give("held", held.as_fd());
+        let calls = [
+            options_of_tcp(),
+            vec![
+                format!("call {} $held @{} {len}", libc::SYS_bind, encode(0)),
+                format!("call {} $held 5", libc::SYS_listen),
+                format!(
+                    "call {} $held @00 1 {} @{elsewhere} {len}",
+                    libc::SYS_sendto,
+                    libc::MSG_FASTOPEN
+                ),
+                "sendmsg held ".to_owned(),
+                "sendmmsg held ".to_owned(),
+            ],
+        ]
+        .concat();
+        refused(&talk, &calls);
+        // As it is meant to.
+        assert_eq!(talk.ask(&format!("call {} $held @{} 2", libc::SYS_write, hex(b"hi"))), "ok 2");
+        let mut hi = [0; 2];
+        std::io::Read::read_exact(&mut peer, &mut hi).unwrap();
+        assert_eq!(&hi, b"hi");
+        // Open: ending it, and with what time to live it sends. It is no way to somewhere else then, either.
+        assert_eq!(talk.ask(&option(libc::IPPROTO_TCP, libc::TCP_NODELAY)), "ok 0");
+        assert_eq!(talk.ask(&format!("call {} $held 2", libc::SYS_shutdown)), "ok 0");
+        refused(&talk, &calls);
+        let nowhere = "00".repeat(16);
+        assert_eq!(talk.ask(&format!("call {} $held @{nowhere} 16", libc::SYS_connect)), "ok 0");
+        refused(&talk, &calls);
+        let said = talk.ask(&format!("call {} $held @{elsewhere} {len}", libc::SYS_connect));
+        // Landlock's answer.
+        assert_eq!(said, format!("error {}", libc::EACCES));
+    }
+}
+
 #[test]
 fn a_listening_tcp_socket_stays_where_it_is() {
     if !privileged() {
@@ -244,9 +327,8 @@ fn a_listening_tcp_socket_stays_where_it_is() {
         format!("call {} $held @{} 16", libc::SYS_bind, ip_address(0)),
         format!("call {} $held 4096", libc::SYS_listen),
         format!("call {} $held @00 1 {} @{there} 16", libc::SYS_sendto, libc::MSG_FASTOPEN),
-        option(libc::SOL_SOCKET, libc::SO_BINDTODEVICE),
-        option(libc::SOL_SOCKET, libc::SO_REUSEPORT),
     ];
+    let calls = [options_of_tcp(), calls.to_vec()].concat();
     refused(&talk, &calls);
     // Open: it can be shut down. It is no way to somewhere else then, either.
     assert_eq!(talk.ask(&format!("call {} $held 2", libc::SYS_shutdown)), "ok 0");
