@@ -38,7 +38,16 @@ impl Exchange {
         mut read: impl FnMut(&[u8], u32) -> ControlFlow<Result<(), Refusal>>,
     ) -> Result<(), Refusal> {
         self.sequence = self.sequence.wrapping_add(1);
-        self.socket.send_to(&emit(self.sequence), &SocketAddr::new(0, 0), 0)?;
+        let sequence = self.sequence;
+        self.socket.send_to(&emit(sequence), &SocketAddr::new(0, 0), 0)?;
+        self.receive(|datagram| read(datagram, sequence))
+    }
+
+    /// Gives `read` the datagrams that come, until it says how the answer ends.
+    pub(crate) fn receive<E: From<io::Error>>(
+        &mut self,
+        mut read: impl FnMut(&[u8]) -> ControlFlow<Result<(), E>>,
+    ) -> Result<(), E> {
         loop {
             self.datagram.clear();
             match self.socket.recv_from(&mut self.datagram, 0) {
@@ -47,7 +56,7 @@ impl Exchange {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error.into()),
             }
-            if let ControlFlow::Break(end) = read(&self.datagram, self.sequence) {
+            if let ControlFlow::Break(end) = read(&self.datagram) {
                 return end;
             }
         }

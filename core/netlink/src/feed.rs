@@ -47,6 +47,17 @@ impl Feed {
         Ok(Self { socket, datagram: Vec::with_capacity(DATAGRAM) })
     }
 
+    /// A socket that listens to nothing, and whose questions the kernel takes literally: it tells of what is asked for
+    /// alone (`NETLINK_GET_STRICT_CHK`).
+    ///
+    /// # Errors
+    /// Those of socket(2) and bind(2), and `ENOPROTOOPT` before Linux 4.20.
+    pub(crate) fn open_strict() -> io::Result<Self> {
+        let feed = Self::open(0)?;
+        feed.socket.set_netlink_get_strict_chk(true)?;
+        Ok(feed)
+    }
+
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
@@ -57,9 +68,21 @@ impl Feed {
     /// Those of recvfrom(2) and send(2) that last.
     pub(crate) fn read(
         &mut self,
+        take: impl FnMut(Heard<'_>) -> Option<Vec<u8>>,
+    ) -> io::Result<()> {
+        self.read_some(BATCH, take)
+    }
+
+    /// As [`Feed::read`], of at most so many datagrams.
+    ///
+    /// # Errors
+    /// As [`Feed::read`].
+    pub(crate) fn read_some(
+        &mut self,
+        most: usize,
         mut take: impl FnMut(Heard<'_>) -> Option<Vec<u8>>,
     ) -> io::Result<()> {
-        for _ in 0..BATCH {
+        for _ in 0..most {
             self.datagram.clear();
             let request = match self.socket.recv_from(&mut self.datagram, libc::MSG_TRUNC) {
                 Ok((_, from)) if from.port_number() != 0 => None,

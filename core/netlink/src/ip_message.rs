@@ -11,15 +11,15 @@ use crate::message::{attributes, ip, number};
 use crate::{InterfaceAddress, IpWay};
 
 /// Bytes of `struct rtmsg`, and of `struct ndmsg`.
-const HEADER: usize = 12;
+pub(crate) const HEADER: usize = 12;
 /// Bytes of `struct rtnexthop`.
 const NEXT_HOP: usize = 8;
 /// `RTNH_F_DEAD`: the kernel does not use this way.
 const DEAD: u8 = 1;
 /// `RTA_VIA`: a gateway of another family.
-const RTA_VIA: u16 = 18;
+pub(crate) const RTA_VIA: u16 = 18;
 /// `RTA_ENCAP_TYPE`: it takes a header in front, such as one of MPLS.
-const RTA_ENCAP_TYPE: u16 = 21;
+pub(crate) const RTA_ENCAP_TYPE: u16 = 21;
 /// `NTF_PROXY`: an entry that is answered for, not one that packets go to.
 const PROXY: u8 = 8;
 /// States in which the kernel sends to the hardware address that it has.
@@ -130,7 +130,7 @@ pub(crate) fn route(payload: &[u8], flags: u16, there: bool) -> Option<RouteMess
             libc::RTA_MULTIPATH => {
                 let mut hops = next_hops(family, value);
                 several = hops.clone().count() > 1;
-                first = hops.find_map(|hop| hop);
+                first = hops.find_map(|hop| hop?.way());
             }
             _ => {}
         }
@@ -197,14 +197,37 @@ pub(crate) fn rule(payload: &[u8]) -> Option<Rule> {
 }
 
 /// A `struct rtvia`: a family and an address.
-fn via(value: &[u8]) -> Option<IpAddr> {
+pub(crate) fn via(value: &[u8]) -> Option<IpAddr> {
     let family = u16::from_ne_bytes(*value.first_chunk()?);
     ip(u8::try_from(family).ok()?, value.get(2..)?)
 }
 
-/// The ways of a route that has several, each a `struct rtnexthop` with attributes; `None` for one that does not
-/// work, or that takes a header in front.
-fn next_hops(family: u8, value: &[u8]) -> impl Iterator<Item = Option<IpWay>> + Clone {
+/// One way of a route that has several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NextHop {
+    pub(crate) interface: u32,
+    pub(crate) gateway: Option<IpAddr>,
+    /// From 0 on.
+    pub(crate) weight: u8,
+    /// The kernel does not use it.
+    pub(crate) is_dead: bool,
+    /// Packets take a header in front.
+    pub(crate) has_header: bool,
+}
+
+impl NextHop {
+    /// Where it leads, if it works and takes no header in front.
+    fn way(&self) -> Option<IpWay> {
+        let Self { interface, gateway, .. } = *self;
+        (!self.is_dead && !self.has_header).then_some(IpWay::Out { interface, gateway })
+    }
+}
+
+/// The ways of a route that has several, each a `struct rtnexthop` with attributes; `None` for one that cannot be read.
+pub(crate) fn next_hops(
+    family: u8,
+    value: &[u8],
+) -> impl Iterator<Item = Option<NextHop>> + Clone + '_ {
     let mut rest = value;
     std::iter::from_fn(move || {
         let length = usize::from(u16::from_ne_bytes(*rest.first_chunk()?));
@@ -214,18 +237,19 @@ fn next_hops(family: u8, value: &[u8]) -> impl Iterator<Item = Option<IpWay>> + 
     })
 }
 
-fn next_hop(family: u8, hop: &[u8]) -> Option<IpWay> {
+fn next_hop(family: u8, hop: &[u8]) -> Option<NextHop> {
+    let [_, _, flags, weight] = *hop.first_chunk::<4>()?;
     let interface = number(hop.get(4..NEXT_HOP)?)?;
-    let mut gateway = None;
+    let (mut gateway, mut has_header) = (None, false);
     for (attribute, value) in attributes(hop.get(NEXT_HOP..)?) {
         match attribute {
             libc::RTA_GATEWAY => gateway = Some(ip(family, value)?),
             RTA_VIA => gateway = Some(via(value)?),
-            RTA_ENCAP_TYPE => return None,
+            RTA_ENCAP_TYPE => has_header = true,
             _ => {}
         }
     }
-    (hop.get(2)? & DEAD == 0).then_some(IpWay::Out { interface, gateway })
+    Some(NextHop { interface, gateway, weight, is_dead: flags & DEAD != 0, has_header })
 }
 
 /// A `struct ndmsg` and its attributes.

@@ -4,11 +4,11 @@
 //! * [`Configurator`] carries out [`InterfaceRequest`]s; each is answered by the kernel.
 //! * [`TrafficControl`] attaches, lists and removes what hangs at an interface: classifiers and XDP programs.
 //! * [`NapiControl`] tells and changes how packets are taken from an interface's driver.
-//! * [`RouteTable`] sets routes of IP, many at once.
+//! * [`RouteWriter`] changes routes of IP, many at once, and [`RouteDump`] reads those of one protocol.
 //! * [`IpMonitor`] tells where the kernel's tables of IP lead, and which neighbours it knows, and from then on each
 //!   change.
 //!
-//! The monitors and the configurator never block: wait for their `fd` with epoll. Watching needs no privileges,
+//! The monitors, the configurator and the dump never block: wait for their `fd` with epoll. Watching needs no privileges,
 //! configuring needs CAP_NET_ADMIN. They belong to the network namespace of the thread that opened them. The
 //! messages are read by `watch` and `ip_watch`, which do no I/O.
 //!
@@ -42,4 +42,7 @@ pub use monitor::Monitor;
 pub use napi::{Napi, NapiControl, NapiSetting};
 pub use programs::{Classifier, Direction, Place, Refusal, TrafficControl, XdpMode, XdpProgram};
 pub use request::{InterfaceRequest, NewInterface};
-pub use routes::{Route, RouteTable};
+pub use routes::{
+    KernelRoute, MAIN_TABLE, MOST_WAYS, RouteBatch, RouteChange, RouteDump, RouteOperation,
+    RouteSpace, RouteTarget, RouteWay, RouteWriter, RoutesTold,
+};

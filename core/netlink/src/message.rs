@@ -109,23 +109,49 @@ pub(crate) fn request(message: RouteNetlinkMessage, flags: u16, sequence: u32) -
     bytes
 }
 
-/// Reads the messages of one datagram, up to the first that is malformed.
-pub(crate) fn read(datagram: &[u8], mut take: impl FnMut(Message)) {
+/// What stands in front of each message.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Header {
+    pub(crate) kind: u16,
+    pub(crate) flags: u16,
+    pub(crate) sequence: u32,
+}
+
+impl Header {
+    /// The dump that the message belongs to is not consistent.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.flags & INTERRUPTED != 0
+    }
+}
+
+/// Cuts a datagram into messages, up to the first that is malformed.
+pub(crate) fn each(datagram: &[u8], mut take: impl FnMut(Header, &[u8])) {
     let mut rest = datagram;
     while let Ok(message) = NetlinkBuffer::new_checked(rest) {
         let len = message.length() as usize;
-        let payload = message.payload();
-        take(Message {
+        let header = Header {
+            kind: message.message_type(),
+            flags: message.flags(),
             sequence: message.sequence_number(),
-            interrupted: message.flags() & INTERRUPTED != 0,
-            body: body(message.message_type(), message.flags(), payload).unwrap_or(Body::Other),
-        });
+        };
+        take(header, message.payload());
         // Messages begin at multiples of four bytes.
         rest = rest.get(len.next_multiple_of(4)..).unwrap_or_default();
     }
 }
 
-fn body(kind: u16, flags: u16, payload: &[u8]) -> Option<Body> {
+/// Reads the messages of one datagram, up to the first that is malformed.
+pub(crate) fn read(datagram: &[u8], mut take: impl FnMut(Message)) {
+    each(datagram, |header, payload| {
+        take(Message {
+            sequence: header.sequence,
+            interrupted: header.is_interrupted(),
+            body: body(header.kind, header.flags, payload).unwrap_or(Body::Other),
+        });
+    });
+}
+
+pub(crate) fn body(kind: u16, flags: u16, payload: &[u8]) -> Option<Body> {
     Some(match kind {
         libc::RTM_NEWLINK => Body::Link(link(payload)?),
         libc::RTM_DELLINK => Body::LinkGone { index: link_index(payload)? },

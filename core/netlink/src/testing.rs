@@ -2,7 +2,7 @@
 
 use crate::ip_watch::IpWatch;
 use crate::watch::Watch;
-use crate::{InterfaceChange, IpChange, generic, napi};
+use crate::{InterfaceChange, IpChange, KernelRoute, RouteSpace, generic, napi, routes};
 
 /// Whoever follows the kernel's IP, without a socket.
 #[derive(Debug, Default)]
@@ -51,6 +51,14 @@ impl InterfaceReader {
     ) -> Option<Vec<u8>> {
         self.0.handle(datagram, changes)
     }
+}
+
+/// Reads the routes of a space from whatever a datagram tells.
+#[must_use]
+pub fn read_routes(space: RouteSpace, datagram: &[u8]) -> Vec<KernelRoute> {
+    let mut told = Vec::new();
+    routes::Reader::new(space).routes(datagram, &mut told);
+    told
 }
 
 /// Reads an answer to the request number 1 about NAPIs and features; the numbers of the NAPIs, and how many messages
