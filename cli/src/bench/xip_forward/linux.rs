@@ -2,21 +2,28 @@
 
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
 use rustix::net::netdevice::name_to_index;
 use rustix::net::{AddressFamily, SocketType};
-use weft_netlink::{InterfaceAddress, Route, RouteTable};
+use weft_netlink::{
+    InterfaceAddress, MAIN_TABLE, RouteChange, RouteOperation, RouteSpace, RouteTarget, RouteWay,
+    RouteWriter,
+};
 
 use super::changes::Changes;
 use super::network::{Network, Side, text_of};
 use super::prefixes::Prefix;
 
+/// Routes as somebody sets them by hand (`proto static`).
+const SPACE: RouteSpace = RouteSpace { is_ipv6: false, table: MAIN_TABLE, protocol: 4 };
+
 /// The kernel's routes.
 pub(super) struct Linux {
-    table: RouteTable,
+    table: RouteWriter,
     prefixes: Vec<Prefix>,
-    /// The index of the interface for each port.
-    interfaces: Vec<u32>,
+    /// The way out of each port.
+    ways: Vec<Arc<RouteTarget>>,
     changes: Changes,
 }
 
@@ -30,33 +37,44 @@ impl Linux {
         prepare(network)?;
         let interfaces = (0..network.ports()).map(|port| network.interface(Side::Router, port));
         let interfaces: Vec<_> = interfaces.collect();
-        let (table, interfaces) = network.inside(Side::Router, || {
-            let table = RouteTable::open().map_err(|error| error.to_string())?;
+        let (table, interfaces): (_, Vec<u32>) = network.inside(Side::Router, || {
+            let table = RouteWriter::open().map_err(|error| error.to_string())?;
             let indices = interfaces.iter().map(|name| index(name));
             Ok((table, indices.collect::<Result<_, _>>()?))
         })?;
         let changes = Changes::new(ports.to_vec(), network.ports());
-        let mut linux = Self { table, prefixes: prefixes.to_vec(), interfaces, changes };
+        let ways = interfaces.into_iter().enumerate().map(|(port, interface)| {
+            let gateway = Some(IpAddr::V4(gateway(port)));
+            Arc::new(RouteTarget::ways(vec![RouteWay { gateway, interface, weight: 1 }]))
+        });
+        let ways = ways.collect();
+        let mut linux = Self { table, prefixes: prefixes.to_vec(), ways, changes };
         let routes: Vec<_> =
             ports.iter().enumerate().map(|(prefix, port)| linux.route(prefix, *port)).collect();
         linux.set(&routes)?;
         Ok(linux)
     }
 
-    fn route(&self, prefix: usize, port: usize) -> Route {
+    fn route(&self, prefix: usize, port: usize) -> RouteChange {
         let Prefix { address, length } = self.prefixes[prefix];
-        Route {
+        RouteChange {
             destination: InterfaceAddress { ip: IpAddr::V4(address), prefix_length: length },
-            gateway: IpAddr::V4(gateway(port)),
-            interface: self.interfaces[port],
+            metric: 0,
+            operation: RouteOperation::Replace(Arc::clone(&self.ways[port])),
         }
     }
 
-    fn set(&mut self, routes: &[Route]) -> Result<(), String> {
-        self.table.replace(routes).map_err(|(place, refusal)| {
-            let InterfaceAddress { ip, prefix_length } = routes[place].destination;
-            format!("the kernel refuses the route to {ip}/{prefix_length}: {refusal}")
-        })
+    fn set(&mut self, routes: &[RouteChange]) -> Result<(), String> {
+        let refused = self.table.change(&SPACE, routes);
+        let refused =
+            refused.map_err(|error| format!("the kernel cannot be told of routes: {error}"))?;
+        match refused.first() {
+            None => Ok(()),
+            Some((place, refusal)) => {
+                let to = routes[*place].destination;
+                Err(format!("the kernel refuses the route to {to}: {refusal}"))
+            }
+        }
     }
 
     /// Makes so many changes.

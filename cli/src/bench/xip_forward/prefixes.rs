@@ -40,8 +40,8 @@ const LENGTHS: [(u8, u32); 19] = [
 /// A block of IPv4 addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::bench) struct Prefix {
-    pub(super) address: Ipv4Addr,
-    pub(super) length: u8,
+    pub(in crate::bench) address: Ipv4Addr,
+    pub(in crate::bench) length: u8,
 }
 
 impl Prefix {
