@@ -15,6 +15,7 @@ mod link;
 mod process;
 mod program;
 pub mod real;
+mod routes;
 mod scheduling;
 pub mod sim;
 mod stream;
@@ -27,6 +28,7 @@ pub use engine::{EngineReply, EngineRequest};
 pub use link::{BILLION, ETHERNET_OVERHEAD, LinkConfig, LinkCount, LinkModel};
 pub use process::{Action, DriverCounts, Event, Level, Process};
 pub use program::{Attached, ProgramReply, ProgramRequest};
+pub use routes::{RouteReply, RouteRequest};
 pub use scheduling::{SCHEDULING, read_scheduling};
 pub use stream::{StreamEvent, StreamRequest};
 pub use tuning::{Tuned, Tuning};
@@ -36,8 +38,9 @@ pub use weft_ebpf::{
     MapWrite, PROGRAMS, Program, Slot, XdpMode,
 };
 pub use weft_netlink::{
-    Interface, InterfaceAddress, InterfaceChange, InterfaceRequest, IpChange, IpWay, Napi,
-    NewInterface,
+    Interface, InterfaceAddress, InterfaceChange, InterfaceRequest, IpChange, IpWay, KernelRoute,
+    MAIN_TABLE, MOST_WAYS, Napi, NewInterface, RouteChange, RouteOperation, RouteSpace,
+    RouteTarget, RouteWay, RoutesTold,
 };
 pub use weft_port::datagrams::MOST_HANDLES;
 pub use weft_port::stream::{

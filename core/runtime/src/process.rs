@@ -17,7 +17,8 @@ use weft_port::{PortInfo, PortSpec, PortStatistics, Scheduling};
 
 use crate::{
     ChannelAddress, Component, DiskError, DiskReply, DiskRequest, EngineReply, EngineRequest, Keys,
-    Peer, ProgramReply, ProgramRequest, StreamEvent, StreamRequest, Tuned, Tuning,
+    Peer, ProgramReply, ProgramRequest, RouteReply, RouteRequest, StreamEvent, StreamRequest,
+    Tuned, Tuning,
 };
 
 /// A component at the border of a process.
@@ -88,6 +89,13 @@ pub enum Event {
         token: Token,
         /// Why not, and what to do about it, in one sentence.
         result: Result<(), String>,
+    },
+    /// An answer to [`Action::Routes`].
+    RoutesAnswered {
+        /// The token of the action.
+        token: Token,
+        /// What came of it, or why nothing is known of what came of it, in one sentence.
+        result: Result<RouteReply, String>,
     },
     /// The answer to [`Action::Tune`].
     Tuned {
@@ -338,6 +346,13 @@ pub enum Action {
         request: InterfaceRequest,
     },
 
+    /// Do something with routes of this machine's IP; answered by [`Event::RoutesAnswered`].
+    Routes {
+        /// Comes back in the answers.
+        token: Token,
+        /// What to do.
+        request: RouteRequest,
+    },
     /// Make an interface take packets as is wanted, and put back what is not wanted any more; answered by
     /// [`Event::Tuned`].
     Tune {

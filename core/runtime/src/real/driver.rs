@@ -22,6 +22,7 @@ use super::lines::Lines;
 use super::poller::{Poller, Ready, Source};
 use super::ports::Ports;
 use super::programs::Programs;
+use super::routes::Routes;
 use super::signals::{Signal, Signals};
 use super::terminal::{Progress, Terminal};
 use super::tuning::Tuner;
@@ -39,6 +40,7 @@ pub(super) struct Driver {
     ports: Ports,
     channels: Channels,
     interfaces: Interfaces,
+    routes: Routes,
     tuner: Tuner,
     programs: Programs,
     engines: Engines,
@@ -77,6 +79,7 @@ impl Driver {
             ports: Ports::new(&options),
             channels,
             interfaces: Interfaces::default(),
+            routes: Routes::default(),
             tuner: Tuner::default(),
             programs: Programs::default(),
             engines: Engines::new(std::mem::take(&mut options.engines)),
@@ -182,6 +185,9 @@ impl Driver {
                 self.interfaces.configured(&self.poller, &mut self.events);
             }
             Source::Ip => self.interfaces.ip_changed(&self.poller, &mut self.events),
+            Source::Routes(number) => {
+                self.routes.told(number, &self.poller, &mut self.events);
+            }
             Source::Lease(number) => self.engines.lease_over(number, &self.poller),
             Source::Stream(file) => {
                 self.terminal.make_way();
@@ -252,6 +258,9 @@ impl Driver {
             Action::FindNeighbour { interface, ip } => interfaces.find_neighbour(interface, ip),
             Action::ConfigureInterface { token, request } => {
                 events.extend(interfaces.configure(token, &request, poller));
+            }
+            Action::Routes { token, request } => {
+                self.routes.carry_out(token, request, poller, events);
             }
             Action::Tune { token, interface, tuning } => {
                 let tuned = self.tuner.tune(interface, &tuning);

@@ -13,6 +13,7 @@
 //!   `handshakes`;
 //! * `outgoing`: the bounded queue in front of a port or channel;
 //! * `interfaces`: the machine's interfaces, by `weft_netlink`;
+//! * `routes`: routes of the machine's IP, by `weft_netlink`;
 //! * `programs`: eBPF programs at interfaces, by `weft_ebpf`;
 //! * `tuning`: how packets are taken from interfaces, and how threads share the processors;
 //! * `disk`: files; `streams`: standard input and output, pipes and devices;
@@ -40,6 +41,7 @@ mod outgoing;
 mod poller;
 mod ports;
 mod programs;
+mod routes;
 mod signals;
 mod steered;
 mod streams;

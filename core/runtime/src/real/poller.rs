@@ -35,6 +35,8 @@ pub(super) enum Source {
     Ip,
     /// The lease of a port, by a number of its own.
     Lease(u32),
+    /// What the kernel tells of routes that it was asked for, by a number of its own.
+    Routes(u32),
 }
 
 /// What to wait for.
@@ -120,6 +122,7 @@ fn data(source: Source) -> epoll::EventData {
         Source::Room(channel) => (7, channel.0),
         Source::Ip => (8, 0),
         Source::Lease(number) => (9, number),
+        Source::Routes(number) => (10, number),
     };
     epoll::EventData::new_u64(kind << 32 | u64::from(id))
 }
@@ -138,6 +141,7 @@ fn decode(event: &epoll::Event) -> Option<Ready> {
         7 => Source::Room(ChannelId(id)),
         8 => Source::Ip,
         9 => Source::Lease(id),
+        10 => Source::Routes(id),
         _ => return None,
     };
     let trouble = epoll::EventFlags::ERR | epoll::EventFlags::HUP;

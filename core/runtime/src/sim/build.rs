@@ -48,7 +48,7 @@ impl Network {
     }
 
     /// An interface on the way to `gateway`.
-    fn interface_towards(&self, node: NodeId, gateway: Ipv4Addr) -> Option<InterfaceId> {
+    pub(super) fn interface_towards(&self, node: NodeId, gateway: Ipv4Addr) -> Option<InterfaceId> {
         let route = self.nodes[node.index()].routes.lookup(gateway, |_| true)?;
         route.gateway.is_none().then_some(route.interface)
     }

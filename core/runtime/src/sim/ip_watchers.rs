@@ -11,6 +11,7 @@ use weft_netlink::{InterfaceAddress, IpChange, IpWay};
 use super::ids::{InterfaceId, NodeId, ProcessId};
 use super::interfaces::number;
 use super::process::Waiting;
+use super::routes::Route;
 use super::world::World;
 use crate::Event;
 
@@ -73,8 +74,11 @@ impl World {
             );
         }
         for (network, prefix_length, route) in node.routes.used(|id| interface(&id).is_up()) {
-            let gateway = route.gateway.map(IpAddr::from);
-            let way = IpWay::Out { interface: number(route.interface), gateway };
+            let out = |route: Route| IpWay::Out {
+                interface: number(route.interface),
+                gateway: route.gateway.map(IpAddr::from),
+            };
+            let way = route.map_or(IpWay::Nowhere, out);
             known.routes.insert(InterfaceAddress { ip: network.into(), prefix_length }, way);
         }
         for address in node.addresses.keys() {

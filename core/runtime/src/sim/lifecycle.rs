@@ -200,6 +200,10 @@ impl World {
                 let result = self.configure_interface(id, &request);
                 self.post(id, Waiting::Event(Event::InterfaceConfigured { token, result }));
             }
+            Action::Routes { token, request } => {
+                let result = self.routes_asked(id, request);
+                self.post(id, Waiting::Event(Event::RoutesAnswered { token, result }));
+            }
             Action::Tune { token, tuning, .. } => {
                 let mut tuned = Tuned::default();
                 if tuning != Tuning::default() {

@@ -10,6 +10,7 @@
 //!   them for its processes and for others: sockets, routes, forwarding. A node without a process is
 //!   a plain router or host. (`node`, `ip`, `routes`, `sockets`)
 //! * **Interfaces** are watched and changed by processes; none can be made. (`interfaces`)
+//! * **Routes** of the main table of IPv4 are changed and read by processes. (`kernel_routes`)
 //! * **Ports**: Ethernet and UDP; TUN and TAP are refused. (`ports`) What stands for descriptors of
 //!   ports that one process opens for another. (`handles`)
 //! * **Channels** between processes of one node. (`channels`)
@@ -51,6 +52,7 @@ mod inheritance;
 mod interfaces;
 mod ip;
 mod ip_watchers;
+mod kernel_routes;
 mod lifecycle;
 mod network;
 mod node;

@@ -278,6 +278,8 @@ impl Network {
             return Vec::new();
         }
         let taps = std::mem::take(&mut interface.taps);
+        let node = interface.node;
+        self.nodes[node.index()].routes.interface_down(id);
         if state == InterfaceState::Deleted {
             self.dismantle(id);
         }

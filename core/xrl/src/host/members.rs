@@ -48,6 +48,7 @@ pub(super) fn token_of(event: &mut Event) -> Option<&mut Token> {
         | Event::ProgramAnswered { token, .. }
         | Event::EngineAnswered { token, .. }
         | Event::Tuned { token, .. }
+        | Event::RoutesAnswered { token, .. }
         | Event::Scheduled { token, .. }
         | Event::Stream { token, .. }
         | Event::TablesAdopted { token, .. }
@@ -74,6 +75,7 @@ pub(super) fn tag_token(member: usize, action: &mut Action) {
         | Action::Program { token, .. }
         | Action::Engine { token, .. }
         | Action::Tune { token, .. }
+        | Action::Routes { token, .. }
         | Action::Schedule { token, .. }
         | Action::Stream { token, .. }
         | Action::AdoptTables { token, .. }

@@ -474,6 +474,7 @@ impl Component for Node {
             | Event::Rejected { .. }
             | Event::Interface { .. }
             | Event::InterfaceConfigured { .. }
+            | Event::RoutesAnswered { .. }
             | Event::Tuned { .. }
             | Event::ProgramAnswered { .. }
             | Event::Kept { .. }

@@ -9,6 +9,7 @@ mod flows;
 mod interfaces;
 mod peers;
 mod ports;
+mod routes;
 mod streams;
 mod turns;
 

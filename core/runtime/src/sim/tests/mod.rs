@@ -8,6 +8,7 @@ mod handles;
 mod interfaces;
 mod ip;
 mod ip_watchers;
+mod kernel_routes;
 mod processes;
 mod streams;
 

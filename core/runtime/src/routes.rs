@@ -1,0 +1,42 @@
+//! What a process can do with the routes of this machine's IP.
+//!
+//! Reference: Handley et al. (XORP), §3 (one process has the forwarding engine); rtnetlink(7).
+//!
+//! Changes are carried out before anything else happens to the process, so whoever has many makes them in pieces: a
+//! piece of 256 keeps a driver busy for less than a millisecond.
+
+use weft_netlink::{KernelRoute, RouteChange, RouteSpace, RoutesTold};
+
+/// What to do with the routes of a space.
+#[derive(Debug)]
+pub enum RouteRequest {
+    /// Make changes, in order; answered by [`RouteReply::Changed`].
+    Change {
+        /// Whose routes they are.
+        space: RouteSpace,
+        /// Those that are refused keep the others from nothing.
+        changes: Vec<RouteChange>,
+    },
+    /// Tell which routes there are; answered by one [`RouteReply::Told`] after the other until that is all.
+    Dump {
+        /// Whose.
+        space: RouteSpace,
+    },
+}
+
+/// What came of a [`RouteRequest`].
+#[derive(Debug)]
+pub enum RouteReply {
+    /// Changes were made.
+    Changed {
+        /// Those that were not: their places in the request, in order, and why, in one sentence.
+        refused: Vec<(usize, String)>,
+    },
+    /// Routes are there.
+    Told {
+        /// Some of them, or none yet.
+        routes: Vec<KernelRoute>,
+        /// Whether there may be more.
+        told: RoutesTold,
+    },
+}
