@@ -79,7 +79,10 @@ pub(crate) fn components() -> Vec<Registered> {
                 ..Class::new("fea")
             },
             schema: weft_fea::SCHEMA,
-            make: |_, _| Ok((weft_fea::interfaces(), Box::<Fea>::default())),
+            make: |node, _| {
+                let mut random = Random::from_seed(node.number());
+                Ok((weft_fea::interfaces(), Box::new(Fea::new(&mut random))))
+            },
         },
         Registered {
             class: Class {

@@ -5,6 +5,7 @@ fn main() {
         "../../interfaces/finder.xif",
         "../../interfaces/finder_client.xif",
         "../../interfaces/fea.xif",
+        "../../interfaces/fib.xif",
         "../../interfaces/component.xif",
         "../../interfaces/checked.xif",
         "../../interfaces/gateway.xif",

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use weft_base::Instant;
+use weft_base::{Instant, Random};
 use weft_fea::Fea;
 use weft_finder::Finder;
 use weft_runtime::{ChannelAddress, Component, Process};
@@ -89,7 +89,14 @@ pub(crate) fn owner_process(directory: &Path, access: &[&str]) -> Box<dyn Proces
 }
 
 pub(crate) fn fea_process(directory: &Path) -> Box<dyn Process> {
-    host(directory, "fea", FEA, weft_fea::interfaces(), Box::new(Fea::new()), false)
+    host(
+        directory,
+        "fea",
+        FEA,
+        weft_fea::interfaces(),
+        Box::new(Fea::new(&mut Random::from_seed(1))),
+        false,
+    )
 }
 
 /// A component that has what takes privileges done by the FEA.

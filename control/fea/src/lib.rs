@@ -9,9 +9,11 @@
 //! of TCP, too (`streams`). What was handed over works on when the FEA dies. For those who cannot take descriptors it relays packets (`relays`). It attaches
 //! eBPF programs (`programs`), and engines that forward in the kernel (`engines`). It watches
 //! the network interfaces, tells which there are, and makes them what the configuration says
-//! (`interfaces`), with how packets are taken from them and how threads share the processors (`tuning`). To those who forward by the kernel's tables of IP it tells where these lead (`ip`).
+//! (`interfaces`), with how packets are taken from them and how threads share the processors (`tuning`). To those who forward by the kernel's tables of IP it tells where these lead (`ip`), and for those
+//! who know where they should lead it sets them (`fib`).
 
 mod engines;
+mod fib;
 mod interfaces;
 mod ip;
 mod news;
@@ -24,6 +26,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use engines::Engines;
+use fib::Fib;
 use interfaces::Interfaces;
 pub use interfaces::{SCHEMA, STATEMENT};
 use ip::Ip;
@@ -32,7 +35,7 @@ use programs::Programs;
 use relays::Relays;
 use streams::{Opened, Streams, Wish};
 use tuning::Tunings;
-use weft_base::{CounterGroup, Counters, Instant, Token};
+use weft_base::{CounterGroup, Counters, Instant, Random, Token};
 use weft_config::Errors;
 use weft_port::{PortInfo, PortSpec};
 use weft_runtime::{Action, Component, Event, InterfaceChange, StreamEvent};
@@ -62,11 +65,10 @@ weft_base::reasons! {
 /// The interfaces of the FEA.
 #[must_use]
 pub fn interfaces() -> Vec<&'static Interface> {
-    vec![&fea::INTERFACE, &configurable::INTERFACE]
+    vec![&fea::INTERFACE, &weft_xrl::fib::INTERFACE, &configurable::INTERFACE]
 }
 
 /// The FEA; see the crate's text.
-#[derive(Default)]
 pub struct Fea {
     /// Who waits for a port.
     waiting: BTreeMap<Token, Called>,
@@ -80,6 +82,7 @@ pub struct Fea {
     streams: Streams,
     tunings: Tunings,
     ip: Ip,
+    fib: Fib,
     counters: Counters<Activity>,
 }
 
@@ -106,13 +109,30 @@ enum Next {
 impl Fea {
     /// An FEA that has opened nothing yet.
     #[must_use]
-    pub fn new() -> Self {
-        Self::default()
+    pub fn new(random: &mut Random) -> Self {
+        Self {
+            waiting: BTreeMap::new(),
+            last_token: 0,
+            interfaces: Interfaces::default(),
+            watching: Callers::default(),
+            programs: Programs::default(),
+            engines: Engines::default(),
+            relays: Relays::default(),
+            streams: Streams::default(),
+            tunings: Tunings::default(),
+            ip: Ip::default(),
+            fib: Fib::new(random),
+            counters: Counters::new(),
+        }
     }
 
     fn called(&mut self, now: Instant, mut called: Called, out: &mut Vec<Output>) {
-        if called.interface.name != fea::INTERFACE.name {
-            return self.manage(called, out);
+        match called.interface.name {
+            name if name == fea::INTERFACE.name => {}
+            name if name == weft_xrl::fib::INTERFACE.name => {
+                return self.fib.called(now, called, out);
+            }
+            _ => return self.manage(called, out),
         }
         let call = called.read::<fea::Call>();
         match call.and_then(|call| self.carry_out(&called, call, out)) {
@@ -398,6 +418,10 @@ impl Component for Fea {
                 self.streams.left(session, out);
                 self.ip.left(session);
                 self.watching.left(session);
+                self.fib.left(now, session);
+            }
+            Input::World(Event::RoutesAnswered { token, result }) => {
+                self.fib.answered(token, result, out);
             }
             Input::World(Event::Ip { changes }) => self.ip.changed(changes, out),
             Input::World(Event::HandlesOpened { token, handles, info }) => {
@@ -459,6 +483,7 @@ impl Component for Fea {
                     InterfaceChange::Removed { index, .. } => self.watching.note(*index),
                     InterfaceChange::Complete => {}
                 }
+                self.fib.interface(&change, out);
                 self.interfaces.changed(change, out);
                 self.watching.tell(&self.interfaces, out);
             }
@@ -489,6 +514,7 @@ impl Component for Fea {
                 self.relays.expire(now, out);
                 self.ip.expire(now, out);
                 self.watching.expire(now, &self.interfaces, out);
+                self.fib.expire(now, out);
             }
             Input::World(Event::Stop) => {
                 self.programs.stop(out);
@@ -502,11 +528,14 @@ impl Component for Fea {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        let all = [self.relays.deadline(), self.ip.deadline(), self.watching.deadline()];
-        all.into_iter().flatten().min()
+        let others = [self.ip.deadline(), self.watching.deadline(), self.fib.deadline()];
+        others.into_iter().flatten().chain(self.relays.deadline()).min()
     }
 
     fn counters(&self) -> Vec<CounterGroup> {
-        vec![CounterGroup::new("fea-activity", "what the FEA has done", &self.counters)]
+        vec![
+            CounterGroup::new("fea-activity", "what the FEA has done", &self.counters),
+            self.fib.counters(),
+        ]
     }
 }

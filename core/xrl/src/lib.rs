@@ -59,6 +59,11 @@ pub mod fea {
     include!(concat!(env!("OUT_DIR"), "/fea.rs"));
 }
 
+/// The routes of the kernel, which the FEA sets.
+pub mod fib {
+    include!(concat!(env!("OUT_DIR"), "/fib.rs"));
+}
+
 /// What the manager asks of every component.
 pub mod configurable {
     include!(concat!(env!("OUT_DIR"), "/component.rs"));

@@ -1,0 +1,431 @@
+//! The routes of the kernel, for those who know where they lead.
+//!
+//! Reference: Handley et al. (XORP), §3 (the FEA hides how packets are forwarded) and §5 (the RIB, which tells it);
+//! rtnetlink(7).
+//!
+//! What is told waits in a queue, each prefix once (`queue`), from where it goes to the kernel in pieces, one under way
+//! at a time, so that nothing else waits for longer than a piece takes. No copy is kept of what the kernel has. Only when an owner begins anew is that read, and compared with what it tells (`claim`):
+//! that which is there as it is wanted costs nothing, and in the end what nobody wanted goes. `table` has the life of a
+//! table.
+//!
+//! The kernel forgets routes without a word when an interface goes, and sets nothing for one that is down. So whoever
+//! has routes that may lead there is told to begin anew, and again when the interface is back and something was refused.
+
+mod claim;
+mod queue;
+mod table;
+#[cfg(test)]
+mod tests;
+mod wanted;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use table::{Held, Owner, Table};
+use wanted::Wanted;
+use weft_base::{CounterGroup, Counters, Instant, KeyedHash, Random, Token};
+use weft_runtime::{
+    Action, Interface, InterfaceChange, Level, RouteChange, RouteOperation, RouteReply,
+    RouteRequest, RouteSpace, RoutesTold,
+};
+use weft_xrl::{Called, Output, XrlError, fib};
+
+/// The number of the protocol that routes of weft have in the kernel: one that linux/rtnetlink.h and iproute2
+/// (etc/iproute2/rt_protos) give to nobody.
+const PROTOCOL: u8 = 119;
+/// The metric of routes of which nobody says one. FRR takes 20 and BIRD 32; what comes by DHCP has 100 or more.
+const METRIC: u32 = 40;
+/// How long routes stay without their owner, if it does not say.
+const KEEP: Duration = Duration::from_secs(300);
+/// How many changes the kernel is told at a time, which takes it some hundreds of microseconds.
+const AT_A_TIME: usize = 256;
+/// The longest that an answer to `events` is kept back.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+weft_base::reasons! {
+    /// What was done with routes of the kernel.
+    pub(crate) enum RouteCount {
+        Added = "added", "routes that the kernel did not have, and has taken";
+        Replaced = "replaced", "routes that the kernel has taken in the place of others, or of none";
+        Deleted = "deleted", "routes that the kernel has been told to delete";
+        Same = "same", "routes that were told anew and that the kernel had as they are";
+        Refused = "refused", "routes that the kernel has not taken";
+        Read = "read", "routes that the kernel has told of, because somebody told everything anew";
+        Begun = "begun", "beginnings of callers that tell everything anew";
+        Lost = "lost", "times that the kernel might have something else than what it was told";
+    }
+}
+
+/// See the module's text.
+pub(crate) struct Fib {
+    /// Of the queues.
+    hash: KeyedHash,
+    /// By number and version of IP.
+    tables: BTreeMap<Which, Table>,
+    jobs: BTreeMap<Token, Job>,
+    last_token: u32,
+    /// Of each interface: whether it is up, and has addresses of IPv4 and of IPv6.
+    interfaces: BTreeMap<u32, [bool; 3]>,
+    counters: Counters<RouteCount>,
+}
+
+/// A table: its number, and whether it is of IPv6.
+type Which = (u32, bool);
+
+/// What the kernel does for a table.
+#[derive(Clone, Copy)]
+enum Job {
+    Change(Which),
+    /// At which of its beginnings.
+    Dump(Which, u64),
+}
+
+/// What is left to do for a call.
+enum Next {
+    Begin(fib::Begin),
+    Change(Which, Wanted),
+    End(Which),
+    /// Tell what there is, or wait for so long.
+    Events(Which, Duration),
+    /// Tell who has no table to begin.
+    Unknown,
+    List,
+}
+
+impl Fib {
+    pub(crate) fn new(random: &mut Random) -> Self {
+        Self {
+            hash: KeyedHash::new(random),
+            tables: BTreeMap::new(),
+            jobs: BTreeMap::new(),
+            last_token: 0,
+            interfaces: BTreeMap::new(),
+            counters: Counters::new(),
+        }
+    }
+
+    /// Somebody calls.
+    pub(crate) fn called(&mut self, now: Instant, mut called: Called, out: &mut Vec<Output>) {
+        let next = called.read::<fib::Call>().and_then(|call| self.prepare(&called, call));
+        match next {
+            Ok(Next::Begin(request)) => self.begin(called, &request, out),
+            Ok(Next::Change(key, wanted)) => self.tell(key, Held::Change(called, wanted), out),
+            Ok(Next::End(key)) => self.tell(key, Held::End(called), out),
+            Ok(Next::Events(key, wait)) => {
+                if let Some(table) = self.tables.get_mut(&key) {
+                    let until = (!wait.is_zero()).then(|| now + wait);
+                    table.wait(called, until, out);
+                }
+            }
+            // Nothing is known of what the caller has told, perhaps to an FEA before this one.
+            Ok(Next::Unknown) => out.push(called.answer(Ok::<_, XrlError>(fib::EventsReply {
+                again: true,
+                refused: Vec::new(),
+                omitted: 0,
+            }))),
+            Ok(Next::List) => out.push(called.answer(Ok::<_, XrlError>(self.list()))),
+            Err(error) => out.push(called.fail(error)),
+        }
+    }
+
+    /// Checks a call, and that the caller may have its table.
+    fn prepare(&mut self, called: &Called, call: fib::Call) -> Result<Next, XrlError> {
+        Ok(match call {
+            fib::Call::Begin(request) => {
+                self.take_over(called, (request.table, request.is_ipv6))?;
+                Next::Begin(request)
+            }
+            fib::Call::Change(request) => {
+                let key = (request.table, request.is_ipv6);
+                let wanted = Wanted::read(request)?;
+                self.take_over(called, key)?;
+                Next::Change(key, wanted)
+            }
+            fib::Call::End(fib::End { table, is_ipv6 }) => {
+                self.take_over(called, (table, is_ipv6))?;
+                Next::End((table, is_ipv6))
+            }
+            fib::Call::Events(fib::Events { table, is_ipv6, wait }) => {
+                let wait = Duration::from_millis(wait.into()).min(LONGEST_WAIT);
+                let known = self.tables.get(&(table, is_ipv6));
+                match known.and_then(|table| Some((table, table.owner.as_ref()?))) {
+                    Some((_, owner)) if *owner == Owner::of(called) => {
+                        Next::Events((table, is_ipv6), wait)
+                    }
+                    Some((table, owner)) => return Err(taken(table, owner)),
+                    None => Next::Unknown,
+                }
+            }
+            fib::Call::Tables(_) => Next::List,
+        })
+    }
+
+    /// Sees to it that the table is the caller's: one that nobody has becomes the caller's.
+    fn take_over(&mut self, called: &Called, (table, is_ipv6): Which) -> Result<(), XrlError> {
+        if table == 0 {
+            return Err(XrlError::bad_args("there is no table 0: the main one is 254"));
+        }
+        let space = RouteSpace { is_ipv6, table, protocol: PROTOCOL };
+        let table = self.tables.entry((table, is_ipv6));
+        let table = table.or_insert_with(|| Table::new(space, METRIC, KEEP, self.hash));
+        let caller = Owner::of(called);
+        match &table.owner {
+            Some(owner) if *owner != caller => return Err(taken(table, owner)),
+            Some(_) => {}
+            None => (table.owner, table.until) = (Some(caller), None),
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, called: Called, request: &fib::Begin, out: &mut Vec<Output>) {
+        let key = (request.table, request.is_ipv6);
+        let Some(table) = self.tables.get_mut(&key) else { return };
+        table.metric = request.metric.unwrap_or(METRIC);
+        table.keep = request.keep.map_or(KEEP, |seconds| Duration::from_secs(seconds.into()));
+        table.begin(Some(called), out);
+        self.counters.add(RouteCount::Begun, 1);
+        self.dump(key, out);
+    }
+
+    /// Its owner tells something of a table.
+    fn tell(&mut self, key: Which, call: Held, out: &mut Vec<Output>) {
+        let Some(table) = self.tables.get_mut(&key) else { return };
+        if let Some(call) = table.hold(call) {
+            self.take(key, call);
+            self.pump(key, out);
+        }
+    }
+
+    /// Does what a call says that is not, or no longer, held back.
+    fn take(&mut self, key: Which, call: Held) {
+        let Some(table) = self.tables.get_mut(&key) else { return };
+        match call {
+            Held::Change(called, wanted) => {
+                self.counters.add(RouteCount::Same, table.take(called, wanted));
+            }
+            Held::End(called) => table.end(called),
+        }
+    }
+
+    fn list(&self) -> fib::TablesReply {
+        let table = |((number, is_ipv6), table): (&Which, &Table)| fib::Table {
+            table: *number,
+            is_ipv6: *is_ipv6,
+            owner: table.owner.as_ref().map(|owner| owner.caller.to_string()).unwrap_or_default(),
+            metric: table.metric,
+            state: table.state().to_owned(),
+            waiting: u32::try_from(table.queue.len()).unwrap_or(u32::MAX),
+            refused: u32::try_from(table.refused.len()).unwrap_or(u32::MAX),
+        };
+        fib::TablesReply { tables: self.tables.iter().map(table).collect() }
+    }
+
+    fn ask(&mut self, job: Job, request: RouteRequest, out: &mut Vec<Output>) {
+        self.last_token = self.last_token.wrapping_add(1) & 0xff_ffff;
+        let token = Token(self.last_token);
+        self.jobs.insert(token, job);
+        out.push(Output::World(Action::Routes { token, request }));
+    }
+
+    fn dump(&mut self, key: Which, out: &mut Vec<Output>) {
+        let Some(table) = self.tables.get(&key) else { return };
+        let job = Job::Dump(key, table.epoch);
+        let request = RouteRequest::Dump { space: table.space };
+        self.ask(job, request, out);
+    }
+
+    /// Gives the kernel the next piece, unless it has one.
+    fn pump(&mut self, key: Which, out: &mut Vec<Output>) {
+        let Some(table) = self.tables.get_mut(&key) else { return };
+        table.advance(out);
+        if table.in_flight.is_some() {
+            return;
+        }
+        let changes = table.queue.take(AT_A_TIME);
+        if changes.is_empty() {
+            // What was left came and went while it waited.
+            table.advance(out);
+            if table.is_settled() && table.owner.is_none() && table.until.is_none() {
+                self.tables.remove(&key);
+            }
+            return;
+        }
+        table.in_flight =
+            Some(changes.iter().map(|change| (change.into(), count(change))).collect());
+        let request = RouteRequest::Change { space: table.space, changes };
+        self.ask(Job::Change(key), request, out);
+    }
+
+    /// The kernel has answered.
+    pub(crate) fn answered(
+        &mut self,
+        token: Token,
+        result: Result<RouteReply, String>,
+        out: &mut Vec<Output>,
+    ) {
+        let goes_on = matches!(
+            result,
+            Ok(RouteReply::Told { told: RoutesTold::More | RoutesTold::Again, .. })
+        );
+        let job = match goes_on {
+            true => self.jobs.get(&token).copied(),
+            false => self.jobs.remove(&token),
+        };
+        match job {
+            Some(Job::Change(key)) => self.changed(key, result, out),
+            Some(Job::Dump(key, epoch)) => self.told(key, epoch, result, out),
+            None => {}
+        }
+    }
+
+    fn changed(&mut self, key: Which, result: Result<RouteReply, String>, out: &mut Vec<Output>) {
+        let Some(table) = self.tables.get_mut(&key) else { return };
+        let changes = table.in_flight.take().unwrap_or_default();
+        match result {
+            Ok(RouteReply::Changed { refused }) => {
+                let mut refused = refused.into_iter().peekable();
+                for (place, (key, count)) in changes.into_iter().enumerate() {
+                    if let Some((_, error)) = refused.next_if(|(refused, _)| *refused == place) {
+                        self.counters.add(RouteCount::Refused, 1);
+                        table.refuse(key, error, out);
+                    } else {
+                        self.counters.add(count, 1);
+                        table.made(&key);
+                    }
+                }
+            }
+            // A change is answered so alone.
+            Ok(RouteReply::Told { .. }) => {}
+            Err(error) => {
+                self.counters.add(RouteCount::Lost, 1);
+                report(key, &error, out);
+                table.lost_track(out);
+            }
+        }
+        self.pump(key, out);
+    }
+
+    fn told(
+        &mut self,
+        key: Which,
+        epoch: u64,
+        result: Result<RouteReply, String>,
+        out: &mut Vec<Output>,
+    ) {
+        let Some(table) = self.tables.get_mut(&key).filter(|table| table.epoch == epoch) else {
+            return;
+        };
+        match result {
+            Ok(RouteReply::Told { routes, told }) => {
+                self.counters.add(RouteCount::Read, routes.len() as u64);
+                let Some(claim) = table.reading() else { return };
+                match told {
+                    RoutesTold::Again => return claim.clear(),
+                    RoutesTold::More => return claim.push(routes),
+                    RoutesTold::All => claim.push(routes),
+                }
+                for call in table.read(out) {
+                    self.take(key, call);
+                }
+            }
+            // A dump is answered so alone.
+            Ok(RouteReply::Changed { .. }) => {}
+            Err(error) => {
+                report(key, &error, out);
+                table.unreadable(error, out);
+            }
+        }
+        self.pump(key, out);
+    }
+
+    /// A caller is gone.
+    pub(crate) fn left(&mut self, now: Instant, session: u64) {
+        for table in self.tables.values_mut() {
+            if table.owner.as_ref().is_some_and(|owner| owner.session == session) {
+                table.left(now);
+            }
+        }
+    }
+
+    /// What the kernel tells of an interface.
+    pub(crate) fn interface(&mut self, change: &InterfaceChange, out: &mut Vec<Output>) {
+        let (index, now) = match change {
+            InterfaceChange::Added(one) | InterfaceChange::Changed(one) => (one.index, usable(one)),
+            InterfaceChange::Removed { index, .. } => (*index, [false; 3]),
+            InterfaceChange::Complete => return,
+        };
+        let before = match now {
+            [false, false, false] => self.interfaces.remove(&index),
+            _ => self.interfaces.insert(index, now),
+        };
+        let before = before.unwrap_or([false; 3]);
+        for ((_, is_ipv6), table) in &mut self.tables {
+            // Without its last address an interface has no IP.
+            let which = if *is_ipv6 { 2 } else { 1 };
+            let works = |state: [bool; 3]| state[0] && state[which];
+            if before[0] && !now[0] || works(before) && !works(now) {
+                let lost = table.interface_lost(index, out);
+                self.counters.add(RouteCount::Lost, lost.into());
+            }
+            if !before[0] && now[0] || !works(before) && works(now) {
+                table.interface_found(out);
+            }
+        }
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.tables.values().filter_map(Table::deadline).min()
+    }
+
+    /// Answers those who have waited long enough, and takes routes away whose owner has been gone for too long.
+    pub(crate) fn expire(&mut self, now: Instant, out: &mut Vec<Output>) {
+        let mut over = Vec::new();
+        for (key, table) in &mut self.tables {
+            table.expire(Some(now), out);
+            if table.until.take_if(|until| *until <= now).is_some() {
+                let line = format!(
+                    "nobody has come back for the routes of table {}: they are taken away",
+                    key.0
+                );
+                out.push(Output::World(Action::Report { level: Level::Warning, line }));
+                table.begin(None, out);
+                over.push(*key);
+            }
+        }
+        for key in over {
+            self.dump(key, out);
+        }
+    }
+
+    pub(crate) fn counters(&self) -> CounterGroup {
+        CounterGroup::new("fea-routes", "what was done with routes of the kernel", &self.counters)
+    }
+}
+
+/// What is counted when a change was made.
+fn count(change: &RouteChange) -> RouteCount {
+    match change.operation {
+        RouteOperation::Add(_) => RouteCount::Added,
+        RouteOperation::Replace(_) => RouteCount::Replaced,
+        RouteOperation::Delete => RouteCount::Deleted,
+    }
+}
+
+fn report((table, _): Which, error: &str, out: &mut Vec<Output>) {
+    let line = format!("the routes of table {table} may not be what they should: {error}");
+    out.push(Output::World(Action::Report { level: Level::Warning, line }));
+}
+
+/// Whether an interface is up, and has addresses of IPv4 and of IPv6.
+fn usable(one: &Interface) -> [bool; 3] {
+    let has = |is_ipv6| one.addresses.iter().any(|address| address.ip.is_ipv6() == is_ipv6);
+    [one.up, has(false), has(true)]
+}
+
+fn taken(table: &Table, owner: &Owner) -> XrlError {
+    let family = if table.space.is_ipv6 { "IPv6" } else { "IPv4" };
+    let (number, caller) = (table.space.table, &owner.caller);
+    XrlError::failed(format!(
+        "table {number} of {family} is that of {caller}: take another one, or end that first"
+    ))
+}
