@@ -16,6 +16,7 @@ mod processes;
 mod programs;
 mod push;
 mod python;
+mod routes;
 mod run;
 mod service;
 mod show;
