@@ -1,4 +1,4 @@
-//! What the kernel tells by netlink: of its interfaces, of where its IP leads, and of NAPIs.
+//! What the kernel tells by netlink: of its interfaces, of where its IP leads, of NAPIs, and of routes that somebody owns.
 //!
 //! Input: a byte that says of what, and then datagrams, each with its length in two octets in front, little-endian.
 //! The kernel answers requests that have the numbers 1, 2 and so on. Whatever it tells, what was told on from change to
@@ -6,16 +6,18 @@
 #![no_main]
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use weft_netlink::testing::{InterfaceReader, IpReader, read_napis};
-use weft_netlink::{InterfaceChange, IpChange};
+use weft_netlink::testing::{InterfaceReader, IpReader, read_napis, read_routes};
+use weft_netlink::{InterfaceChange, IpChange, RouteBatch, RouteChange, RouteOperation, RouteSpace, RouteTarget};
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((first, rest)) = bytes.split_first() else { return };
-    match first % 3 {
+    match first % 4 {
         0 => ip(rest),
         1 => interfaces(rest),
+        3 => routes(*first, rest),
         _ => {
             for datagram in datagrams(rest) {
                 let (ids, _) = read_napis(datagram);
@@ -24,6 +26,29 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
 });
+
+/// What is read of a route can be set, and means the same.
+fn routes(first: u8, bytes: &[u8]) {
+    let space = RouteSpace { is_ipv6: first & 4 != 0, table: 254, protocol: 119 };
+    for datagram in datagrams(bytes) {
+        for route in read_routes(space, datagram) {
+            let longest = if space.is_ipv6 { 128 } else { 32 };
+            assert!(route.destination.ip.is_ipv6() == space.is_ipv6 && route.destination.prefix_length <= longest);
+            let Some(target) = route.target else { continue };
+            if matches!(&*target, RouteTarget::Ways(ways) if ways.len() > weft_netlink::MOST_WAYS) {
+                continue;
+            }
+            let mut batch = RouteBatch::default();
+            let operation = RouteOperation::Replace(Arc::clone(&target));
+            let change = RouteChange { destination: route.destination, metric: route.metric, operation };
+            assert_eq!(batch.emit(1, &space, &[change]), 1);
+            let again = read_routes(space, batch.bytes());
+            let [again] = again.as_slice() else { panic!("{again:?}") };
+            assert_eq!((again.destination, again.metric), (route.destination, route.metric));
+            assert!(target.became(again.target.as_ref().unwrap()));
+        }
+    }
+}
 
 /// Cuts the input into datagrams; the last one may be shorter than it says.
 fn datagrams(mut rest: &[u8]) -> Vec<&[u8]> {
