@@ -8,6 +8,7 @@
 
 mod config;
 mod directory;
+mod fib;
 mod flow;
 mod link_state;
 mod machine;
@@ -40,6 +41,7 @@ pub(crate) use flow::{SourceArgs, run_source};
 /// All benchmarks.
 const BENCHES: &[&dyn Bench] = &[
     &config::Config,
+    &fib::Fib,
     &flow::FlowBench,
     &link_state::LinkState,
     &restart::Restart,
