@@ -5,7 +5,8 @@
 //! what is sent leaves byte by byte in order, whatever the pieces were. [`Event::Congested`](crate::Event::Congested),
 //! [`Event::Drained`](crate::Event::Drained) and [`Event::Closed`](crate::Event::Closed) are as with other channels. It
 //! is closed when the other side sends nothing more, after everything that it had sent was told. Closing it waits ten
-//! seconds at most for what was sent before to arrive and for the other side to close, too.
+//! seconds at most for what was sent before to arrive and for the other side to close, too, and not at all if nothing
+//! was sent.
 //!
 //! A process that may not open sockets has another one do it: that one opens handles, and it adopts them.
 //!

@@ -141,6 +141,11 @@ impl Stream {
         self.listed = false;
     }
 
+    /// Whether something has left.
+    pub(super) fn has_sent(&self) -> bool {
+        self.sent > 0
+    }
+
     /// Whether nothing waits to be sent.
     pub(super) fn is_empty(&self) -> bool {
         self.queue.is_empty() && self.session.as_ref().is_none_or(|session| session.is_flushed())

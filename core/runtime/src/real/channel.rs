@@ -255,7 +255,14 @@ impl Channel {
 
     /// Whether the socket must stay until the other side has closed it.
     pub(super) fn has_to_drain(&self) -> bool {
-        let is_tcp = matches!(self.kind, ChannelKind::Tcp | ChannelKind::Tls | ChannelKind::Bytes);
+        let is_tcp = match self.kind {
+            ChannelKind::Tcp | ChannelKind::Tls => true,
+            // Strangers to whom nothing was said wait for nothing.
+            ChannelKind::Bytes => {
+                matches!(&self.transport, Transport::Stream(_, stream) if stream.has_sent())
+            }
+            ChannelKind::Packets | ChannelKind::Stream | ChannelKind::Flow => false,
+        };
         is_tcp && self.state != State::Draining
     }
 }
@@ -297,4 +304,26 @@ fn receive(
 /// Whether sending failed because nobody is at the other end any more.
 fn is_gone(errno: Errno) -> bool {
     matches!(errno, Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use weft_base::Buffer;
+
+    use super::*;
+
+    #[test]
+    fn strangers_to_whom_nothing_was_said_are_not_waited_for() {
+        let (own, _other) = UnixStream::pair().unwrap();
+        let transport = Transport::Stream(own.into(), Stream::plain(1 << 20));
+        let mut channel = Channel::new(ChannelKind::Bytes, transport, State::Open);
+        assert!(!channel.has_to_drain());
+        channel.push(Buffer::from_slice(b"goodbye").into()).unwrap();
+        assert_eq!(channel.flush(&mut Drops::new()), Ok(Sent::All));
+        assert!(channel.has_to_drain());
+        channel.state = State::Draining;
+        assert!(!channel.has_to_drain());
+    }
 }

@@ -347,7 +347,8 @@ impl Channels {
         };
         channel.state = State::Closing;
         if channel.lingers() {
-            self.connections.linger(id);
+            let oldest = self.connections.linger(id);
+            oldest.into_iter().for_each(|oldest| self.remove(oldest, poller));
         }
         self.flush_one(id, poller, drops);
     }

@@ -24,6 +24,8 @@ pub(super) enum Due {
     Disk(ProcessId),
     /// A connection of TCP that is being made is answered, or not in time.
     Stream(u32),
+    /// Nobody has adopted the connection that this handle stands for.
+    Lent(u64),
 }
 
 /// Virtual time, and what is due.

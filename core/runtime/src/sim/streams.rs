@@ -41,6 +41,8 @@ const RETRIES: u32 = 6;
 const FIRST_TRY: Duration = Duration::from_secs(1);
 /// After what time something is sent again first, and at most.
 const RESENT: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(120)];
+/// After what time a connection is closed that nobody has adopted: whoever was to do so is gone.
+const LENT: Duration = Duration::from_secs(10);
 /// When a connection counts as broken unless its user timeout says it.
 const BROKEN: Duration = Duration::from_millis(924_600);
 
@@ -145,7 +147,17 @@ impl World {
     fn lend(&mut self, lent: Lent) -> Handle {
         let number = self.handles.number();
         self.streams.handles.insert(number, lent);
+        self.clock.schedule(self.clock.now() + LENT, Due::Lent(number));
         Handle::from_number(number)
+    }
+
+    /// Closes a connection that nobody has adopted.
+    pub(super) fn give_up_handle(&mut self, number: u64) {
+        if let Some(Lent::Connection(..)) = self.streams.handles.get(&number)
+            && let Some(Lent::Connection(_, end)) = self.streams.handles.remove(&number)
+        {
+            self.close_end(end);
+        }
     }
 
     /// Begins to connect.

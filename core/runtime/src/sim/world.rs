@@ -255,6 +255,7 @@ impl World {
             Due::Grace(process) => self.kill(process),
             Due::Channel(end) => self.channel_arrival(end),
             Due::Stream(number) => self.stream_due(number),
+            Due::Lent(number) => self.give_up_handle(number),
             Due::Disk(process) => {
                 if let Some(answer) = self.processes[process.index()].disk_answers.pop_front() {
                     self.post(process, Waiting::Event(answer));

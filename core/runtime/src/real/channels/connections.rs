@@ -28,6 +28,8 @@ use crate::{Event, StreamEvent, StreamRequest};
 /// How long closing a channel may take: what was sent before leaves, and the other side closes it, too. Who follows
 /// no rules of ours could else keep it for ever.
 const LINGER: Duration = Duration::from_secs(10);
+/// How many channels may be closing; the oldest gives way, so that those who do not follow keep nobody out.
+const CROWD: usize = 128;
 
 /// What there is besides channels.
 #[derive(Default)]
@@ -54,9 +56,11 @@ struct Keyed {
 }
 
 impl Connections {
-    /// A channel is being closed.
-    pub(super) fn linger(&mut self, id: ChannelId) {
+    /// A channel is being closed; another one that has to go for it.
+    pub(super) fn linger(&mut self, id: ChannelId) -> Option<ChannelId> {
         self.lingering.insert(id, clock::now() + LINGER);
+        let oldest = self.lingering.iter().min_by_key(|(_, until)| **until)?;
+        (self.lingering.len() > CROWD).then_some(*oldest.0)
     }
 
     /// A channel is gone.
@@ -293,4 +297,21 @@ fn own(socket: BorrowedFd<'_>) -> io::Result<SocketAddr> {
 fn ends(socket: BorrowedFd<'_>) -> io::Result<(SocketAddr, SocketAddr)> {
     let peer = getpeername(socket)?.ok_or(Errno::NOTCONN)?;
     Ok((own(socket)?, peer.try_into()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_too_many_that_are_being_closed_the_oldest_gives_way() {
+        let mut connections = Connections::default();
+        let numbers = 1..=CROWD as u32;
+        assert!(numbers.clone().all(|number| connections.linger(ChannelId(number)).is_none()));
+        assert_eq!(connections.linger(ChannelId(1000)), Some(ChannelId(1)));
+        connections.lingers_no_more(ChannelId(1));
+        connections.lingers_no_more(ChannelId(2));
+        assert_eq!(connections.linger(ChannelId(1001)), None);
+        assert!(connections.deadline().is_some_and(|deadline| deadline > clock::now()));
+    }
 }

@@ -449,6 +449,25 @@ fn one_process_opens_what_another_uses() {
 }
 
 #[test]
+fn a_connection_that_nobody_adopts_is_closed() {
+    let mut row = Row::slow();
+    let [a, _, c] = row.nodes;
+    row.world.spawn(c, server(&row.logs[0], listen()));
+    let opener = script("opener", |turn, event| match event {
+        Event::Start => *turn.deadline = Some(turn.now + millis(1)),
+        Event::Tick => {
+            *turn.deadline = None;
+            turn.act(stream(OPENED, StreamRequest::OpenHandle(to_end())));
+        }
+        _ => {}
+    });
+    row.world.spawn(a, opener);
+    row.run();
+    // There at 41; closed ten seconds later.
+    assert_eq!(row.served()[1..], ["61 accepted 10.0.2.2:179 10.0.1.1", "10061 closed"]);
+}
+
+#[test]
 fn the_same_seed_takes_the_same_course_and_other_bytes_another() {
     let hash = |texts: &'static [&'static str]| {
         let mut row = Row::slow();
