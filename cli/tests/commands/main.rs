@@ -21,6 +21,7 @@ mod run;
 mod service;
 mod show;
 mod sockets;
+mod streams;
 mod support;
 mod tables;
 mod tuning;
