@@ -2,8 +2,8 @@
 //!
 //! Reference: Handley et al. (XORP), §3 (one process has the forwarding engine); rtnetlink(7).
 //!
-//! Changes are carried out before anything else happens to the process, so whoever has many makes them in pieces: a
-//! piece of 256 keeps a driver busy for less than a millisecond.
+//! Changes are carried out before anything else happens to the process, so whoever has many makes them in pieces: it
+//! takes the kernel some microseconds for each.
 
 use weft_netlink::{KernelRoute, RouteChange, RouteSpace, RoutesTold};
 

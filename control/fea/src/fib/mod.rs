@@ -37,8 +37,9 @@ const PROTOCOL: u8 = 119;
 const METRIC: u32 = 40;
 /// How long routes stay without their owner, if it does not say.
 const KEEP: Duration = Duration::from_secs(300);
-/// How many changes the kernel is told at a time, which takes it some hundreds of microseconds.
-const AT_A_TIME: usize = 256;
+/// How many changes the kernel is told at a time: less than a millisecond of work for it, of which a route of IPv4 took it
+/// 3 µs and one of IPv6 4.7 µs on two busy cores of an AMD EPYC (KVM, Linux 6.18).
+const AT_A_TIME: usize = 192;
 /// The longest that an answer to `events` is kept back.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
