@@ -24,8 +24,10 @@ build  libc6-dev
 build  linux-libc-dev
 demo   iproute2        ip
 fuzz   g++             c++
+test   bird2           bird
 test   ethtool         ethtool
 test   fish            fish
+test   frr             vtysh
 test   groff           groff
 test   iproute2        ip
 test   openssl         openssl
@@ -41,6 +43,7 @@ test   zsh             zsh
 # Services that packages of the list would start at once and at every boot, a line per package: only
 # the programs are needed, so bootstrap.sh leaves them off.
 services='
+bird2  bird.service
 frr  frr.service
 smcroute  smcroute.service smcroute-helper.service
 '

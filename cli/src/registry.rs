@@ -1,6 +1,7 @@
 //! The component registry: everything that a node can be made of.
 
 use weft_base::Random;
+use weft_bgp::Bgp;
 use weft_example_greeter::Greeter;
 use weft_fea::Fea;
 use weft_gateway::Gateway;
@@ -95,6 +96,18 @@ pub(crate) fn components() -> Vec<Registered> {
         },
         Registered {
             class: Class {
+                statement: Some(weft_bgp::STATEMENT),
+                access: "rib/rib/1.0 fea/fea/1.0/open_stream fea/fea/1.0/open_stream_listener \
+                         fea/fea/1.0/cancel_stream fea/fea/1.0/set_stream_keys \
+                         fea/fea/1.0/close_stream_listener"
+                    .into(),
+                ..Class::new("bgp")
+            },
+            schema: weft_bgp::SCHEMA,
+            make: bgp,
+        },
+        Registered {
+            class: Class {
                 statement: Some(weft_gateway::STATEMENT),
                 access: "fea/fea/1.0/open_listener".into(),
                 ..Class::new(weft_xrl::GATEWAY)
@@ -130,6 +143,11 @@ pub(crate) fn components() -> Vec<Registered> {
             make: |_, _| Ok((weft_example_greeter::interfaces(), Box::<Greeter>::default())),
         },
     ]
+}
+
+fn bgp(node: &Node, _: Secret) -> Result<Made, String> {
+    let random = Random::from_seed(node.number()).fork("bgp");
+    Ok((weft_bgp::interfaces(), Box::new(Bgp::new(random))))
 }
 
 fn gateway(node: &Node, secret: Secret) -> Result<Made, String> {

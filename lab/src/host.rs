@@ -56,8 +56,8 @@ pub trait Host {
     /// The arguments with which the program runs a node's stack until it is told to end.
     fn node_arguments(&self, config: &Path, run_dir: &Path) -> Vec<OsString>;
 
-    /// What the stack writes, to standard output or standard error, when it can be used.
-    fn ready(&self) -> &str;
+    /// What a node with this configuration writes, to standard output or standard error, when it can be used.
+    fn ready(&self, config: &str) -> &str;
 
     /// The arguments with which the program calls [`crate::run_links`].
     fn link_arguments(&self) -> Vec<OsString>;

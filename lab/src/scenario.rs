@@ -163,7 +163,7 @@ fn wait_ready(
     timeout: Duration,
 ) -> Result<(), Failure> {
     let text = match &plan.lab.nodes[node].kind {
-        NodeKind::Weft(_) => plan.host.ready().to_owned(),
+        NodeKind::Weft(_) => plan.host.ready(plan.config(node).unwrap_or_default()).to_owned(),
         NodeKind::Command { ready: Some(ready), .. } => plan.expand(ready),
         NodeKind::Command { ready: None, .. } | NodeKind::Linux => return Ok(()),
     };

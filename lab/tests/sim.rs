@@ -173,7 +173,7 @@ impl Host for TestHost {
         Vec::new()
     }
 
-    fn ready(&self) -> &str {
+    fn ready(&self, _: &str) -> &str {
         "stack is ready"
     }
 

@@ -187,8 +187,12 @@ impl Host for WeftHost {
         ]
     }
 
-    fn ready(&self) -> &str {
-        "is ready"
+    fn ready(&self, config: &str) -> &str {
+        // The stack says it when its interfaces are open; a node without one is ready when its processes run.
+        match file::parse("node", config).is_ok_and(|file| file.has_stack()) {
+            true => "is ready",
+            false => "processes run",
+        }
     }
 
     fn link_arguments(&self) -> Vec<OsString> {

@@ -64,7 +64,7 @@ pub(crate) fn parse(source: &str, text: &str) -> Result<NodeFile, NodeFileError>
 }
 
 impl NodeFile {
-    /// The node that the file describes, with its sockets in `directory`.
+    /// The XIA stack that the file describes, with its sockets in `directory`; none if it is a node of other components.
     ///
     /// `identity` is the key to use unless the file names one.
     pub(crate) fn node(
@@ -72,7 +72,8 @@ impl NodeFile {
         directory: &Path,
         identity: Option<&PrivateKey>,
         random: Random,
-    ) -> Result<Node, NodeFileError> {
+    ) -> Result<Option<Node>, NodeFileError> {
+        let is_optional = self.names_others();
         let operator = rustix::process::geteuid().as_raw();
         let mut settings = super::xia_settings(&self.name, directory, operator);
         Ok(self.document.read(VERSION, |block| {
@@ -84,7 +85,13 @@ impl NodeFile {
             for statement in statements_of_others() {
                 block.one(statement)?;
             }
-            block.required_one("xia")?.read_block(|block| {
+            let xia = match is_optional {
+                true => block.one("xia")?,
+                // A node without anything is a mistake.
+                false => Some(block.required_one("xia")?),
+            };
+            let Some(xia) = xia else { return Ok(None) };
+            xia.read_block(|block| {
                 let path = block.leaf::<Located<String>>("identity")?;
                 settings.key = match &path {
                     Some(path) => Some(
@@ -104,7 +111,7 @@ impl NodeFile {
                     (None, Some(hash)) => drop(set_identity(&mut node, hash)),
                     (_, None) => {}
                 }
-                Ok(node)
+                Ok(Some(node))
             })
         })?)
     }
@@ -122,6 +129,11 @@ impl NodeFile {
         let mut block = self.document.block();
         let mut statements = statements_of_others().into_iter().chain(["program"]);
         statements.any(|statement| !block.many(statement).is_empty())
+    }
+
+    /// Whether it describes an XIA stack.
+    pub(crate) fn has_stack(&self) -> bool {
+        !self.document.block().many("xia").is_empty()
     }
 
     /// The names of the programs of others.
@@ -154,7 +166,7 @@ fn statements_of_others() -> Vec<&'static str> {
     statements.filter(|statement| *statement != weft_xia_component::STATEMENT).collect()
 }
 
-/// The node that a file's text describes, for embedding in other programs: tests and labs.
+/// The XIA stack of the node that a file's text describes, for embedding in other programs: tests and labs.
 ///
 /// # Errors
 /// Every mistake with its place.
@@ -164,7 +176,14 @@ pub fn read_node_file(
     directory: &Path,
     random: Random,
 ) -> Result<Node, NodeFileError> {
-    parse(source, text)?.node(directory, None, random)
+    let file = parse(source, text)?;
+    match file.node(directory, None, random)? {
+        Some(node) => Ok(node),
+        None => {
+            let block = file.document.block();
+            Err(Errors::from(block.error("there is no XIA stack: add the block `xia`")).into())
+        }
+    }
 }
 
 pub(super) fn load_identity(path: &Path) -> Result<PrivateKey, String> {

@@ -60,9 +60,12 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         print_lines([format!("{source}: no mistakes found")])?;
         return Ok(0);
     }
-    privileges::check(&file.name, &node.interfaces().collect::<Vec<_>>())?;
+    privileges::check(
+        &file.name,
+        &node.iter().flat_map(|node| node.interfaces()).collect::<Vec<_>>(),
+    )?;
     directory::check_free(&directory, &file.name)?;
-    ports::check(&file.name, node.ports())?;
+    ports::check(&file.name, node.iter().flat_map(|node| node.ports()))?;
     directory::make(&directory)?;
     if !args.single {
         return processes::run(&processes::Start {
@@ -74,6 +77,8 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
             verbose: args.verbose,
         });
     }
+    // Without other components there is one.
+    let Some(node) = node else { return Err(format!("{source} describes no XIA stack")) };
     crate::output::say(&format!(
         "node {} runs in one process, for debugging: nothing is isolated from anything",
         file.name

@@ -4,6 +4,7 @@
 //! each view names the calls that it is made of; `weft show xia` asks the stack as `weft xia` does. What is shown is made as JSON first; `table` makes columns of
 //! it for people.
 
+mod bgp;
 mod components;
 mod counters;
 mod interfaces;
@@ -59,6 +60,9 @@ pub(crate) enum ShowCommand {
     #[command(after_help = "Examples:\n  weft show routes\n  weft show routes 192.0.2.1\n  \
         weft show routes 198.51.100.0/24 --json\n  weft show routes --summary")]
     Routes(RoutesArgs),
+    /// The Border Gateway Protocol
+    #[command(subcommand)]
+    Bgp(BgpView),
     /// How the XIA stack forwards
     #[command(subcommand)]
     Xia(XiaView),
@@ -79,6 +83,27 @@ pub(crate) struct ViewArgs {
     json: bool,
     #[command(flatten)]
     node: NodeArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BgpView {
+    /// The peers: the states of their sessions, how many routes each has announced, how the last session ended
+    #[command(after_help = "Examples:\n  weft show bgp peers\n  weft show bgp peers --json")]
+    Peers(ViewArgs),
+    /// The paths that peers have announced: the best have a star, those that may not be used a minus
+    #[command(
+        after_help = "Examples:\n  weft show bgp routes\n  weft show bgp routes 192.0.2.1\n  \
+        weft show bgp routes 198.51.100.0/24 --json"
+    )]
+    Routes(PathsArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct PathsArgs {
+    /// Only the paths that serve this address or prefix
+    prefix: Option<String>,
+    #[command(flatten)]
+    view: ViewArgs,
 }
 
 #[derive(Debug, clap::Args)]
@@ -118,6 +143,7 @@ pub(crate) fn run(command: &ShowCommand) -> Outcome {
     let (view, make): (_, &Make<'_>) = match command {
         ShowCommand::Log(args) => return log::run(args),
         ShowCommand::Routes(args) => return routes::run(args),
+        ShowCommand::Bgp(view) => return bgp::run(view),
         ShowCommand::Xia(XiaView::Forwarding(ask)) => return crate::xia::show_forwarding(ask),
         ShowCommand::Processes(view) => (view, &processes::show),
         ShowCommand::Components(view) => (view, &components::show),

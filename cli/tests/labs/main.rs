@@ -3,6 +3,7 @@
 //! `network` is the lab that most of these tests run; what happens in it is theirs.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
+mod bgp;
 mod builds;
 mod demo;
 mod disk;

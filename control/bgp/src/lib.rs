@@ -41,6 +41,29 @@
 
 #![forbid(unsafe_code)]
 
+mod config;
+mod fanout;
 pub mod fsm;
+mod incoming;
 pub mod numbers;
+mod routes;
+mod speaker;
+#[cfg(test)]
+mod tests;
+mod to_rib;
 pub mod wire;
+
+pub use config::{SCHEMA, STATEMENT};
+pub use speaker::{Bgp, interfaces};
+
+#[allow(missing_docs, unreachable_pub, dead_code, reason = "made from the interface file")]
+pub mod interface {
+    //! BGP's interface.
+    include!(concat!(env!("OUT_DIR"), "/bgp.rs"));
+}
+
+#[allow(missing_docs, unreachable_pub, dead_code, reason = "made from the interface file")]
+mod rib_interface {
+    //! The RIB's interface.
+    include!(concat!(env!("OUT_DIR"), "/rib.rs"));
+}

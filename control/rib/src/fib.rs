@@ -245,10 +245,11 @@ impl Fib {
                 out.push(self.events());
             }
             Err(error) => {
-                warn(
-                    format!("the FEA does not take routes, and will be asked again: {error}"),
-                    out,
-                );
+                // If it is gone, the manager says so.
+                let level = if error.is_gone() { Level::Debug } else { Level::Warning };
+                let line =
+                    format!("the FEA does not take routes, and will be asked again: {error}");
+                out.push(Output::World(Action::Report { level, line }));
                 self.away(tables);
                 self.state = State::Refused(now + AGAIN);
             }

@@ -100,6 +100,15 @@ impl XrlError {
         Self::new(ErrorCode::CommandFailed, note)
     }
 
+    /// Whether the target was not there, or went before it answered.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        matches!(
+            self.code,
+            ErrorCode::ResolveFailed | ErrorCode::SendFailed | ErrorCode::SendFailedTransient
+        )
+    }
+
     /// The arguments do not fit.
     #[must_use]
     pub fn bad_args(note: impl Into<String>) -> Self {

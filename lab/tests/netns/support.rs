@@ -134,7 +134,7 @@ impl Host for TestHost<'_> {
         vec!["stack".into(), config.into(), run_dir.into()]
     }
 
-    fn ready(&self) -> &str {
+    fn ready(&self, _: &str) -> &str {
         "stack is ready"
     }
 

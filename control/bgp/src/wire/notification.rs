@@ -217,7 +217,7 @@ mod tests {
         let long = Notification::cease_with_text(cease::ADMIN_RESET, &"ä".repeat(200));
         assert_eq!((long.data.len(), long.data[0]), (255, 254));
         assert_eq!(long.shutdown_text(), Some("ä".repeat(127)));
-        assert_eq!(Notification::cease_with_text(cease::ADMIN_RESET, "").data, []);
+        assert!(Notification::cease_with_text(cease::ADMIN_RESET, "").data.is_empty());
         let reset = Notification::cease(cease::MAX_PREFIXES);
         assert_eq!(reset.shutdown_text(), None);
     }

@@ -1,0 +1,84 @@
+//! `weft show bgp`: `bgp/1.0/show`.
+
+use serde_json::Value;
+use weft_bgp::interface::Show;
+
+use super::pages::{PAGE, items, parse, print, star, text};
+use super::table::{Align, lines};
+use super::{Asker, BgpView};
+use crate::output::{Outcome, json_lines, print_lines};
+
+pub(super) fn run(view: &BgpView) -> Outcome {
+    match view {
+        BgpView::Peers(args) => {
+            let shown = ask(&Asker::new(&args.node)?, "peers", None, None)?;
+            print_lines(if args.json { json_lines(&shown) } else { peers(&shown) })?;
+            Ok(0)
+        }
+        BgpView::Routes(args) => {
+            let asker = Asker::new(&args.view.node)?;
+            let columns = [
+                ("", Align::Left),
+                ("prefix", Align::Left),
+                ("next hop", Align::Left),
+                ("metric", Align::Right),
+                ("med", Align::Right),
+                ("preference", Align::Right),
+                ("path", Align::Left),
+                ("from", Align::Left),
+            ];
+            print(args.view.json, &columns, rows, |from| {
+                ask(&asker, "routes", args.prefix.clone(), from)
+            })
+        }
+    }
+}
+
+fn ask(
+    asker: &Asker,
+    what: &str,
+    prefix: Option<String>,
+    from: Option<String>,
+) -> Result<Value, String> {
+    let request = Show { what: what.to_owned(), prefix, from, at_most: Some(PAGE) };
+    parse("bgp", &asker.ask("bgp", request)?.json)
+}
+
+/// A line for each path: the best has a star, one that may not be used a minus.
+fn rows(prefix: &Value) -> Vec<Vec<String>> {
+    let row = |one: &Value| {
+        let mark =
+            if one["accepted"] == Value::Bool(false) { "-".to_owned() } else { star(&one["best"]) };
+        vec![
+            mark,
+            text(&prefix["prefix"]),
+            text(&one["next-hop"]),
+            text(&one["metric"]),
+            text(&one["med"]),
+            text(&one["local-pref"]),
+            text(&one["as-path"]),
+            text(&one["peer"]),
+        ]
+    };
+    items(&prefix["paths"]).iter().map(row).collect()
+}
+
+fn peers(shown: &Value) -> Vec<String> {
+    let columns = [
+        ("peer", Align::Left),
+        ("as", Align::Right),
+        ("state", Align::Left),
+        ("ipv4", Align::Right),
+        ("ipv6", Align::Right),
+        ("updates", Align::Right),
+        ("faults", Align::Right),
+        ("last ending", Align::Left),
+    ];
+    let row = |one: &Value| {
+        ["address", "as", "state", "ipv4", "ipv6", "updates", "faults", "ending"]
+            .map(|name| text(&one[name]))
+            .to_vec()
+    };
+    let rows: Vec<_> = items(shown).iter().map(row).collect();
+    lines(&columns, &rows)
+}

@@ -1,0 +1,262 @@
+//! Peers are told what is best.
+//!
+//! Reference: Handley et al. (XORP), §5.1.1 (the fanout queue: each peer reads one queue of changes at its own pace), §5.1
+//! (Peer Out); RFC 4271 §9.2 (what is sent); RFC 4724 §2 (the end of the first telling).
+//!
+//! Peers that are told the same and have come equally far are a *cohort*: what they are told is found and encoded once,
+//! and sent to all. A peer that cannot take more leaves its cohort with a copy of how far it has come, reads on when it
+//! can, and returns when it has caught up; the others do not wait for it. A new peer is a cohort of its own until it has
+//! heard everything.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use weft_routing::{OriginId, Prefix, ReaderId, Said};
+
+use crate::routes::attribute_sets::AttributesId;
+use crate::routes::export::Audience;
+use crate::routes::{Afi, Routes};
+use crate::wire::{Context, Family, UpdateEncoder, end_of_rib, withdraw};
+
+/// Destinations of which a cohort hears at once: some ten kilobytes of messages.
+const AT_ONCE: usize = 4096;
+
+/// Bytes for peers.
+#[derive(Debug)]
+pub(crate) struct Sending {
+    pub(crate) to: Vec<OriginId>,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Peers that have come equally far.
+#[derive(Debug)]
+struct Cohort {
+    afi: Afi,
+    audience: Audience,
+    context: Context,
+    peers: BTreeSet<OriginId>,
+    reader: ReaderId,
+    said: Said,
+    /// It has not heard everything yet that there was when it began.
+    is_new: bool,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(crate) struct Fanout {
+    /// In the order in which they are served.
+    cohorts: Vec<Cohort>,
+    /// Peers that cannot take more.
+    congested: BTreeSet<OriginId>,
+}
+
+impl Fanout {
+    /// A peer is there, and hears everything of a family.
+    pub(crate) fn join(
+        &mut self,
+        peer: OriginId,
+        afi: Afi,
+        audience: Audience,
+        context: Context,
+        routes: &mut Routes,
+    ) {
+        let reader = routes.open_reader(afi);
+        let (peers, said) = (BTreeSet::from([peer]), Said::default());
+        self.cohorts.push(Cohort { afi, audience, context, peers, reader, said, is_new: true });
+    }
+
+    /// A peer is gone, or is to hear everything of a family again.
+    pub(crate) fn leave(&mut self, peer: OriginId, of: Option<Afi>, routes: &mut Routes) {
+        if of.is_none() {
+            self.congested.remove(&peer);
+        }
+        self.cohorts.retain_mut(|cohort| {
+            if of.is_none_or(|afi| afi == cohort.afi) && cohort.peers.remove(&peer) {
+                let is_empty = cohort.peers.is_empty();
+                if is_empty {
+                    routes.close_reader(cohort.afi, cohort.reader);
+                }
+                return !is_empty;
+            }
+            true
+        });
+    }
+
+    /// A peer cannot take more.
+    pub(crate) fn congested(&mut self, peer: OriginId, routes: &mut Routes) {
+        self.congested.insert(peer);
+        let mut alone = Vec::new();
+        for cohort in self.cohorts.iter_mut().filter(|cohort| cohort.peers.len() > 1) {
+            if cohort.peers.remove(&peer) {
+                alone.push(Cohort {
+                    peers: BTreeSet::from([peer]),
+                    reader: routes.fork_reader(cohort.afi, cohort.reader),
+                    said: cohort.said.clone(),
+                    ..*cohort
+                });
+            }
+        }
+        self.cohorts.append(&mut alone);
+    }
+
+    /// A peer can take more again.
+    pub(crate) fn drained(&mut self, peer: OriginId, routes: &mut Routes) {
+        self.congested.remove(&peer);
+        // It may have missed nothing.
+        self.join_equals(routes);
+    }
+
+    /// Whether somebody can be told something.
+    pub(crate) fn has_work(&self, routes: &Routes) -> bool {
+        self.cohorts.iter().any(|cohort| {
+            self.can_take(cohort) && (cohort.is_new || routes.is_behind(cohort.afi, cohort.reader))
+        })
+    }
+
+    fn can_take(&self, cohort: &Cohort) -> bool {
+        // One that has several peers has none that cannot.
+        !cohort.peers.iter().any(|peer| self.congested.contains(peer))
+    }
+
+    /// Tells each cohort that can take it some of what it has not heard.
+    pub(crate) fn tell(&mut self, routes: &mut Routes) -> Vec<Sending> {
+        let mut sendings = Vec::new();
+        for place in 0..self.cohorts.len() {
+            if self.can_take(&self.cohorts[place]) {
+                self.cohorts[place].tell(routes, &mut sendings);
+            }
+        }
+        self.join_equals(routes);
+        sendings
+    }
+
+    /// Makes cohorts one that have come equally far.
+    fn join_equals(&mut self, routes: &mut Routes) {
+        let mut place = 1;
+        while place < self.cohorts.len() {
+            let (earlier, rest) = self.cohorts.split_at_mut(place);
+            let cohort = &mut rest[0];
+            let is_equal = |other: &&mut Cohort| other.is_equal(cohort, routes);
+            let may_join = !cohort.is_new
+                && !routes.is_behind(cohort.afi, cohort.reader)
+                && !cohort.peers.iter().any(|peer| self.congested.contains(peer));
+            let equal = earlier.iter_mut().find(|other| may_join && is_equal(other));
+            match equal {
+                Some(other) => {
+                    other.peers.append(&mut cohort.peers);
+                    routes.close_reader(cohort.afi, cohort.reader);
+                    self.cohorts.remove(place);
+                }
+                None => place += 1,
+            }
+        }
+    }
+
+    /// How many cohorts there are, and of these with peers that cannot take more.
+    pub(crate) fn count(&self) -> (usize, usize) {
+        let slow = self.cohorts.iter().filter(|cohort| !self.can_take(cohort));
+        (self.cohorts.len(), slow.count())
+    }
+}
+
+/// What a cohort is told of routes with the same attributes, from the same source.
+struct Run {
+    /// None if it is told nothing.
+    encoder: Option<UpdateEncoder>,
+    prefixes: Vec<(u32, Prefix)>,
+}
+
+impl Cohort {
+    fn is_equal(&self, other: &Self, routes: &Routes) -> bool {
+        (self.afi, self.audience, self.is_new) == (other.afi, other.audience, other.is_new)
+            && self.context == other.context
+            && routes.have_read_the_same(self.afi, self.reader, other.reader)
+    }
+
+    /// Tells it some of what it has not heard.
+    fn tell(&mut self, routes: &mut Routes, sendings: &mut Vec<Sending>) {
+        let mut runs: BTreeMap<(AttributesId, OriginId), Run> = BTreeMap::new();
+        // By the source of the route that is withdrawn, which was not told of it.
+        let mut gone: BTreeMap<OriginId, Vec<(u32, Prefix)>> = BTreeMap::new();
+        // By the source of the new route, which must forget the old one.
+        let mut superseded: BTreeMap<OriginId, Vec<(u32, Prefix)>> = BTreeMap::new();
+        for _ in 0..AT_ONCE {
+            let Some(news) = routes.next(self.afi, self.reader) else { break };
+            let run = news.best.map(|(source, path)| {
+                let key = (path.accepted, source);
+                let run =
+                    runs.entry(key).or_insert_with(|| self.run(path.accepted, source, routes));
+                (source, run)
+            });
+            let told = run.filter(|(_, run)| run.encoder.is_some());
+            let before = self.said.set(news.number, told.as_ref().map(|(source, _)| *source));
+            let entry = (0, news.prefix);
+            match (told, before) {
+                (Some((source, run)), before) => {
+                    run.prefixes.push(entry);
+                    if before.is_some_and(|before| before != source) {
+                        superseded.entry(source).or_default().push(entry);
+                    }
+                }
+                (None, Some(before)) => gone.entry(before).or_default().push(entry),
+                (None, None) => {}
+            }
+        }
+        let family = self.family();
+        for ((_, source), run) in runs {
+            let Some(encoder) = run.encoder.filter(|_| !run.prefixes.is_empty()) else { continue };
+            self.send(Some(source), sendings, |bytes| {
+                encoder.all(run.prefixes, bytes);
+            });
+        }
+        for (source, prefixes) in gone {
+            let context = self.context;
+            self.send(Some(source), sendings, |bytes| {
+                withdraw(family, &context, prefixes, bytes);
+            });
+        }
+        for (source, prefixes) in
+            superseded.into_iter().filter(|(source, _)| self.peers.contains(source))
+        {
+            let mut bytes = Vec::new();
+            withdraw(family, &self.context, prefixes, &mut bytes);
+            sendings.push(Sending { to: vec![source], bytes });
+        }
+        if self.is_new && !routes.is_behind(self.afi, self.reader) {
+            self.is_new = false;
+            self.send(None, sendings, |bytes| bytes.extend(end_of_rib(family)));
+        }
+    }
+
+    fn family(&self) -> Family {
+        match self.afi {
+            Afi::V4 => Family::IPV4_UNICAST,
+            Afi::V6 => Family::IPV6_UNICAST,
+        }
+    }
+
+    /// What it is told of routes from this source with these attributes.
+    fn run(&self, accepted: AttributesId, source: OriginId, routes: &Routes) -> Run {
+        let is_from_external = routes.source(source).is_external;
+        let told = self.audience.tell(routes.sets.get(accepted), is_from_external);
+        let encoder = told.and_then(|told| {
+            // What does not fit into a message, or has no next hop that they take, they are not told (RFC 4271 §9.2).
+            UpdateEncoder::new(&told, self.family(), &self.context).ok()
+        });
+        Run { encoder, prefixes: Vec::new() }
+    }
+
+    /// Sends to all but this source.
+    fn send(
+        &self,
+        but: Option<OriginId>,
+        sendings: &mut Vec<Sending>,
+        emit: impl FnOnce(&mut Vec<u8>),
+    ) {
+        let to: Vec<_> = self.peers.iter().copied().filter(|peer| Some(*peer) != but).collect();
+        if !to.is_empty() {
+            let mut bytes = Vec::new();
+            emit(&mut bytes);
+            sendings.push(Sending { to, bytes });
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What a peer announces.
+//!
+//! Reference: RFC 4271 §9.1.1 and §9.1.2 (what may be used), §9 (UPDATE handling); RFC 7606 (what is wrong, and what is
+//! done about it); RFC 4456 §8 (loops of reflected routes); RFC 8212 (policy).
+
+use std::net::Ipv4Addr;
+
+use weft_routing::OriginId;
+
+use crate::routes::attribute_sets::AttributesId;
+use crate::routes::{Afi, Path, Routes};
+use crate::wire::{
+    Attributes, Context, Disposition, Family, Fault, MessageError, Neighbour, Reach, Update,
+};
+
+/// Who announces, and what is done with it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Announcer {
+    /// Its routes.
+    pub(crate) origin: OriginId,
+    /// What was agreed on.
+    pub(crate) context: Context,
+    /// The number of its autonomous system.
+    pub(crate) remote_as: u32,
+    /// The number of this one.
+    pub(crate) local_as: u32,
+    /// This router's identifier.
+    pub(crate) router_id: Ipv4Addr,
+    /// Whether its routes are taken (RFC 8212).
+    pub(crate) imports: bool,
+}
+
+/// What came of an UPDATE.
+#[derive(Debug, Default)]
+pub(crate) struct Taken {
+    /// Paths announced.
+    pub(crate) announced: u64,
+    /// Paths withdrawn; those of which nothing was known are among them.
+    pub(crate) withdrawn: u64,
+    /// The peer has announced all that it had of this family.
+    pub(crate) end_of_rib: Option<Family>,
+    /// What was wrong with attributes.
+    pub(crate) faults: Vec<Fault>,
+    /// Of this family no routes are taken any more.
+    pub(crate) disabled: Option<Family>,
+}
+
+impl Announcer {
+    /// Takes the body of an UPDATE.
+    ///
+    /// # Errors
+    /// The session has to end.
+    pub(crate) fn take(&self, body: &[u8], routes: &mut Routes) -> Result<Taken, MessageError> {
+        let update = Update::new_checked(body, &self.context)?;
+        if let Some(family) = update.end_of_rib() {
+            return Ok(Taken { end_of_rib: Some(family), ..Taken::default() });
+        }
+        let mut taken = Taken::default();
+        for (family, nlri) in update.withdrawn() {
+            let Some(afi) = afi(family) else { continue };
+            for (path, prefix) in nlri {
+                routes.withdraw(afi, &prefix, self.origin, path);
+                taken.withdrawn += 1;
+            }
+        }
+        if update.reach().next().is_none() {
+            // Nothing is announced, but what stands there must be right all the same.
+            if update.attributes().is_empty() {
+                return Ok(taken);
+            }
+        }
+        let judgement = update.judge(&self.context);
+        taken.faults = judgement.faults;
+        let uses = match judgement.disposition {
+            Disposition::Use | Disposition::DiscardAttributes => true,
+            Disposition::TreatAsWithdraw => false,
+            Disposition::DisableFamily { family, withdraw, .. } => {
+                taken.disabled = Some(family);
+                !withdraw
+            }
+            Disposition::ResetSession(error) => return Err(error),
+        };
+        for reach in update.reach() {
+            if taken.disabled == Some(reach.family) {
+                continue;
+            }
+            match uses {
+                true => self.announce(&judgement.attributes, &reach, routes, &mut taken),
+                false => self.withdraw(&reach, routes, &mut taken),
+            }
+        }
+        Ok(taken)
+    }
+
+    fn withdraw(&self, reach: &Reach<'_>, routes: &mut Routes, taken: &mut Taken) {
+        let Some(afi) = afi(reach.family) else { return };
+        for (path, prefix) in reach.nlri {
+            routes.withdraw(afi, &prefix, self.origin, path);
+            taken.withdrawn += 1;
+        }
+    }
+
+    fn announce(
+        &self,
+        attributes: &Attributes,
+        reach: &Reach<'_>,
+        routes: &mut Routes,
+        taken: &mut Taken,
+    ) {
+        let Some(afi) = afi(reach.family) else { return };
+        let next_hop = reach.next_hop.or(attributes.next_hop);
+        let attributes = Attributes { next_hop, ..attributes.clone() };
+        // RFC 7606 §7.3 and §7.11: without a next hop that can be one, nothing is announced.
+        if !next_hop.is_some_and(|next_hop| next_hop.is_host()) {
+            return self.withdraw(reach, routes, taken);
+        }
+        let accepts = self.accepts(&attributes);
+        let received = routes.intern(attributes);
+        let accepted = if accepts { received } else { AttributesId::NONE };
+        let route = Path { received, accepted };
+        for (path, prefix) in reach.nlri {
+            routes.announce(afi, &prefix, self.origin, path, route);
+            taken.announced += 1;
+        }
+        routes.give(received);
+    }
+
+    /// Whether a route may be used here.
+    fn accepts(&self, attributes: &Attributes) -> bool {
+        let path = &attributes.as_path;
+        // RFC 4271 §9.1.2: it has been here before.
+        if !self.imports || path.contains(self.local_as) {
+            return false;
+        }
+        match self.context.neighbour {
+            // RFC 4271 §6.3: the first system must be the peer's.
+            Neighbour::External => path.first() == Some(self.remote_as),
+            Neighbour::Internal => attributes.rare().originator_id != Some(self.router_id),
+            Neighbour::Confederation => true,
+        }
+    }
+}
+
+/// The table of a family, if there is one.
+pub(crate) fn afi(family: Family) -> Option<Afi> {
+    match family {
+        Family::IPV4_UNICAST => Some(Afi::V4),
+        Family::IPV6_UNICAST => Some(Afi::V6),
+        _ => None,
+    }
+}

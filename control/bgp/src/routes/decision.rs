@@ -1,0 +1,105 @@
+//! Which of several routes to a destination is best.
+//!
+//! Reference: RFC 4271 §9.1.2 (phase 2), §9.1.2.2 (breaking ties); RFC 4456 §9 (reflected routes); RFC 5004 is not
+//! followed: the oldest route has no preference, so that the outcome does not depend on history.
+
+use std::cmp::Reverse;
+use std::net::{IpAddr, Ipv4Addr};
+
+use weft_routing::{Candidate, Candidates, Decide, OriginId};
+
+use super::Path;
+use super::attribute_sets::AttributeSets;
+use super::next_hops::NextHops;
+use crate::wire::{Attributes, Origin};
+
+/// Preferred to others if nobody says how much (RFC 4271 leaves it to the implementation; all take this).
+pub(crate) const DEFAULT_LOCAL_PREF: u32 = 100;
+
+/// What the decision knows of a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Source {
+    /// Whether it is in another autonomous system.
+    pub(crate) is_external: bool,
+    /// Its identifier.
+    pub(crate) router_id: Ipv4Addr,
+    /// The address of the session.
+    pub(crate) address: IpAddr,
+}
+
+/// Everything that a decision depends on.
+pub(crate) struct Decision<'a> {
+    /// Of origins, by number.
+    pub(crate) sources: &'a [Source],
+    pub(crate) sets: &'a AttributeSets,
+    pub(crate) next_hops: &'a NextHops,
+}
+
+/// What is compared first: degree of preference, length, origin. The lower the better.
+type First = (Reverse<u32>, usize, Origin);
+/// What is compared last: origin outside, interior cost, identifier, cluster list, address.
+type Last = (bool, u32, Ipv4Addr, usize, IpAddr, u32);
+
+impl Decision<'_> {
+    fn source(&self, origin: OriginId) -> &Source {
+        &self.sources[usize::from(origin.0)]
+    }
+
+    fn attributes(&self, one: &Candidate<Path>) -> &Attributes {
+        self.sets.get(one.route.accepted)
+    }
+
+    /// RFC 4271 §9.1.2.1: the next hop must be resolvable. What policy has not accepted cannot be used either.
+    fn is_usable(&self, one: &Candidate<Path>) -> bool {
+        one.route.is_accepted()
+            && self.next_hops.metric(self.sets.next_hop(one.route.accepted)).is_some()
+    }
+
+    /// §9.1.1 and §9.1.2.2 a), b).
+    fn first(&self, one: &Candidate<Path>) -> First {
+        let attributes = self.attributes(one);
+        let preference = attributes.local_pref.unwrap_or(DEFAULT_LOCAL_PREF);
+        (Reverse(preference), attributes.as_path.length(), attributes.origin)
+    }
+
+    /// §9.1.2.2 c): MEDs are compared among routes of one neighbouring system only, missing ones are lowest.
+    fn med(&self, one: &Candidate<Path>) -> (Option<u32>, u32) {
+        let attributes = self.attributes(one);
+        (attributes.as_path.first(), attributes.med.unwrap_or(0))
+    }
+
+    /// §9.1.2.2 d) to g), RFC 4456 §9.
+    fn last(&self, one: &Candidate<Path>) -> Last {
+        let (source, attributes) = (self.source(one.origin), self.attributes(one));
+        let rare = attributes.rare();
+        let metric = self.next_hops.metric(self.sets.next_hop(one.route.accepted));
+        (
+            !source.is_external,
+            metric.unwrap_or(u32::MAX),
+            rare.originator_id.unwrap_or(source.router_id),
+            rare.cluster_list.len(),
+            source.address,
+            one.path,
+        )
+    }
+}
+
+impl Decide<Path> for Decision<'_> {
+    fn best(&self, candidates: Candidates<'_, Path>) -> Option<usize> {
+        let mut usable = candidates.enumerate().filter(|(_, one)| self.is_usable(one));
+        let (place, only) = usable.next()?;
+        let Some(second) = usable.next() else { return Some(place) };
+        let rivals: Vec<_> = [(place, only), second].into_iter().chain(usable).collect();
+        let first = rivals.iter().map(|(_, one)| self.first(one)).min()?;
+        let rivals: Vec<_> =
+            rivals.into_iter().filter(|(_, one)| self.first(one) == first).collect();
+        // A route goes if another one of the same neighbour has a lower MED, whether that one stays or not; so the
+        // outcome does not depend on the order.
+        let meds: Vec<_> = rivals.iter().map(|(_, one)| self.med(one)).collect();
+        let stays = |med: &(Option<u32>, u32)| {
+            !meds.iter().any(|other| other.0 == med.0 && other.1 < med.1)
+        };
+        let rest = rivals.into_iter().zip(&meds).filter(|(_, med)| stays(med)).map(|(one, _)| one);
+        rest.min_by_key(|(_, one)| self.last(one)).map(|(place, _)| place)
+    }
+}

@@ -1,0 +1,217 @@
+//! The routers that routes lead to, and how far they are.
+//!
+//! Reference: RFC 4271 §9.1.2.1 (a route whose next hop cannot be resolved is not used) and §9.1.2.2 e) (the interior
+//! cost); Handley et al. (XORP), §5.1.1 (next-hop resolvers ask the RIB and hold routes until it answers), §5.2.1 (an
+//! answer holds for a block of addresses, so that most questions need not be asked).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use crate::wire::NextHop;
+
+/// A next hop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct NextHopId(pub(crate) u32);
+
+/// What the RIB says about a block of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reached {
+    /// The cost of the way there; none if there is no way.
+    pub(crate) metric: Option<u32>,
+    /// Whether it is on a link of this router.
+    pub(crate) is_neighbour: bool,
+}
+
+#[derive(Debug)]
+struct Known {
+    address: IpAddr,
+    /// None until the RIB has said it.
+    reached: Option<Reached>,
+    /// How many sets of attributes have it.
+    uses: u32,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(crate) struct NextHops {
+    all: Vec<Known>,
+    free: Vec<u32>,
+    numbers: BTreeMap<IpAddr, NextHopId>,
+    /// What the RIB has said and holds, by the last address of the block, for blocks do not overlap.
+    blocks: BTreeMap<IpAddr, (IpNet, Reached)>,
+    /// What it is to be asked.
+    wanted: BTreeSet<IpAddr>,
+}
+
+impl NextHops {
+    /// The number of a next hop, which has one use more.
+    pub(crate) fn take(&mut self, next_hop: &NextHop) -> NextHopId {
+        let address = address(next_hop);
+        if let Some(id) = self.numbers.get(&address) {
+            self.all[id.0 as usize].uses += 1;
+            return *id;
+        }
+        let reached = self.block_of(address);
+        if reached.is_none() {
+            self.wanted.insert(address);
+        }
+        let known = Known { address, reached, uses: 1 };
+        let id = match self.free.pop() {
+            Some(number) => {
+                self.all[number as usize] = known;
+                NextHopId(number)
+            }
+            None => {
+                self.all.push(known);
+                // Each takes more than four bytes.
+                NextHopId(self.all.len() as u32 - 1)
+            }
+        };
+        self.numbers.insert(address, id);
+        id
+    }
+
+    /// One use less.
+    pub(crate) fn give(&mut self, id: NextHopId) {
+        let known = &mut self.all[id.0 as usize];
+        known.uses -= 1;
+        if known.uses == 0 {
+            let address = known.address;
+            self.numbers.remove(&address);
+            self.wanted.remove(&address);
+            self.free.push(id.0);
+        }
+    }
+
+    /// The address of a next hop that is in use.
+    pub(crate) fn address(&self, id: NextHopId) -> IpAddr {
+        self.all[id.0 as usize].address
+    }
+
+    /// How a next hop is reached; none until that is known.
+    pub(crate) fn reached(&self, id: NextHopId) -> Option<Reached> {
+        self.all[id.0 as usize].reached
+    }
+
+    /// The cost of the way to a next hop; none if there is none, or it is not known.
+    pub(crate) fn metric(&self, id: NextHopId) -> Option<u32> {
+        self.reached(id).and_then(|reached| reached.metric)
+    }
+
+    fn block_of(&self, address: IpAddr) -> Option<Reached> {
+        let (_, (block, reached)) = self.blocks.range(address..).next()?;
+        block.contains(&address).then_some(*reached)
+    }
+
+    /// Takes what the RIB is to be asked.
+    pub(crate) fn take_wanted(&mut self) -> Vec<IpAddr> {
+        std::mem::take(&mut self.wanted).into_iter().collect()
+    }
+
+    /// The RIB has said how a block of addresses is reached; true if a next hop is reached otherwise than before.
+    pub(crate) fn told(&mut self, block: IpNet, reached: Reached) -> bool {
+        self.forget(&block);
+        self.blocks.insert(block.broadcast(), (block, reached));
+        let mut news = false;
+        for id in self.numbers.range(block.network()..=block.broadcast()).map(|(_, id)| *id) {
+            let known = &mut self.all[id.0 as usize];
+            news |= known.reached != Some(reached);
+            known.reached = Some(reached);
+            self.wanted.remove(&known.address);
+        }
+        news
+    }
+
+    /// What the RIB has said about a block holds no longer. Until it says something else, next hops are reached as they
+    /// were.
+    pub(crate) fn invalid(&mut self, block: &IpNet) {
+        self.forget(block);
+        let within = self.numbers.range(block.network()..=block.broadcast());
+        self.wanted.extend(within.map(|(address, _)| *address));
+    }
+
+    /// Another RIB: everything is to be asked again.
+    pub(crate) fn ask_again(&mut self) {
+        self.blocks.clear();
+        self.wanted = self.numbers.keys().copied().collect();
+    }
+
+    /// Forgets all blocks that overlap with this one.
+    fn forget(&mut self, block: &IpNet) {
+        let from = self.blocks.range(block.network()..);
+        let overlapping = from.take_while(|(_, (other, _))| other.network() <= block.broadcast());
+        let overlapping: Vec<_> = overlapping
+            .filter(|(_, (other, _))| other.contains(block) || block.contains(other))
+            .map(|(last, _)| *last)
+            .collect();
+        for last in overlapping {
+            self.blocks.remove(&last);
+        }
+    }
+}
+
+/// Where packets are sent: of the two addresses of RFC 2545 the global one, unless there is none.
+pub(crate) fn address(next_hop: &NextHop) -> IpAddr {
+    match next_hop {
+        NextHop::V4(address) => (*address).into(),
+        NextHop::V6 { global, link_local } => match link_local {
+            Some(link_local) if global.is_unspecified() => (*link_local).into(),
+            _ => (*global).into(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hop(text: &str) -> NextHop {
+        NextHop::V4(text.parse().unwrap())
+    }
+
+    fn block(text: &str) -> IpNet {
+        text.parse().unwrap()
+    }
+
+    const NEAR: Reached = Reached { metric: Some(0), is_neighbour: true };
+    const NOWHERE: Reached = Reached { metric: None, is_neighbour: false };
+
+    /// The example of Figure 8: 128.16.0.0/16, /18, 128.16.128.0/17, 128.16.192.0/18.
+    #[test]
+    fn an_answer_serves_the_block_that_it_holds_for() {
+        let mut hops = NextHops::default();
+        let first = hops.take(&hop("128.16.32.1"));
+        assert_eq!(hops.metric(first), None);
+        assert_eq!(hops.take_wanted(), ["128.16.32.1".parse::<IpAddr>().unwrap()]);
+        assert!(hops.told(block("128.16.0.0/18"), NEAR));
+        assert_eq!(hops.metric(first), Some(0));
+        // No question is needed for another one in the block, but for one outside.
+        let second = hops.take(&hop("128.16.32.7"));
+        assert_eq!((hops.metric(second), hops.take_wanted().len()), (Some(0), 0));
+        let third = hops.take(&hop("128.16.160.1"));
+        assert_eq!(hops.take_wanted().len(), 1);
+        assert!(hops.told(block("128.16.128.0/18"), NOWHERE));
+        assert_eq!(hops.reached(third), Some(NOWHERE));
+        hops.take(&hop("128.16.192.1"));
+        assert_eq!(hops.take_wanted().len(), 1, "the block ends before it");
+    }
+
+    #[test]
+    fn what_holds_no_longer_is_asked_again_and_serves_meanwhile() {
+        let mut hops = NextHops::default();
+        let first = hops.take(&hop("10.0.0.1"));
+        hops.take_wanted();
+        hops.told(block("10.0.0.0/8"), NEAR);
+        hops.invalid(&block("10.0.0.0/8"));
+        assert_eq!((hops.metric(first), hops.take_wanted().len()), (Some(0), 1));
+        assert!(!hops.told(block("10.0.0.0/16"), NEAR), "nothing is different");
+        assert!(hops.told(block("10.0.0.0/24"), NOWHERE));
+        hops.ask_again();
+        assert_eq!((hops.metric(first), hops.take_wanted().len()), (None, 1));
+        hops.give(first);
+        hops.ask_again();
+        assert!(hops.take_wanted().is_empty());
+    }
+}

@@ -1,0 +1,451 @@
+//! The process: connections, peers, the RIB and operators, and what passes between them.
+//!
+//! Reference: Handley et al. (XORP), §5.1 (the pipeline), §7 (all network access by the FEA); RFC 4271 §8.2.1 (accepting
+//! connections).
+
+mod context;
+mod peer;
+mod show;
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use weft_base::{ChannelId, CounterGroup, Counters, Instant, KeyedHash, Random, Token};
+use weft_config::Errors;
+use weft_routing::OriginId;
+use weft_runtime::{
+    Action, Component, Event, Level, StreamEvent, StreamListenerSpec, StreamOptions, StreamRequest,
+};
+use weft_xrl::{Called, Encoded, Input, Interface, Output, XrlError, configurable};
+
+use crate::config::{self, Config};
+use crate::fanout::Fanout;
+use crate::fsm;
+use crate::interface;
+use crate::numbers::cease;
+use crate::routes::{Afi, Routes};
+use crate::to_rib::{RIB, ToRib};
+use context::World;
+use peer::Peer;
+
+weft_base::reasons! {
+    /// What BGP counts.
+    pub(crate) enum Activity {
+        Accepted = "accepted", "connections that peers have opened";
+        Strangers = "strangers", "connections of who is no peer, which were closed";
+        Faults = "faults", "faults in attributes";
+        Told = "told", "messages with routes that were made for peers";
+    }
+}
+
+/// What the sockets that listen are to the driver: of IPv4 and of IPv6.
+const LISTENERS: [Token; 2] = [Token(1), Token(2)];
+/// The first token of attempts to connect.
+const FIRST_TOKEN: u32 = 16;
+/// When a socket that could not be opened is opened again.
+const AGAIN: Duration = Duration::from_secs(1);
+/// How long after the start peers may take to come and announce what they have.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// How long a peer may take to announce what it has if it does not say where that ends.
+const QUIET: Duration = Duration::from_secs(10);
+
+/// The interfaces of BGP.
+#[must_use]
+pub fn interfaces() -> Vec<&'static Interface> {
+    vec![&interface::INTERFACE, &configurable::INTERFACE]
+}
+
+/// The Border Gateway Protocol; see the crate's text.
+pub struct Bgp {
+    random: Random,
+    config: Option<Config>,
+    routes: Routes,
+    fanout: Fanout,
+    to_rib: ToRib,
+    peers: BTreeMap<IpAddr, Peer>,
+    /// Origins of peers that there are and were, so that both tables number them alike.
+    origins: BTreeMap<IpAddr, OriginId>,
+    by_origin: BTreeMap<OriginId, IpAddr>,
+    channels: BTreeMap<ChannelId, IpAddr>,
+    attempts: BTreeMap<Token, IpAddr>,
+    last_token: u32,
+    /// Of IPv4 and IPv6: the port at which connections are, or will be, accepted.
+    listening: [Option<u16>; 2],
+    /// When a socket is opened again, and which.
+    listen_again: [Option<Instant>; 2],
+    started: Instant,
+    /// When peers may count as having announced what they have.
+    patience: Option<Instant>,
+    counters: Counters<Activity>,
+}
+
+impl Bgp {
+    /// One without a configuration; what is random follows from `random`.
+    #[must_use]
+    pub fn new(mut random: Random) -> Self {
+        Self {
+            routes: Routes::new(KeyedHash::new(&mut random)),
+            random,
+            config: None,
+            fanout: Fanout::default(),
+            to_rib: ToRib::default(),
+            peers: BTreeMap::new(),
+            origins: BTreeMap::new(),
+            by_origin: BTreeMap::new(),
+            channels: BTreeMap::new(),
+            attempts: BTreeMap::new(),
+            last_token: FIRST_TOKEN,
+            listening: [None; 2],
+            listen_again: [None; 2],
+            started: Instant::ZERO,
+            patience: None,
+            counters: Counters::new(),
+        }
+    }
+
+    /// Does something with a peer and everything else.
+    fn with_peer(
+        &mut self,
+        now: Instant,
+        address: IpAddr,
+        out: &mut Vec<Output>,
+        act: impl FnOnce(&mut Peer, &mut World<'_>),
+    ) {
+        let (Some(config), Some(peer)) = (&self.config, self.peers.get_mut(&address)) else {
+            return;
+        };
+        let mut world = World {
+            now,
+            config,
+            routes: &mut self.routes,
+            fanout: &mut self.fanout,
+            channels: &mut self.channels,
+            attempts: &mut self.attempts,
+            last_token: &mut self.last_token,
+            counters: &mut self.counters,
+            out,
+        };
+        act(peer, &mut world);
+    }
+
+    fn stream(&mut self, now: Instant, token: Token, event: StreamEvent, out: &mut Vec<Output>) {
+        if let Some(place) = LISTENERS.iter().position(|one| *one == token) {
+            return self.listener(now, place, event, out);
+        }
+        let Some(address) = self.attempts.remove(&token) else {
+            if let StreamEvent::Opened { channel, .. } = event {
+                out.push(Output::World(Action::Close { channel }));
+            }
+            return;
+        };
+        match event {
+            StreamEvent::Opened { channel, local, .. } => {
+                if !self.peers.contains_key(&address) {
+                    return out.push(Output::World(Action::Close { channel }));
+                }
+                self.with_peer(now, address, out, |peer, world| {
+                    peer.opened(token, channel, local, world);
+                });
+            }
+            StreamEvent::Failed { error } => {
+                let line = format!("{address}: {error}");
+                out.push(Output::World(Action::Report { level: Level::Debug, line }));
+                self.with_peer(now, address, out, |peer, world| peer.failed(token, world));
+            }
+            _ => {}
+        }
+    }
+
+    /// Something of a socket that listens.
+    fn listener(&mut self, now: Instant, place: usize, event: StreamEvent, out: &mut Vec<Output>) {
+        match event {
+            StreamEvent::Accepted { channel, local, peer } => {
+                let address = peer.ip().to_canonical();
+                if !self.peers.contains_key(&address) {
+                    self.counters.add(Activity::Strangers, 1);
+                    return out.push(Output::World(Action::Close { channel }));
+                }
+                self.counters.add(Activity::Accepted, 1);
+                self.with_peer(now, address, out, |peer, world| {
+                    peer.accepted(channel, local, world);
+                });
+            }
+            StreamEvent::Failed { error } => {
+                let line = format!("no connections are accepted, and will be tried again: {error}");
+                out.push(Output::World(Action::Report { level: Level::Warning, line }));
+                self.listen_again[place] = Some(now + AGAIN);
+            }
+            StreamEvent::Listening { .. } => self.listen_again[place] = None,
+            _ => {}
+        }
+    }
+
+    /// Opens and closes the sockets that listen, as the configuration wants it.
+    fn listen(&mut self, out: &mut Vec<Output>) {
+        let any = |is_v4: bool| self.peers.keys().any(|address| address.is_ipv4() == is_v4);
+        let port = self.config.as_ref().map(|config| config.port);
+        let wanted = [true, false].map(|is_v4| port.filter(|_| any(is_v4)));
+        for (place, wanted) in wanted.into_iter().enumerate() {
+            let had = std::mem::replace(&mut self.listening[place], wanted);
+            if had == wanted {
+                continue;
+            }
+            if had.is_some() {
+                out.push(Output::World(Action::CloseListener { token: LISTENERS[place] }));
+                self.listen_again[place] = None;
+            }
+            if wanted.is_some() {
+                self.open_listener(place, out);
+            }
+        }
+    }
+
+    fn open_listener(&mut self, place: usize, out: &mut Vec<Output>) {
+        let Some(port) = self.listening[place] else { return };
+        let address: IpAddr = match place {
+            0 => Ipv4Addr::UNSPECIFIED.into(),
+            _ => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let spec = StreamListenerSpec {
+            local: SocketAddr::new(address, port),
+            keys: Vec::new(),
+            options: StreamOptions::default(),
+        };
+        let (token, request) = (LISTENERS[place], StreamRequest::Listen(spec));
+        out.push(Output::World(Action::Stream { token, request }));
+    }
+
+    /// Takes another configuration.
+    fn configure(&mut self, now: Instant, config: Option<Config>, out: &mut Vec<Output>) {
+        let old = std::mem::replace(&mut self.config, config.clone());
+        let none = BTreeMap::new();
+        let wanted = config.as_ref().map_or(&none, |config| &config.peers);
+        let is_other_router = match (&old, &config) {
+            (Some(old), Some(new)) => {
+                (old.local_as, old.router_id, old.port) != (new.local_as, new.router_id, new.port)
+            }
+            _ => true,
+        };
+        let gone: Vec<_> =
+            self.peers.keys().filter(|address| !wanted.contains_key(address)).copied().collect();
+        // Whoever goes is told so with the old configuration.
+        let new = std::mem::replace(&mut self.config, old);
+        for address in gone {
+            self.stop(now, address, cease::PEER_DECONFIGURED, out);
+            self.peers.remove(&address);
+        }
+        self.config = new;
+        for (address, peer) in wanted {
+            self.configure_peer(now, *address, peer, is_other_router, out);
+        }
+        self.listen(out);
+    }
+
+    fn configure_peer(
+        &mut self,
+        now: Instant,
+        address: IpAddr,
+        wanted: &config::PeerConfig,
+        is_other_router: bool,
+        out: &mut Vec<Output>,
+    ) {
+        let Some(own) = self.config.clone() else { return };
+        match self.peers.get(&address).map(|peer| peer.config == *wanted && !is_other_router) {
+            Some(true) => return,
+            Some(false) => {
+                self.stop(now, address, cease::CONFIGURATION_CHANGE, out);
+                if let Some(peer) = self.peers.get_mut(&address) {
+                    peer.configure(wanted.clone(), &own);
+                }
+            }
+            None => {
+                let random = self.random.fork(&address.to_string());
+                let known = self.origins.get(&address).copied();
+                let mut peer =
+                    Peer::new(address, wanted.clone(), &own, known.unwrap_or(OriginId(0)), random);
+                let source = peer.source(&own);
+                peer.origin = known.unwrap_or_else(|| self.routes.add_source(source));
+                self.routes.set_source(peer.origin, source);
+                self.origins.insert(address, peer.origin);
+                self.by_origin.insert(peer.origin, address);
+                self.peers.insert(address, peer);
+            }
+        }
+        self.with_peer(now, address, out, |peer, world| peer.handle(fsm::Input::Start, world));
+    }
+
+    fn stop(&mut self, now: Instant, address: IpAddr, subcode: u8, out: &mut Vec<Output>) {
+        let stop = fsm::Input::Stop { subcode, text: "" };
+        self.with_peer(now, address, out, |peer, world| peer.handle(stop, world));
+    }
+
+    /// Whether peers have announced all that they had, as far as that is known.
+    fn have_announced(&self, now: Instant) -> bool {
+        let done = |peer: &Peer| {
+            let families = peer.families();
+            peer.up.as_ref().is_some_and(|up| {
+                families.iter().all(|afi| up.complete.contains(afi)) || now >= up.since + QUIET
+            })
+        };
+        now >= self.started + PATIENCE || self.peers.values().all(done)
+    }
+
+    /// When what [`Bgp::have_announced`] says may change with time.
+    fn patience(&self, now: Instant) -> Option<Instant> {
+        let ups = self.peers.values().filter_map(|peer| peer.up.as_ref());
+        let all = ups.map(|up| up.since + QUIET).chain([self.started + PATIENCE]);
+        all.filter(|one| *one > now).min()
+    }
+
+    /// Tells the RIB and peers what they have not heard.
+    fn tell(&mut self, now: Instant, out: &mut Vec<Output>) {
+        let may_end = !self.to_rib.has_ended() && self.have_announced(now);
+        self.patience = if self.to_rib.has_ended() { None } else { self.patience(now) };
+        self.to_rib.tell(may_end, &mut self.routes, out);
+        if !self.fanout.has_work(&self.routes) {
+            return;
+        }
+        for sending in self.fanout.tell(&mut self.routes) {
+            self.counters.add(Activity::Told, 1);
+            for origin in sending.to {
+                let Some(address) = self.by_origin.get(&origin).copied() else { continue };
+                self.with_peer(now, address, out, |peer, world| peer.tell(&sending.bytes, world));
+            }
+        }
+    }
+
+    fn called(&mut self, now: Instant, mut called: Called, out: &mut Vec<Output>) {
+        let result = match called.interface.name == interface::INTERFACE.name {
+            true => called.read().and_then(|call| self.asked(call)),
+            false => called.read().and_then(|call| self.manage(now, call, out)),
+        };
+        out.push(Output::Answer { id: called.id, result });
+    }
+
+    fn asked(&self, call: interface::Call) -> Result<Encoded, XrlError> {
+        match call {
+            interface::Call::Show(request) => {
+                let json = self.show(&request)?.to_string();
+                Ok(Encoded::new(interface::ShowReply { json }))
+            }
+        }
+    }
+
+    /// What the manager asks.
+    fn manage(
+        &mut self,
+        now: Instant,
+        call: configurable::Call,
+        out: &mut Vec<Output>,
+    ) -> Result<Encoded, XrlError> {
+        use configurable::{Call, Check, Configure, SchemaReply, StatusReply};
+        let wrong = |errors: Errors| XrlError::failed(errors.to_string());
+        Ok(match call {
+            Call::Check(Check { source, text, .. }) => {
+                config::read(&source, &text).map_err(wrong)?;
+                Encoded::default()
+            }
+            Call::Configure(Configure { source, text, .. }) => {
+                let config = config::read(&source, &text).map_err(wrong)?;
+                self.configure(now, config, out);
+                Encoded::default()
+            }
+            Call::Schema(_) => Encoded::new(SchemaReply { text: config::SCHEMA.to_owned() }),
+            Call::Status(_) => {
+                let up = self.peers.values().filter(|peer| peer.up.is_some()).count();
+                let rib = if self.to_rib.is_there() { "" } else { "; waits for the RIB" };
+                let detail = format!("{up} of {} peers exchange routes{rib}", self.peers.len());
+                Encoded::new(StatusReply { ready: self.config.is_some(), detail })
+            }
+        })
+    }
+
+    fn world_event(&mut self, now: Instant, event: Event, out: &mut Vec<Output>) {
+        let of = |channel: &ChannelId| self.channels.get(channel).copied();
+        match event {
+            Event::Start => self.started = now,
+            Event::Stream { token, event } => self.stream(now, token, event, out),
+            Event::Messages { channel, messages } => {
+                let Some(address) = of(&channel) else { return };
+                self.with_peer(now, address, out, |peer, world| {
+                    for message in messages {
+                        peer.received(channel, message.bytes(), world);
+                    }
+                });
+            }
+            Event::Closed { channel } => {
+                let Some(address) = of(&channel) else { return };
+                self.with_peer(now, address, out, |peer, world| peer.lost(channel, world));
+            }
+            Event::Congested { channel } | Event::Drained { channel } => {
+                let is_congested = matches!(event, Event::Congested { .. });
+                let Some(address) = of(&channel) else { return };
+                self.with_peer(now, address, out, |peer, world| {
+                    peer.congested(channel, is_congested, world);
+                });
+            }
+            Event::Slice => self.routes.work(),
+            Event::Tick => self.tick(now, out),
+            Event::Stop => {
+                for address in self.peers.keys().copied().collect::<Vec<_>>() {
+                    self.stop(now, address, cease::ADMIN_SHUTDOWN, out);
+                }
+                out.push(Output::World(Action::Exit { status: 0 }));
+            }
+            _ => {}
+        }
+    }
+
+    fn tick(&mut self, now: Instant, out: &mut Vec<Output>) {
+        self.to_rib.tick(now, &mut self.routes, out);
+        for place in 0..LISTENERS.len() {
+            if self.listen_again[place].is_some_and(|again| again <= now) {
+                self.listen_again[place] = None;
+                self.open_listener(place, out);
+            }
+        }
+        let is_due = |peer: &&Peer| peer.session.deadline().is_some_and(|deadline| deadline <= now);
+        let due: Vec<_> = self.peers.values().filter(is_due).map(|peer| peer.address).collect();
+        for address in due {
+            self.with_peer(now, address, out, |peer, world| peer.handle(fsm::Input::Tick, world));
+        }
+    }
+}
+
+impl Component for Bgp {
+    type Input = Input;
+    type Output = Output;
+
+    fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
+        match input {
+            Input::World(event) => self.world_event(now, event, out),
+            Input::Registered => out.push(Output::Watch { class: Some(RIB.to_owned()) }),
+            Input::Born { class, .. } if class == RIB => self.to_rib.begin(&mut self.routes, out),
+            Input::Died { class, .. } if class == RIB => self.to_rib.away(&mut self.routes),
+            Input::Replied { token, result } => {
+                let has_moved = self.to_rib.replied(now, token, result, &mut self.routes, out);
+                let afis = Afi::ALL.into_iter().filter(|_| has_moved);
+                afis.for_each(|afi| self.routes.decide_again(afi));
+            }
+            Input::Called(called) => self.called(now, called, out),
+            _ => {}
+        }
+        self.tell(now, out);
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let sessions = self.peers.values().filter_map(|peer| peer.session.deadline());
+        let others = self.listen_again.into_iter().flatten();
+        let rib = [self.to_rib.deadline(), self.patience].into_iter().flatten();
+        sessions.chain(others).chain(rib).min()
+    }
+
+    fn has_background_work(&self) -> bool {
+        self.routes.has_work() || self.fanout.has_work(&self.routes)
+    }
+
+    fn counters(&self) -> Vec<CounterGroup> {
+        vec![CounterGroup::new("bgp-activity", "what BGP has done", &self.counters)]
+    }
+}

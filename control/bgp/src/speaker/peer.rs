@@ -1,0 +1,386 @@
+//! A peer: its session, its connections, and its routes.
+//!
+//! Reference: RFC 4271 §8 (the session), §9 (what is done with UPDATEs); RFC 2918 and RFC 7313 (sending routes again).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+
+use weft_base::{Buffer, ChannelId, Instant, Message, Random, Token};
+use weft_routing::OriginId;
+use weft_runtime::{Action, Level, StreamOptions, StreamRequest, StreamSpec};
+use weft_xrl::Output;
+
+use super::Activity;
+use super::context::World;
+use crate::config::{Config, PeerConfig};
+use crate::fsm::{
+    AttemptId, ConnectionId, Ending, Input, Negotiated, Output as Outcome, PeerAs, Session,
+    Settings, State,
+};
+use crate::incoming::{Announcer, Taken, afi};
+use crate::routes::Afi;
+use crate::routes::decision::Source;
+use crate::routes::export::Audience;
+use crate::wire::{RefreshKind, RouteRefresh};
+
+/// Routes are exchanged.
+#[derive(Debug)]
+pub(super) struct Up {
+    channel: ChannelId,
+    pub(super) announcer: Announcer,
+    audience: Audience,
+    pub(super) since: Instant,
+    /// Families of which the peer has announced all that it had.
+    pub(super) complete: BTreeSet<Afi>,
+    /// It cannot take more.
+    is_congested: bool,
+}
+
+/// What a peer has sent and was sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    /// UPDATEs that came.
+    pub(super) updates: u64,
+    /// Paths announced.
+    pub(super) announced: u64,
+    /// Paths withdrawn.
+    pub(super) withdrawn: u64,
+    /// Faults of attributes.
+    pub(super) faults: u64,
+    /// How often routes were exchanged.
+    pub(super) sessions: u64,
+}
+
+/// A peer.
+pub(super) struct Peer {
+    pub(super) address: IpAddr,
+    pub(super) config: PeerConfig,
+    pub(super) session: Session,
+    pub(super) origin: OriginId,
+    pub(super) up: Option<Up>,
+    pub(super) tally: Tally,
+    /// Why routes are not exchanged any more.
+    pub(super) ending: Option<Ending>,
+    /// Its own addresses of connections.
+    locals: BTreeMap<ChannelId, SocketAddr>,
+    /// Attempts to connect, and what they are to the driver.
+    attempts: BTreeMap<Token, AttemptId>,
+}
+
+impl Peer {
+    /// One that is not started.
+    pub(super) fn new(
+        address: IpAddr,
+        config: PeerConfig,
+        own: &Config,
+        origin: OriginId,
+        random: Random,
+    ) -> Self {
+        Self {
+            address,
+            session: Session::new(settings(&config, own), random),
+            config,
+            origin,
+            up: None,
+            tally: Tally::default(),
+            ending: None,
+            locals: BTreeMap::new(),
+            attempts: BTreeMap::new(),
+        }
+    }
+
+    /// Takes another configuration: the session begins anew.
+    pub(super) fn configure(&mut self, config: PeerConfig, own: &Config) {
+        self.session.set_settings(settings(&config, own));
+        self.config = config;
+    }
+
+    /// What it is to the decision until it has said its identifier.
+    pub(super) fn source(&self, own: &Config) -> Source {
+        Source {
+            is_external: !self.config.is_internal(own),
+            router_id: std::net::Ipv4Addr::UNSPECIFIED,
+            address: self.address,
+        }
+    }
+
+    /// Something happens to the session.
+    pub(super) fn handle(&mut self, input: Input<'_>, world: &mut World<'_>) {
+        let mut outcomes = Vec::new();
+        self.session.handle(world.now, input, &mut outcomes);
+        // What is wrong with an UPDATE ends the session, which has outcomes of its own.
+        let mut outcomes = std::collections::VecDeque::from(outcomes);
+        while let Some(outcome) = outcomes.pop_front() {
+            if let Some(wrong) = self.carry_out(outcome, world) {
+                let mut more = Vec::new();
+                self.session.handle(world.now, Input::BadUpdate(wrong), &mut more);
+                // UPDATEs behind it do not count any more.
+                outcomes.retain(|outcome| !matches!(outcome, Outcome::Update(_)));
+                outcomes.extend(more);
+            }
+        }
+    }
+
+    /// Does what the session asks for; an UPDATE for which it has to end is returned as what the peer is told.
+    fn carry_out(
+        &mut self,
+        outcome: Outcome,
+        world: &mut World<'_>,
+    ) -> Option<crate::wire::Notification> {
+        match outcome {
+            Outcome::Connect(attempt) => self.connect(attempt, world),
+            Outcome::CancelConnect(attempt) => self.cancel(attempt, world),
+            Outcome::Send { connection, bytes } => {
+                let channel = channel(connection);
+                send(channel, &bytes, world.out);
+                // While nothing waits the driver takes what it is given.
+                if !self.up.as_ref().is_some_and(|up| up.is_congested && up.channel == channel) {
+                    self.session.handle(world.now, Input::Sent(connection), &mut Vec::new());
+                }
+            }
+            Outcome::Close(connection) => {
+                let channel = channel(connection);
+                self.locals.remove(&channel);
+                world.channels.remove(&channel);
+                world.out.push(Output::World(Action::Close { channel }));
+            }
+            Outcome::Up { connection, negotiated } => self.is_up(connection, &negotiated, world),
+            Outcome::Down { ending, .. } => self.is_down(ending, world),
+            Outcome::Update(body) => return self.update(&body, world),
+            Outcome::Refresh(refresh) => self.refresh(refresh, world),
+            Outcome::Transition(transition) => {
+                let line = format!(
+                    "{}: {} to {} by {}",
+                    self.address, transition.from, transition.to, transition.event
+                );
+                report(Level::Debug, line, world.out);
+            }
+        }
+        None
+    }
+
+    fn connect(&mut self, attempt: AttemptId, world: &mut World<'_>) {
+        let token = world.token();
+        self.attempts.insert(token, attempt);
+        world.attempts.insert(token, self.address);
+        let spec = StreamSpec {
+            peer: SocketAddr::new(self.address, world.config.port),
+            local: self.config.local_address.map(|local| SocketAddr::new(local, 0)),
+            key: None,
+            options: StreamOptions::default(),
+        };
+        let request = StreamRequest::Open(spec);
+        world.out.push(Output::World(Action::Stream { token, request }));
+    }
+
+    fn cancel(&mut self, attempt: AttemptId, world: &mut World<'_>) {
+        let token = self.attempts.iter().find(|(_, one)| **one == attempt).map(|(token, _)| *token);
+        if let Some(token) = token {
+            world.out.push(Output::World(Action::Stream { token, request: StreamRequest::Cancel }));
+        }
+    }
+
+    /// An attempt to connect has succeeded.
+    pub(super) fn opened(
+        &mut self,
+        token: Token,
+        channel: ChannelId,
+        local: SocketAddr,
+        world: &mut World<'_>,
+    ) {
+        let Some(attempt) = self.attempts.remove(&token) else {
+            // Of a peer with this address that is not there any more.
+            return world.out.push(Output::World(Action::Close { channel }));
+        };
+        self.locals.insert(channel, local);
+        world.channels.insert(channel, self.address);
+        let connection = connection(channel);
+        self.handle(Input::Opened { attempt, connection }, world);
+    }
+
+    /// An attempt to connect has failed.
+    pub(super) fn failed(&mut self, token: Token, world: &mut World<'_>) {
+        if let Some(attempt) = self.attempts.remove(&token) {
+            self.handle(Input::OpenFailed(attempt), world);
+        }
+    }
+
+    /// The peer has connected.
+    pub(super) fn accepted(
+        &mut self,
+        channel: ChannelId,
+        local: SocketAddr,
+        world: &mut World<'_>,
+    ) {
+        self.locals.insert(channel, local);
+        world.channels.insert(channel, self.address);
+        self.handle(Input::Accepted(connection(channel)), world);
+    }
+
+    /// A connection has brought bytes.
+    pub(super) fn received(&mut self, channel: ChannelId, bytes: &[u8], world: &mut World<'_>) {
+        let connection = connection(channel);
+        self.handle(Input::Received { connection, bytes }, world);
+    }
+
+    /// A connection is gone.
+    pub(super) fn lost(&mut self, channel: ChannelId, world: &mut World<'_>) {
+        self.locals.remove(&channel);
+        world.channels.remove(&channel);
+        self.handle(Input::Lost(connection(channel)), world);
+    }
+
+    /// The peer does not keep up, or does again.
+    pub(super) fn congested(
+        &mut self,
+        channel: ChannelId,
+        is_congested: bool,
+        world: &mut World<'_>,
+    ) {
+        let Some(up) = self.up.as_mut().filter(|up| up.channel == channel) else { return };
+        up.is_congested = is_congested;
+        if is_congested {
+            world.fanout.congested(self.origin, world.routes);
+        } else {
+            world.fanout.drained(self.origin, world.routes);
+            self.handle(Input::Sent(connection(channel)), world);
+        }
+    }
+
+    /// It is told something of routes.
+    pub(super) fn tell(&mut self, bytes: &[u8], world: &mut World<'_>) {
+        let Some(up) = &self.up else { return };
+        send(up.channel, bytes, world.out);
+        if !up.is_congested {
+            let sent = Input::Sent(connection(up.channel));
+            self.session.handle(world.now, sent, &mut Vec::new());
+        }
+    }
+
+    /// Routes can be exchanged.
+    fn is_up(&mut self, connection: ConnectionId, negotiated: &Negotiated, world: &mut World<'_>) {
+        let channel = channel(connection);
+        let Some(local) = self.locals.get(&channel) else { return };
+        let (context, own) = (negotiated.context, world.config);
+        let announcer = Announcer {
+            origin: self.origin,
+            context,
+            remote_as: negotiated.peer_as,
+            local_as: own.local_as,
+            router_id: own.router_id,
+            imports: self.config.import,
+        };
+        let audience =
+            Audience::new(context.neighbour, own.local_as, local.ip(), self.config.export);
+        let source = Source { router_id: negotiated.peer_identifier, ..self.source(own) };
+        world.routes.set_source(self.origin, source);
+        self.up = Some(Up {
+            channel,
+            announcer,
+            audience,
+            since: world.now,
+            complete: BTreeSet::new(),
+            is_congested: false,
+        });
+        self.tally.sessions += 1;
+        self.ending = None;
+        for afi in self.families() {
+            world.fanout.join(self.origin, afi, audience, context, world.routes);
+        }
+        report(Level::Info, format!("{}: routes are exchanged", self.address), world.out);
+    }
+
+    /// The families that are exchanged and have a table.
+    pub(super) fn families(&self) -> Vec<Afi> {
+        let families = self.up.as_ref().map(|up| up.announcer.context.families);
+        families.into_iter().flat_map(|families| families.iter().filter_map(afi)).collect()
+    }
+
+    fn is_down(&mut self, ending: Ending, world: &mut World<'_>) {
+        for afi in self.families() {
+            world.routes.renew(afi, self.origin);
+            world.routes.sweep(afi, self.origin);
+        }
+        world.fanout.leave(self.origin, None, world.routes);
+        self.up = None;
+        let line = format!("{}: routes are not exchanged any more: {ending}", self.address);
+        report(Level::Warning, line, world.out);
+        self.ending = Some(ending);
+    }
+
+    fn update(&mut self, body: &[u8], world: &mut World<'_>) -> Option<crate::wire::Notification> {
+        let up = self.up.as_mut()?;
+        self.tally.updates += 1;
+        let taken = match up.announcer.take(body, world.routes) {
+            Ok(taken) => taken,
+            Err(error) => return Some(error.notification()),
+        };
+        let Taken { announced, withdrawn, end_of_rib, faults, disabled } = taken;
+        self.tally.announced += announced;
+        self.tally.withdrawn += withdrawn;
+        self.tally.faults += faults.len() as u64;
+        up.complete.extend(end_of_rib.and_then(afi));
+        for fault in faults {
+            world.counters.add(Activity::Faults, 1);
+            let line = format!("{}: in an UPDATE: {fault}", self.address);
+            report(Level::Warning, line, world.out);
+        }
+        if let Some(family) = disabled {
+            up.announcer.context.families.remove(family);
+            if let Some(afi) = afi(family) {
+                world.routes.renew(afi, self.origin);
+                world.routes.sweep(afi, self.origin);
+            }
+        }
+        None
+    }
+
+    /// The peer wants to hear everything again, or says where its own hearing begins and ends.
+    fn refresh(&mut self, refresh: RouteRefresh, world: &mut World<'_>) {
+        let (Some(up), Some(afi)) = (&self.up, afi(refresh.family)) else { return };
+        let (audience, context) = (up.audience, up.announcer.context);
+        match refresh.kind {
+            RefreshKind::Request => {
+                world.fanout.leave(self.origin, Some(afi), world.routes);
+                world.fanout.join(self.origin, afi, audience, context, world.routes);
+            }
+            RefreshKind::Begin => world.routes.renew(afi, self.origin),
+            RefreshKind::End => world.routes.sweep(afi, self.origin),
+        }
+    }
+
+    /// The state of its session, for people.
+    pub(super) fn state(&self) -> State {
+        self.session.state()
+    }
+}
+
+/// What a session with such a peer is to be like.
+fn settings(config: &PeerConfig, own: &Config) -> Settings {
+    Settings {
+        families: config.families,
+        // The configuration allows no more than fits.
+        hold_time: u16::try_from(config.hold_time.as_secs()).unwrap_or(u16::MAX),
+        is_passive: config.passive,
+        ..Settings::new(own.local_as, own.router_id, PeerAs::Exactly(config.remote_as))
+    }
+}
+
+/// A connection as the session knows it: by the number of its channel.
+fn connection(channel: ChannelId) -> ConnectionId {
+    ConnectionId(channel.0.into())
+}
+
+fn channel(connection: ConnectionId) -> ChannelId {
+    // It was made of one.
+    ChannelId(connection.0 as u32)
+}
+
+fn send(channel: ChannelId, bytes: &[u8], out: &mut Vec<Output>) {
+    let message = Message::from(Buffer::from_slice(bytes));
+    out.push(Output::World(Action::Send { channel, message }));
+}
+
+fn report(level: Level, line: String, out: &mut Vec<Output>) {
+    out.push(Output::World(Action::Report { level, line }));
+}

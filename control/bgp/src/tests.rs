@@ -1,0 +1,356 @@
+//! Routes go in as UPDATEs and come out as UPDATEs: what each peer believes in the end is compared with a naive twin,
+//! whatever peers come, go, and cannot take more meanwhile.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr};
+
+use ipnet::{IpNet, Ipv4Net};
+use proptest::prelude::*;
+use weft_base::{KeyedHash, Random};
+use weft_routing::{BitString, OriginId, Prefix};
+
+use crate::fanout::{Fanout, Sending};
+use crate::incoming::Announcer;
+use crate::routes::decision::Source;
+use crate::routes::export::Audience;
+use crate::routes::next_hops::Reached;
+use crate::routes::{Afi, Routes};
+use crate::wire::{
+    AsPath, Attributes, Context, Cutter, Family, MessageType, Neighbour, NextHop, Update,
+    UpdateEncoder, withdraw,
+};
+
+const LOCAL_AS: u32 = 65000;
+/// The last two are in this router's own system.
+const PEERS: [u32; 5] = [65001, 65002, 65002, LOCAL_AS, LOCAL_AS];
+
+/// What a peer announces: how long the path is behind its own system, the MED, the preference, and a community.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Announced {
+    length: u8,
+    med: u8,
+    preference: u8,
+    community: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Announce {
+        peer: usize,
+        net: u8,
+        what: Announced,
+    },
+    Withdraw {
+        peer: usize,
+        net: u8,
+    },
+    /// The session ends.
+    Down(usize),
+    Up(usize),
+    Congested(usize),
+    Drained(usize),
+    /// A next hop is reached, or not.
+    Metric(usize, Option<u32>),
+    Work,
+    Tell,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let peer = 0usize..PEERS.len();
+    let what = (0u8..3, 0u8..3, 0u8..2, prop::bool::weighted(0.1)).prop_map(
+        |(length, med, preference, community)| Announced { length, med, preference, community },
+    );
+    let step = prop_oneof![
+        10 => (peer.clone(), 0u8..10, what)
+            .prop_map(|(peer, net, what)| Step::Announce { peer, net, what }),
+        4 => (peer.clone(), 0u8..10).prop_map(|(peer, net)| Step::Withdraw { peer, net }),
+        1 => peer.clone().prop_map(Step::Down),
+        2 => peer.clone().prop_map(Step::Up),
+        1 => peer.clone().prop_map(Step::Congested),
+        1 => peer.clone().prop_map(Step::Drained),
+        1 => (peer, prop::option::weighted(0.8, 0u32..3))
+            .prop_map(|(peer, metric)| Step::Metric(peer, metric)),
+        3 => Just(Step::Work),
+        6 => Just(Step::Tell),
+    ];
+    prop::collection::vec(step, 1..150)
+}
+
+fn net(number: u8) -> Prefix {
+    Ipv4Net::new(Ipv4Addr::new(203, 0, number, 0), 24).unwrap().prefix()
+}
+
+fn address(peer: usize) -> Ipv4Addr {
+    Ipv4Addr::new(10, 0, 0, 10 + peer as u8)
+}
+
+fn context(peer: usize) -> Context {
+    let is_internal = PEERS[peer] == LOCAL_AS;
+    Context::new(if is_internal { Neighbour::Internal } else { Neighbour::External })
+}
+
+const NO_EXPORT: u32 = 0xffff_ff01;
+
+fn attributes(peer: usize, what: Announced) -> Attributes {
+    let external = (PEERS[peer] != LOCAL_AS).then_some(PEERS[peer]);
+    let path: Vec<_> =
+        external.into_iter().chain((0..u32::from(what.length)).map(|one| 100 + one)).collect();
+    Attributes {
+        as_path: AsPath::from_sequence(&path),
+        next_hop: Some(NextHop::V4(address(peer))),
+        med: Some(what.med.into()),
+        local_pref: external.is_none().then_some(100 + u32::from(what.preference)),
+        communities: if what.community { Box::new([NO_EXPORT]) } else { Box::default() },
+        ..Attributes::default()
+    }
+}
+
+/// Everything under test, and what each peer has heard.
+struct World {
+    routes: Routes,
+    fanout: Fanout,
+    origins: Vec<OriginId>,
+    heard: Vec<BTreeMap<Prefix, Attributes>>,
+    up: [bool; 5],
+    congested: BTreeSet<usize>,
+    metrics: [Option<u32>; 5],
+    /// What each peer has announced.
+    told: BTreeMap<(usize, u8), Announced>,
+}
+
+impl World {
+    fn new() -> Self {
+        let mut routes = Routes::new(KeyedHash::new(&mut Random::from_seed(1)));
+        let source = |peer: usize| Source {
+            is_external: PEERS[peer] != LOCAL_AS,
+            router_id: address(peer),
+            address: address(peer).into(),
+        };
+        let origins = (0..PEERS.len()).map(|peer| routes.add_source(source(peer))).collect();
+        Self {
+            routes,
+            fanout: Fanout::default(),
+            origins,
+            heard: vec![BTreeMap::new(); PEERS.len()],
+            up: [false; 5],
+            congested: BTreeSet::new(),
+            metrics: [Some(0); 5],
+            told: BTreeMap::new(),
+        }
+    }
+
+    fn audience(peer: usize) -> Audience {
+        let local = IpAddr::from([10, 0, 0, 1]);
+        Audience::new(context(peer).neighbour, LOCAL_AS, local, true)
+    }
+
+    /// The RIB answers what it is asked.
+    fn answer(&mut self) {
+        for address in self.routes.next_hops.take_wanted() {
+            let peer = PEERS
+                .iter()
+                .enumerate()
+                .find(|(peer, _)| IpAddr::from(self::address(*peer)) == address);
+            let metric = self.metrics[peer.unwrap().0];
+            let reached = Reached { metric, is_neighbour: true };
+            self.routes.next_hops.told(IpNet::from(address), reached);
+            self.routes.decide_again(Afi::V4);
+        }
+    }
+
+    fn take(&mut self, peer: usize, bytes: &[u8]) {
+        let announcer = Announcer {
+            origin: self.origins[peer],
+            context: context(peer),
+            remote_as: PEERS[peer],
+            local_as: LOCAL_AS,
+            router_id: Ipv4Addr::new(10, 0, 0, 1),
+            imports: true,
+        };
+        for body in bodies(bytes) {
+            announcer.take(&body, &mut self.routes).unwrap();
+        }
+        self.answer();
+    }
+
+    fn step(&mut self, step: &Step) {
+        let family = Family::IPV4_UNICAST;
+        match *step {
+            Step::Announce { peer, net: number, what } if self.up[peer] => {
+                let attributes = attributes(peer, what);
+                let encoder = UpdateEncoder::new(&attributes, family, &context(peer)).unwrap();
+                let mut bytes = Vec::new();
+                encoder.all([(0, net(number))], &mut bytes);
+                self.take(peer, &bytes);
+                self.told.insert((peer, number), what);
+            }
+            Step::Withdraw { peer, net: number } if self.up[peer] => {
+                let mut bytes = Vec::new();
+                withdraw(family, &context(peer), [(0, net(number))], &mut bytes);
+                self.take(peer, &bytes);
+                self.told.remove(&(peer, number));
+            }
+            Step::Down(peer) if self.up[peer] => {
+                self.up[peer] = false;
+                self.fanout.leave(self.origins[peer], None, &mut self.routes);
+                self.congested.remove(&peer);
+                self.routes.renew(Afi::V4, self.origins[peer]);
+                self.routes.sweep(Afi::V4, self.origins[peer]);
+                self.told.retain(|(of, _), _| *of != peer);
+                self.heard[peer].clear();
+            }
+            Step::Up(peer) if !self.up[peer] => {
+                self.up[peer] = true;
+                let (audience, context) = (Self::audience(peer), context(peer));
+                self.fanout.join(self.origins[peer], Afi::V4, audience, context, &mut self.routes);
+            }
+            Step::Congested(peer) if self.up[peer] => {
+                self.congested.insert(peer);
+                self.fanout.congested(self.origins[peer], &mut self.routes);
+            }
+            Step::Drained(peer) => {
+                self.congested.remove(&peer);
+                self.fanout.drained(self.origins[peer], &mut self.routes);
+            }
+            Step::Metric(peer, metric) => {
+                self.metrics[peer] = metric;
+                self.routes.next_hops.invalid(&IpNet::from(IpAddr::from(address(peer))));
+                self.answer();
+            }
+            Step::Work => self.routes.work(),
+            Step::Tell => self.tell(),
+            _ => {}
+        }
+    }
+
+    fn tell(&mut self) {
+        for Sending { to, bytes } in self.fanout.tell(&mut self.routes) {
+            for origin in to {
+                let peer = self.origins.iter().position(|one| *one == origin).unwrap();
+                assert!(self.up[peer] && !self.congested.contains(&peer), "{peer} was told");
+                self.hear(peer, &bytes);
+            }
+        }
+    }
+
+    fn hear(&mut self, peer: usize, bytes: &[u8]) {
+        for body in bodies(bytes) {
+            let context = context(peer);
+            let update = Update::new_checked(&body, &context).unwrap();
+            for (_, nlri) in update.withdrawn() {
+                for (_, prefix) in nlri {
+                    let known = self.heard[peer].remove(&prefix);
+                    assert!(known.is_some(), "{peer} never heard of what is withdrawn");
+                }
+            }
+            let attributes = update.judge(&context).attributes;
+            for reach in update.reach() {
+                for (_, prefix) in reach.nlri {
+                    self.heard[peer].insert(prefix, attributes.clone());
+                }
+            }
+        }
+    }
+
+    /// What a peer must have heard.
+    fn expected(&self, to: usize) -> BTreeMap<Prefix, Attributes> {
+        let mut expected = BTreeMap::new();
+        for number in 0..10 {
+            let told = (0..PEERS.len()).filter(|peer| self.metrics[*peer].is_some());
+            let told = told.filter_map(|peer| Some((peer, *self.told.get(&(peer, number))?)));
+            let Some((from, what)) = best(told.collect(), &self.metrics) else { continue };
+            if from == to {
+                continue;
+            }
+            let told = Self::audience(to).tell(&attributes(from, what), PEERS[from] != LOCAL_AS);
+            expected.extend(told.map(|told| (net(number), told)));
+        }
+        expected
+    }
+}
+
+/// RFC 4271 §9.1.2.2, by elimination.
+fn best(
+    mut rivals: Vec<(usize, Announced)>,
+    metrics: &[Option<u32>],
+) -> Option<(usize, Announced)> {
+    fn keep_least<K: Ord>(
+        rivals: &mut Vec<(usize, Announced)>,
+        key: impl Fn(&(usize, Announced)) -> K,
+    ) {
+        let least = rivals.iter().map(&key).min();
+        rivals.retain(|one| Some(key(one)) == least);
+    }
+    let is_external = |peer: usize| PEERS[peer] != LOCAL_AS;
+    keep_least(&mut rivals, |(peer, what)| {
+        std::cmp::Reverse(if is_external(*peer) { 100 } else { 100 + u32::from(what.preference) })
+    });
+    keep_least(&mut rivals, |(peer, what)| what.length + u8::from(is_external(*peer)));
+    let first_as = |(peer, what): &(usize, Announced)| match is_external(*peer) {
+        true => Some(PEERS[*peer]),
+        false => (what.length > 0).then_some(100),
+    };
+    let all = rivals.clone();
+    rivals.retain(|one| {
+        !all.iter().any(|other| first_as(other) == first_as(one) && other.1.med < one.1.med)
+    });
+    keep_least(&mut rivals, |(peer, _)| !is_external(*peer));
+    keep_least(&mut rivals, |(peer, _)| metrics[*peer]);
+    keep_least(&mut rivals, |(peer, _)| address(*peer));
+    rivals.first().copied()
+}
+
+/// The bodies of the UPDATEs among these messages.
+fn bodies(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let (mut bodies, mut cutter) = (Vec::new(), Cutter::new());
+    cutter.push(bytes);
+    while let Some(message) = cutter.take().unwrap() {
+        assert_eq!(message.kind, MessageType::Update);
+        bodies.push(message.body().to_vec());
+    }
+    bodies
+}
+
+fn run(steps: &[Step]) -> Result<(), TestCaseError> {
+    let mut world = World::new();
+    for step in steps {
+        world.step(step);
+    }
+    for peer in 0..PEERS.len() {
+        world.step(&Step::Drained(peer));
+    }
+    while world.routes.has_work() {
+        world.routes.work();
+    }
+    while world.fanout.has_work(&world.routes) {
+        world.tell();
+    }
+    for peer in 0..PEERS.len() {
+        if world.up[peer] {
+            prop_assert_eq!(&world.heard[peer], &world.expected(peer), "peer {}", peer);
+        }
+    }
+    // Those that are told the same have come together.
+    let audiences: BTreeSet<_> =
+        (0..PEERS.len()).filter(|peer| world.up[*peer]).map(World::audience).collect();
+    prop_assert_eq!(world.fanout.count(), (audiences.len(), 0));
+    // Nothing is left behind when all are gone.
+    for peer in 0..PEERS.len() {
+        world.step(&Step::Down(peer));
+    }
+    while world.routes.has_work() {
+        world.routes.work();
+    }
+    prop_assert_eq!((world.routes.len(Afi::V4), world.routes.sets.len()), (0, 0));
+    prop_assert_eq!(world.fanout.count(), (0, 0));
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn peers_believe_what_is_best_in_the_end(steps in steps()) {
+        run(&steps)?;
+    }
+}
