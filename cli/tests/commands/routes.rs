@@ -104,13 +104,17 @@ fn good(node: &Node, calls: &[String]) -> String {
     done.stdout
 }
 
-/// What the FEA has counted of routes.
-fn count(node: &Node, reason: &str) -> u64 {
-    let all = good(node, &["finder://fea/monitor/1.0/counters".to_owned()]);
+/// What the FEA has counted of routes, if it is there.
+fn counted(node: &Node, reason: &str) -> Option<u64> {
+    let all = call(node, &["finder://fea/monitor/1.0/counters".to_owned()]).stdout;
     let wanted = format!("(group=fea-routes;of=;reason={reason};");
-    let (_, found) = all.split_once(&wanted).unwrap();
-    let (_, value) = found.split_once("value=").unwrap();
-    value.split(')').next().unwrap().parse().unwrap()
+    let (_, found) = all.split_once(&wanted)?;
+    let (_, value) = found.split_once("value=")?;
+    value.split(')').next()?.parse().ok()
+}
+
+fn count(node: &Node, reason: &str) -> u64 {
+    counted(node, reason).unwrap()
 }
 
 fn state(node: &Node) -> String {
@@ -239,4 +243,45 @@ fn who_has_a_table_is_told_when_the_kernel_forgets_it_and_nobody_else_gets_it() 
     good(&node, &calls[..3]);
     expect(&namespace, "main", "-4", &[("10.1.0.0/16", "192.0.2.2")]);
     assert!(count(&node, "lost") >= 1);
+}
+
+#[test]
+fn the_rib_tells_a_new_fea_everything_and_what_the_kernel_has_forgotten() {
+    if !privileged() {
+        return;
+    }
+    let namespace = namespace();
+    // A statement besides that of the stack.
+    let start = || Node::begin("principal xdp;\n}\nrib {", |_| {});
+    let node = namespace.run(start);
+    node.wait_for("node r1: 4 processes run");
+    let origin =
+        "finder://rib/rib/1.0/open_origin?protocol:txt=static&external:bool=false&distance:u32=1";
+    let told = "finder://rib/rib/1.0/change?origin:u32=1\
+                &hops:list<hop>=(set=16;gateway=192.0.2.2;interface=77;weight=1)\
+                &routes:list<route>=(net=10.1.0.0/16;set=16;metric=1;tag=0),(net=10.2.0.0/16;set=0;metric=1;tag=0)\
+                &gone:list<ipnet>=";
+    let end = "finder://rib/rib/1.0/end?origin:u32=1";
+    let said = good(&node, &[origin, told, end].map(str::to_owned));
+    assert!(said.starts_with("origin:u32=1"), "{said}");
+    let main = [("10.1.0.0/16", "192.0.2.2"), ("10.2.0.0/16", "blackhole")];
+    let follows = || {
+        let all = call(&node, &["finder://fea/fib/1.0/tables".to_owned()]).stdout;
+        all.contains("(table=254;is_ipv6=false;owner=rib;metric=40;state=following;")
+    };
+    node.wait_until(|| follows() && routes(&namespace, "main", "-4").len() == 2);
+    expect(&namespace, "main", "-4", &main);
+
+    good(&node, &["finder://manager/manager/1.0/signal?instance:txt=fea&number:u32=9".to_owned()]);
+    node.wait_until(|| follows() && counted(&node, "same") == Some(2));
+    expect(&namespace, "main", "-4", &main);
+    let changes = ["added", "replaced", "deleted", "refused"].map(|reason| count(&node, reason));
+    assert_eq!(changes, [0; 4], "the kernel has everything already");
+
+    // The kernel deletes what leads there without a word.
+    namespace.ip("link set one down");
+    expect(&namespace, "main", "-4", &main[1..]);
+    namespace.ip("link set one up");
+    node.wait_until(|| routes(&namespace, "main", "-4").len() == 2);
+    expect(&namespace, "main", "-4", &main);
 }
