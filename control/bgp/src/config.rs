@@ -33,7 +33,6 @@ container bgp {
     help "the Border Gateway Protocol";
     leaf as number { mandatory; range 1 4294967294; help "the number of this router's autonomous system"; }
     leaf router-id ipv4 { mandatory; help "a number that no other router of the system has, in the form of an address of IPv4"; }
-    leaf port number { range 1 65535; default 179; help "the port of TCP at which sessions are accepted, and opened"; }
     list peer {
         help "a router to exchange routes with";
         key address address { help "the peer's address"; }
@@ -48,7 +47,7 @@ container bgp {
 }
 "#;
 
-/// The port of BGP (RFC 4271 §3).
+/// The port of BGP (RFC 4271 §3); the FEA opens no other for this process.
 pub(crate) const PORT: u16 = 179;
 /// Numbers of autonomous systems: 0 is nobody's (RFC 7607), the last one neither (RFC 7300).
 const AS_NUMBERS: RangeInclusive<u32> = 1..=u32::MAX - 1;
@@ -88,7 +87,6 @@ impl Keyword for Named {
 pub(crate) struct Config {
     pub(crate) local_as: u32,
     pub(crate) router_id: Ipv4Addr,
-    pub(crate) port: u16,
     pub(crate) peers: BTreeMap<IpAddr, PeerConfig>,
 }
 
@@ -124,7 +122,6 @@ pub(crate) fn read(source: &str, text: &str) -> Result<Option<Config>, Errors> {
     entry.read_block(|block| {
         let local_as = block.required_in("as", AS_NUMBERS)?;
         let router_id: Ipv4Addr = block.required("router-id")?;
-        let port = block.leaf_in("port", 1..=u16::MAX)?.unwrap_or(PORT);
         let mut peers = BTreeMap::new();
         let entries = block.many("peer").into_iter().map(|mut entry| {
             let address: IpAddr = entry.argument_with(ADDRESS, str::parse)?;
@@ -139,7 +136,7 @@ pub(crate) fn read(source: &str, text: &str) -> Result<Option<Config>, Errors> {
             }
         });
         gather(entries.collect::<Vec<Result<(), Errors>>>())?;
-        Ok(Some(Config { local_as, router_id, port, peers }))
+        Ok(Some(Config { local_as, router_id, peers }))
     })
 }
 
@@ -202,7 +199,7 @@ mod tests {
     #[test]
     fn what_is_said_is_read() {
         let config = read("t", TEXT).unwrap().unwrap();
-        assert_eq!((config.local_as, config.port), (65000, 179));
+        assert_eq!(config.local_as, 65000);
         let external = &config.peers[&"198.51.100.2".parse().unwrap()];
         assert_eq!((external.import, external.export, external.passive), (true, false, true));
         assert_eq!(external.hold_time, Duration::from_secs(9));

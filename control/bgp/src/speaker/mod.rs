@@ -19,7 +19,7 @@ use weft_runtime::{
 };
 use weft_xrl::{Called, Encoded, Input, Interface, Output, XrlError, configurable};
 
-use crate::config::{self, Config};
+use crate::config::{self, Config, PORT};
 use crate::fanout::Fanout;
 use crate::fsm;
 use crate::interface;
@@ -70,8 +70,8 @@ pub struct Bgp {
     channels: BTreeMap<ChannelId, IpAddr>,
     attempts: BTreeMap<Token, IpAddr>,
     last_token: u32,
-    /// Of IPv4 and IPv6: the port at which connections are, or will be, accepted.
-    listening: [Option<u16>; 2],
+    /// Of IPv4 and IPv6: whether connections are, or will be, accepted.
+    listening: [bool; 2],
     /// When a socket is opened again, and which.
     listen_again: [Option<Instant>; 2],
     started: Instant,
@@ -96,7 +96,7 @@ impl Bgp {
             channels: BTreeMap::new(),
             attempts: BTreeMap::new(),
             last_token: FIRST_TOKEN,
-            listening: [None; 2],
+            listening: [false; 2],
             listen_again: [None; 2],
             started: Instant::ZERO,
             patience: None,
@@ -184,31 +184,32 @@ impl Bgp {
     /// Opens and closes the sockets that listen, as the configuration wants it.
     fn listen(&mut self, out: &mut Vec<Output>) {
         let any = |is_v4: bool| self.peers.keys().any(|address| address.is_ipv4() == is_v4);
-        let port = self.config.as_ref().map(|config| config.port);
-        let wanted = [true, false].map(|is_v4| port.filter(|_| any(is_v4)));
+        let wanted = [true, false].map(any);
         for (place, wanted) in wanted.into_iter().enumerate() {
             let had = std::mem::replace(&mut self.listening[place], wanted);
             if had == wanted {
                 continue;
             }
-            if had.is_some() {
+            if had {
                 out.push(Output::World(Action::CloseListener { token: LISTENERS[place] }));
                 self.listen_again[place] = None;
             }
-            if wanted.is_some() {
+            if wanted {
                 self.open_listener(place, out);
             }
         }
     }
 
     fn open_listener(&mut self, place: usize, out: &mut Vec<Output>) {
-        let Some(port) = self.listening[place] else { return };
+        if !self.listening[place] {
+            return;
+        }
         let address: IpAddr = match place {
             0 => Ipv4Addr::UNSPECIFIED.into(),
             _ => Ipv6Addr::UNSPECIFIED.into(),
         };
         let spec = StreamListenerSpec {
-            local: SocketAddr::new(address, port),
+            local: SocketAddr::new(address, PORT),
             keys: Vec::new(),
             options: StreamOptions::default(),
         };
@@ -223,7 +224,7 @@ impl Bgp {
         let wanted = config.as_ref().map_or(&none, |config| &config.peers);
         let is_other_router = match (&old, &config) {
             (Some(old), Some(new)) => {
-                (old.local_as, old.router_id, old.port) != (new.local_as, new.router_id, new.port)
+                (old.local_as, old.router_id) != (new.local_as, new.router_id)
             }
             _ => true,
         };

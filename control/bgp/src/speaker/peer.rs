@@ -12,7 +12,7 @@ use weft_xrl::Output;
 
 use super::Activity;
 use super::context::World;
-use crate::config::{Config, PeerConfig};
+use crate::config::{Config, PORT, PeerConfig};
 use crate::fsm::{
     AttemptId, ConnectionId, Ending, Input, Negotiated, Output as Outcome, PeerAs, Session,
     Settings, State,
@@ -164,7 +164,7 @@ impl Peer {
         self.attempts.insert(token, attempt);
         world.attempts.insert(token, self.address);
         let spec = StreamSpec {
-            peer: SocketAddr::new(self.address, world.config.port),
+            peer: SocketAddr::new(self.address, PORT),
             local: self.config.local_address.map(|local| SocketAddr::new(local, 0)),
             key: None,
             options: StreamOptions::default(),
