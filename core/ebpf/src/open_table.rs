@@ -141,12 +141,18 @@ impl<M: AsRef<[AtomicU64]>> OpenTable<M> {
     fn make_room(&self, home: usize) -> Option<usize> {
         let load = |at: usize| self.value(at).load(Ordering::Relaxed);
         let mut free = (home..self.slots()).take(MOST_LOOKS).find(|at| !is_entry(load(*at)))?;
+        let mut moves = Vec::new();
         while free >= home + WINDOW {
             let mut nearer = free + 1 - WINDOW..free;
             let moved = nearer.find(|at| self.home(self.key(*at)) + WINDOW > free)?;
-            self.fill(free, self.key(moved), load(moved) as u32);
-            self.vacate(moved);
+            moves.push((moved, free));
             free = moved;
+        }
+        // Not before it is known that there is room: a slot that is left and gets no other entry still has the key, and
+        // programs that find it there do not look where the key is now.
+        for (from, to) in moves {
+            self.fill(to, self.key(from), load(from) as u32);
+            self.vacate(from);
         }
         Some(free)
     }
