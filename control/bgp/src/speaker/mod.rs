@@ -6,6 +6,8 @@
 mod context;
 mod peer;
 mod show;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -2,7 +2,7 @@
 //!
 //! Reference: RFC 4271 §8 (the session), §9 (what is done with UPDATEs); RFC 2918 and RFC 7313 (sending routes again).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
 use weft_base::{Buffer, ChannelId, Instant, Message, Random, Token};
@@ -21,7 +21,7 @@ use crate::incoming::{Announcer, Taken, afi};
 use crate::routes::Afi;
 use crate::routes::decision::Source;
 use crate::routes::export::Audience;
-use crate::wire::{RefreshKind, RouteRefresh};
+use crate::wire::{Notification, RefreshKind, RouteRefresh};
 
 /// Routes are exchanged.
 #[derive(Debug)]
@@ -104,29 +104,25 @@ impl Peer {
         }
     }
 
-    /// Something happens to the session.
+    /// Something happens to the session: does all that follows.
     pub(super) fn handle(&mut self, input: Input<'_>, world: &mut World<'_>) {
         let mut outcomes = Vec::new();
         self.session.handle(world.now, input, &mut outcomes);
-        // What is wrong with an UPDATE ends the session, which has outcomes of its own.
-        let mut outcomes = std::collections::VecDeque::from(outcomes);
+        let mut outcomes = VecDeque::from(outcomes);
         while let Some(outcome) = outcomes.pop_front() {
-            if let Some(wrong) = self.carry_out(outcome, world) {
-                let mut more = Vec::new();
-                self.session.handle(world.now, Input::BadUpdate(wrong), &mut more);
-                // UPDATEs behind it do not count any more.
+            let Some(input) = self.carry_out(outcome, world) else { continue };
+            if matches!(input, Input::BadUpdate(_)) {
+                // What is behind it does not count any more.
                 outcomes.retain(|outcome| !matches!(outcome, Outcome::Update(_)));
-                outcomes.extend(more);
             }
+            let mut more = Vec::new();
+            self.session.handle(world.now, input, &mut more);
+            outcomes.extend(more);
         }
     }
 
-    /// Does what the session asks for; an UPDATE for which it has to end is returned as what the peer is told.
-    fn carry_out(
-        &mut self,
-        outcome: Outcome,
-        world: &mut World<'_>,
-    ) -> Option<crate::wire::Notification> {
+    /// Does what the session asks for; returns what the session must hear of it.
+    fn carry_out(&mut self, outcome: Outcome, world: &mut World<'_>) -> Option<Input<'static>> {
         match outcome {
             Outcome::Connect(attempt) => self.connect(attempt, world),
             Outcome::CancelConnect(attempt) => self.cancel(attempt, world),
@@ -134,9 +130,8 @@ impl Peer {
                 let channel = channel(connection);
                 send(channel, &bytes, world.out);
                 // While nothing waits the driver takes what it is given.
-                if !self.up.as_ref().is_some_and(|up| up.is_congested && up.channel == channel) {
-                    self.session.handle(world.now, Input::Sent(connection), &mut Vec::new());
-                }
+                let waits = |up: &Up| up.is_congested && up.channel == channel;
+                return (!self.up.as_ref().is_some_and(waits)).then_some(Input::Sent(connection));
             }
             Outcome::Close(connection) => {
                 let channel = channel(connection);
@@ -146,7 +141,7 @@ impl Peer {
             }
             Outcome::Up { connection, negotiated } => self.is_up(connection, &negotiated, world),
             Outcome::Down { ending, .. } => self.is_down(ending, world),
-            Outcome::Update(body) => return self.update(&body, world),
+            Outcome::Update(body) => return self.update(&body, world).map(Input::BadUpdate),
             Outcome::Refresh(refresh) => self.refresh(refresh, world),
             Outcome::Transition(transition) => {
                 let line = format!(
@@ -253,7 +248,7 @@ impl Peer {
         send(up.channel, bytes, world.out);
         if !up.is_congested {
             let sent = Input::Sent(connection(up.channel));
-            self.session.handle(world.now, sent, &mut Vec::new());
+            self.handle(sent, world);
         }
     }
 
@@ -308,7 +303,8 @@ impl Peer {
         self.ending = Some(ending);
     }
 
-    fn update(&mut self, body: &[u8], world: &mut World<'_>) -> Option<crate::wire::Notification> {
+    /// The peer announces something; if the session has to end for it, returns what the peer is told.
+    fn update(&mut self, body: &[u8], world: &mut World<'_>) -> Option<Notification> {
         let up = self.up.as_mut()?;
         self.tally.updates += 1;
         let taken = match up.announcer.take(body, world.routes) {
