@@ -80,8 +80,16 @@ pub(crate) struct ToRib {
 }
 
 impl ToRib {
-    /// The RIB is there.
-    pub(crate) fn begin(&mut self, routes: &mut Routes, out: &mut Vec<Output>) {
+    /// The RIB is there; told again when the Finder has come back, which changes nothing.
+    pub(crate) fn born(&mut self, routes: &mut Routes, out: &mut Vec<Output>) {
+        match self.state {
+            State::Away | State::Refused(_) => self.begin(routes, out),
+            State::Opening | State::There => {}
+        }
+    }
+
+    /// Tells the RIB everything.
+    fn begin(&mut self, routes: &mut Routes, out: &mut Vec<Output>) {
         self.away(routes);
         self.state = State::Opening;
         for (place, (protocol, distance)) in PROTOCOLS.into_iter().enumerate() {

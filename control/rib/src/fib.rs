@@ -102,8 +102,16 @@ impl Fib {
         self.version == Version::V6
     }
 
-    /// The FEA is there, or what it was told is out of date: it is told everything.
-    pub(crate) fn begin(&mut self, table: u32, tables: &mut Tables, out: &mut Vec<Output>) {
+    /// The FEA is there; told again when the Finder has come back, which changes nothing.
+    pub(crate) fn born(&mut self, table: u32, tables: &mut Tables, out: &mut Vec<Output>) {
+        match self.state {
+            State::Away | State::Refused(_) => self.begin(table, tables, out),
+            State::Beginning | State::Ending | State::Following => {}
+        }
+    }
+
+    /// The FEA is told everything.
+    fn begin(&mut self, table: u32, tables: &mut Tables, out: &mut Vec<Output>) {
         self.away(tables);
         self.table = table;
         self.state = State::Beginning;

@@ -83,6 +83,13 @@ pub struct Rib {
     counters: Counters<Activity>,
 }
 
+/// What is left to do for a call.
+enum Next {
+    Answer(Encoded),
+    /// Until answers hold no longer, or so many milliseconds.
+    Wait(u32),
+}
+
 impl Default for Rib {
     fn default() -> Self {
         Self::new()
@@ -108,26 +115,23 @@ impl Rib {
     }
 
     fn called(&mut self, now: Instant, mut called: Called, out: &mut Vec<Output>) {
-        let result = match called.interface.name == interface::INTERFACE.name {
-            true => called.read().and_then(|call| self.asked(now, &called, call)),
-            false => called.read().and_then(|call| self.manage(now, call, out)).map(Some),
+        let next = match called.interface.name == interface::INTERFACE.name {
+            true => called.read().and_then(|call| self.asked(called.session, call)),
+            false => called.read().and_then(|call| self.manage(now, call, out)).map(Next::Answer),
         };
-        match result.transpose() {
-            Some(result) => out.push(Output::Answer { id: called.id, result }),
-            None => self.watchers.wait(called),
+        match next {
+            Ok(Next::Answer(encoded)) => {
+                out.push(Output::Answer { id: called.id, result: Ok(encoded) });
+            }
+            Ok(Next::Wait(wait)) => self.watchers.wait(now, called, wait, out),
+            Err(error) => out.push(called.fail(error)),
         }
     }
 
-    /// Does what a protocol or an operator asks; nothing if the answer comes later.
-    fn asked(
-        &mut self,
-        now: Instant,
-        called: &Called,
-        call: interface::Call,
-    ) -> Result<Option<Encoded>, XrlError> {
+    /// Does what a protocol or an operator asks.
+    fn asked(&mut self, session: u64, call: interface::Call) -> Result<Next, XrlError> {
         use interface::Call;
-        let session = called.session;
-        Ok(Some(match call {
+        Ok(Next::Answer(match call {
             Call::OpenOrigin(request) => {
                 let config = &self.config;
                 let origin = self.origins.open(session, request, config, &mut self.tables)?;
@@ -161,10 +165,7 @@ impl Rib {
                 blocks.into_iter().for_each(|block| self.tables.deregister(session, block));
                 Encoded::default()
             }
-            Call::Invalid(interface::Invalid { wait }) => {
-                self.watchers.will_wait(now, session, wait)?;
-                return Ok(None);
-            }
+            Call::Invalid(interface::Invalid { wait }) => return Ok(Next::Wait(wait)),
             Call::Show(request) => {
                 let shown = show::show(&request, &self.tables, &self.origins, &self.fibs)?;
                 Encoded::new(interface::ShowReply { json: shown.to_string() })
@@ -267,7 +268,7 @@ impl Component for Rib {
             Input::Registered => out.push(Output::Watch { class: Some(FEA.to_owned()) }),
             Input::Born { class, .. } if class == FEA => {
                 for fib in &mut self.fibs {
-                    fib.begin(self.config.table, &mut self.tables, out);
+                    fib.born(self.config.table, &mut self.tables, out);
                 }
             }
             Input::Died { class, .. } if class == FEA => {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use weft_base::Instant;
-use weft_xrl::{Called, Output, XrlError};
+use weft_xrl::{Called, Output};
 
 use crate::family::Answer;
 use crate::interface;
@@ -20,9 +20,22 @@ const LONGEST: u32 = 25_000;
 #[derive(Debug, Default)]
 struct Client {
     blocks: Vec<IpNet>,
-    waiting: Option<Called>,
-    /// Until when it waits.
-    until: Option<Instant>,
+    /// The call with which it waits, and until when.
+    waiting: Option<(Called, Instant)>,
+}
+
+impl Client {
+    fn until(&self) -> Option<Instant> {
+        self.waiting.as_ref().map(|(_, until)| *until)
+    }
+
+    /// Answers the call with which it waits, with what there is.
+    fn answer(&mut self, out: &mut Vec<Output>) {
+        if let Some((called, _)) = self.waiting.take() {
+            let blocks = std::mem::take(&mut self.blocks);
+            out.push(called.answer(Ok(interface::InvalidReply { blocks })));
+        }
+    }
 }
 
 /// All of them, by their sessions.
@@ -30,25 +43,15 @@ struct Client {
 pub(crate) struct Watchers(BTreeMap<Session, Client>);
 
 impl Watchers {
-    /// A client is going to wait.
-    pub(crate) fn will_wait(
-        &mut self,
-        now: Instant,
-        session: Session,
-        wait: u32,
-    ) -> Result<(), XrlError> {
-        let client = self.0.entry(session).or_default();
-        if client.waiting.is_some() {
-            return Err(XrlError::failed("this caller waits already, with an earlier call"));
-        }
-        client.until = Some(now + Duration::from_millis(wait.min(LONGEST).into()));
-        Ok(())
-    }
-
-    /// It waits with this call.
-    pub(crate) fn wait(&mut self, called: Called) {
+    /// A client waits with this call, and with no earlier one any more.
+    pub(crate) fn wait(&mut self, now: Instant, called: Called, wait: u32, out: &mut Vec<Output>) {
+        let until = now + Duration::from_millis(wait.min(LONGEST).into());
         let client = self.0.entry(called.session).or_default();
-        client.waiting = Some(called);
+        client.answer(out);
+        client.waiting = Some((called, until));
+        if !client.blocks.is_empty() {
+            client.answer(out);
+        }
     }
 
     /// These answers hold no longer.
@@ -57,11 +60,7 @@ impl Watchers {
             self.0.entry(session).or_default().blocks.push(block);
         }
         for client in self.0.values_mut().filter(|client| !client.blocks.is_empty()) {
-            if let Some(called) = client.waiting.take() {
-                let blocks = std::mem::take(&mut client.blocks);
-                client.until = None;
-                out.push(called.answer(Ok(interface::InvalidReply { blocks })));
-            }
+            client.answer(out);
         }
     }
 
@@ -72,17 +71,12 @@ impl Watchers {
 
     /// Answers those who have waited as long as they wanted.
     pub(crate) fn tick(&mut self, now: Instant, out: &mut Vec<Output>) {
-        for client in self.0.values_mut() {
-            if client.until.is_some_and(|until| until <= now) {
-                client.until = None;
-                let none = interface::InvalidReply { blocks: Vec::new() };
-                out.extend(client.waiting.take().map(|called| called.answer(Ok(none))));
-            }
-        }
+        let is_due = |client: &Client| client.until().is_some_and(|until| until <= now);
+        self.0.values_mut().filter(|client| is_due(client)).for_each(|client| client.answer(out));
     }
 
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.0.values().filter_map(|client| client.until).min()
+        self.0.values().filter_map(Client::until).min()
     }
 }
 

@@ -424,7 +424,7 @@ impl Component for Bgp {
         match input {
             Input::World(event) => self.world_event(now, event, out),
             Input::Registered => out.push(Output::Watch { class: Some(RIB.to_owned()) }),
-            Input::Born { class, .. } if class == RIB => self.to_rib.begin(&mut self.routes, out),
+            Input::Born { class, .. } if class == RIB => self.to_rib.born(&mut self.routes, out),
             Input::Died { class, .. } if class == RIB => self.to_rib.away(&mut self.routes),
             Input::Replied { token, result } => {
                 let has_moved = self.to_rib.replied(now, token, result, &mut self.routes, out);
