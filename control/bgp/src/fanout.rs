@@ -10,11 +10,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use weft_routing::ip::Version;
 use weft_routing::{OriginId, Prefix, ReaderId, Said};
 
+use crate::routes::Routes;
 use crate::routes::attribute_sets::AttributesId;
 use crate::routes::export::Audience;
-use crate::routes::{Afi, Routes};
 use crate::wire::{Context, Family, UpdateEncoder, end_of_rib, withdraw};
 
 /// Destinations of which a cohort hears at once: some ten kilobytes of messages.
@@ -30,7 +31,7 @@ pub(crate) struct Sending {
 /// Peers that have come equally far.
 #[derive(Debug)]
 struct Cohort {
-    afi: Afi,
+    version: Version,
     audience: Audience,
     context: Context,
     peers: BTreeSet<OriginId>,
@@ -54,26 +55,26 @@ impl Fanout {
     pub(crate) fn join(
         &mut self,
         peer: OriginId,
-        afi: Afi,
+        version: Version,
         audience: Audience,
         context: Context,
         routes: &mut Routes,
     ) {
-        let reader = routes.open_reader(afi);
+        let reader = routes.table.open_reader(version);
         let (peers, said) = (BTreeSet::from([peer]), Said::default());
-        self.cohorts.push(Cohort { afi, audience, context, peers, reader, said, is_new: true });
+        self.cohorts.push(Cohort { version, audience, context, peers, reader, said, is_new: true });
     }
 
     /// A peer is gone, or is to hear everything of a family again.
-    pub(crate) fn leave(&mut self, peer: OriginId, of: Option<Afi>, routes: &mut Routes) {
+    pub(crate) fn leave(&mut self, peer: OriginId, of: Option<Version>, routes: &mut Routes) {
         if of.is_none() {
             self.congested.remove(&peer);
         }
         self.cohorts.retain_mut(|cohort| {
-            if of.is_none_or(|afi| afi == cohort.afi) && cohort.peers.remove(&peer) {
+            if of.is_none_or(|version| version == cohort.version) && cohort.peers.remove(&peer) {
                 let is_empty = cohort.peers.is_empty();
                 if is_empty {
-                    routes.close_reader(cohort.afi, cohort.reader);
+                    routes.table.close_reader(cohort.version, cohort.reader);
                 }
                 return !is_empty;
             }
@@ -89,7 +90,7 @@ impl Fanout {
             if cohort.peers.remove(&peer) {
                 alone.push(Cohort {
                     peers: BTreeSet::from([peer]),
-                    reader: routes.fork_reader(cohort.afi, cohort.reader),
+                    reader: routes.table.fork_reader(cohort.version, cohort.reader),
                     said: cohort.said.clone(),
                     ..*cohort
                 });
@@ -108,7 +109,8 @@ impl Fanout {
     /// Whether somebody can be told something.
     pub(crate) fn has_work(&self, routes: &Routes) -> bool {
         self.cohorts.iter().any(|cohort| {
-            self.can_take(cohort) && (cohort.is_new || routes.is_behind(cohort.afi, cohort.reader))
+            self.can_take(cohort)
+                && (cohort.is_new || routes.table.is_behind(cohort.version, cohort.reader))
         })
     }
 
@@ -137,13 +139,13 @@ impl Fanout {
             let cohort = &mut rest[0];
             let is_equal = |other: &&mut Cohort| other.is_equal(cohort, routes);
             let may_join = !cohort.is_new
-                && !routes.is_behind(cohort.afi, cohort.reader)
+                && !routes.table.is_behind(cohort.version, cohort.reader)
                 && !cohort.peers.iter().any(|peer| self.congested.contains(peer));
             let equal = earlier.iter_mut().find(|other| may_join && is_equal(other));
             match equal {
                 Some(other) => {
                     other.peers.append(&mut cohort.peers);
-                    routes.close_reader(cohort.afi, cohort.reader);
+                    routes.table.close_reader(cohort.version, cohort.reader);
                     self.cohorts.remove(place);
                 }
                 None => place += 1,
@@ -167,9 +169,9 @@ struct Run {
 
 impl Cohort {
     fn is_equal(&self, other: &Self, routes: &Routes) -> bool {
-        (self.afi, self.audience, self.is_new) == (other.afi, other.audience, other.is_new)
+        (self.version, self.audience, self.is_new) == (other.version, other.audience, other.is_new)
             && self.context == other.context
-            && routes.have_read_the_same(self.afi, self.reader, other.reader)
+            && routes.table.have_read_the_same(self.version, self.reader, other.reader)
     }
 
     /// Tells it some of what it has not heard.
@@ -180,11 +182,11 @@ impl Cohort {
         // By the source of the new route, which must forget the old one.
         let mut superseded: BTreeMap<OriginId, Vec<(u32, Prefix)>> = BTreeMap::new();
         for _ in 0..AT_ONCE {
-            let Some(news) = routes.next(self.afi, self.reader) else { break };
-            let run = news.best.map(|(source, path)| {
-                let key = (path.accepted, source);
-                let run =
-                    runs.entry(key).or_insert_with(|| self.run(path.accepted, source, routes));
+            let Some(news) = routes.table.next(self.version, self.reader) else { break };
+            let run = news.best.map(|best| {
+                let (accepted, source) = (best.route.accepted, best.origin);
+                let key = (accepted, source);
+                let run = runs.entry(key).or_insert_with(|| self.run(accepted, source, routes));
                 (source, run)
             });
             let told = run.filter(|(_, run)| run.encoder.is_some());
@@ -221,16 +223,16 @@ impl Cohort {
             withdraw(family, &self.context, prefixes, &mut bytes);
             sendings.push(Sending { to: vec![source], bytes });
         }
-        if self.is_new && !routes.is_behind(self.afi, self.reader) {
+        if self.is_new && !routes.table.is_behind(self.version, self.reader) {
             self.is_new = false;
             self.send(None, sendings, |bytes| bytes.extend(end_of_rib(family)));
         }
     }
 
     fn family(&self) -> Family {
-        match self.afi {
-            Afi::V4 => Family::IPV4_UNICAST,
-            Afi::V6 => Family::IPV6_UNICAST,
+        match self.version {
+            Version::V4 => Family::IPV4_UNICAST,
+            Version::V6 => Family::IPV6_UNICAST,
         }
     }
 

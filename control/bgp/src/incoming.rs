@@ -6,9 +6,10 @@
 use std::net::Ipv4Addr;
 
 use weft_routing::OriginId;
+use weft_routing::ip::Version;
 
 use crate::routes::attribute_sets::AttributesId;
-use crate::routes::{Afi, Path, Routes};
+use crate::routes::{Path, Routes};
 use crate::wire::{
     Attributes, Context, Disposition, Family, Fault, MessageError, Neighbour, Reach, Update,
 };
@@ -57,9 +58,9 @@ impl Announcer {
         }
         let mut taken = Taken::default();
         for (family, nlri) in update.withdrawn() {
-            let Some(afi) = afi(family) else { continue };
+            let Some(version) = version(family) else { continue };
             for (path, prefix) in nlri {
-                routes.withdraw(afi, &prefix, self.origin, path);
+                routes.withdraw((version, &prefix), self.origin, path);
                 taken.withdrawn += 1;
             }
         }
@@ -93,9 +94,9 @@ impl Announcer {
     }
 
     fn withdraw(&self, reach: &Reach<'_>, routes: &mut Routes, taken: &mut Taken) {
-        let Some(afi) = afi(reach.family) else { return };
+        let Some(version) = version(reach.family) else { return };
         for (path, prefix) in reach.nlri {
-            routes.withdraw(afi, &prefix, self.origin, path);
+            routes.withdraw((version, &prefix), self.origin, path);
             taken.withdrawn += 1;
         }
     }
@@ -107,7 +108,7 @@ impl Announcer {
         routes: &mut Routes,
         taken: &mut Taken,
     ) {
-        let Some(afi) = afi(reach.family) else { return };
+        let Some(version) = version(reach.family) else { return };
         let next_hop = reach.next_hop.or(attributes.next_hop);
         let attributes = Attributes { next_hop, ..attributes.clone() };
         // RFC 7606 §7.3 and §7.11: without a next hop that can be one, nothing is announced.
@@ -119,7 +120,7 @@ impl Announcer {
         let accepted = if accepts { received } else { AttributesId::NONE };
         let route = Path { received, accepted };
         for (path, prefix) in reach.nlri {
-            routes.announce(afi, &prefix, self.origin, path, route);
+            routes.announce((version, &prefix), self.origin, path, route);
             taken.announced += 1;
         }
         routes.give(received);
@@ -141,11 +142,11 @@ impl Announcer {
     }
 }
 
-/// The table of a family, if there is one.
-pub(crate) fn afi(family: Family) -> Option<Afi> {
+/// The version of IP of a family whose routes are kept.
+pub(crate) fn version(family: Family) -> Option<Version> {
     match family {
-        Family::IPV4_UNICAST => Some(Afi::V4),
-        Family::IPV6_UNICAST => Some(Afi::V6),
+        Family::IPV4_UNICAST => Some(Version::V4),
+        Family::IPV6_UNICAST => Some(Version::V6),
         _ => None,
     }
 }

@@ -7,14 +7,15 @@ use std::net::{IpAddr, Ipv4Addr};
 use ipnet::{IpNet, Ipv4Net};
 use proptest::prelude::*;
 use weft_base::{KeyedHash, Random};
+use weft_routing::ip::Version;
 use weft_routing::{BitString, OriginId, Prefix};
 
 use crate::fanout::{Fanout, Sending};
 use crate::incoming::Announcer;
+use crate::routes::Routes;
 use crate::routes::decision::Source;
 use crate::routes::export::Audience;
 use crate::routes::next_hops::Reached;
-use crate::routes::{Afi, Routes};
 use crate::wire::{
     AsPath, Attributes, Context, Cutter, Family, MessageType, Neighbour, NextHop, Update,
     UpdateEncoder, withdraw,
@@ -154,7 +155,7 @@ impl World {
             let metric = self.metrics[peer.unwrap().0];
             let reached = Reached { metric, is_neighbour: true };
             self.routes.next_hops.told(IpNet::from(address), reached);
-            self.routes.decide_again(Afi::V4);
+            self.routes.table.decide_again();
         }
     }
 
@@ -194,15 +195,21 @@ impl World {
                 self.up[peer] = false;
                 self.fanout.leave(self.origins[peer], None, &mut self.routes);
                 self.congested.remove(&peer);
-                self.routes.renew(Afi::V4, self.origins[peer]);
-                self.routes.sweep(Afi::V4, self.origins[peer]);
+                self.routes.table.renew(Version::V4, self.origins[peer]);
+                self.routes.table.sweep(Version::V4, self.origins[peer]);
                 self.told.retain(|(of, _), _| *of != peer);
                 self.heard[peer].clear();
             }
             Step::Up(peer) if !self.up[peer] => {
                 self.up[peer] = true;
                 let (audience, context) = (Self::audience(peer), context(peer));
-                self.fanout.join(self.origins[peer], Afi::V4, audience, context, &mut self.routes);
+                self.fanout.join(
+                    self.origins[peer],
+                    Version::V4,
+                    audience,
+                    context,
+                    &mut self.routes,
+                );
             }
             Step::Congested(peer) if self.up[peer] => {
                 self.congested.insert(peer);
@@ -319,7 +326,7 @@ fn run(steps: &[Step]) -> Result<(), TestCaseError> {
     for peer in 0..PEERS.len() {
         world.step(&Step::Drained(peer));
     }
-    while world.routes.has_work() {
+    while world.routes.table.has_work() {
         world.routes.work();
     }
     while world.fanout.has_work(&world.routes) {
@@ -338,10 +345,10 @@ fn run(steps: &[Step]) -> Result<(), TestCaseError> {
     for peer in 0..PEERS.len() {
         world.step(&Step::Down(peer));
     }
-    while world.routes.has_work() {
+    while world.routes.table.has_work() {
         world.routes.work();
     }
-    prop_assert_eq!((world.routes.len(Afi::V4), world.routes.sets.len()), (0, 0));
+    prop_assert_eq!((world.routes.table.len(Version::V4), world.routes.sets.len()), (0, 0));
     prop_assert_eq!(world.fanout.count(), (0, 0));
     Ok(())
 }

@@ -11,13 +11,14 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use weft_base::Instant;
+use weft_routing::ip::{News, Version};
 use weft_routing::{OriginId, ReaderId, Said};
 use weft_runtime::{Action, Level};
 use weft_xrl::{Call, Output, Reply, Request, XrlError};
 
 use crate::rib_interface as interface;
 use crate::routes::next_hops::Reached;
-use crate::routes::{Afi, News, Routes};
+use crate::routes::{Path, Routes};
 
 /// The RIB's class.
 pub(crate) const RIB: &str = "rib";
@@ -107,8 +108,10 @@ impl ToRib {
         (self.changes, self.origins, self.has_ended) = (0, [None; 2], false);
         self.state = State::Away;
         self.said = Default::default();
-        for (afi, reader) in Afi::ALL.into_iter().zip(self.readers.take().into_iter().flatten()) {
-            routes.close_reader(afi, reader);
+        for (version, reader) in
+            Version::ALL.into_iter().zip(self.readers.take().into_iter().flatten())
+        {
+            routes.table.close_reader(version, reader);
         }
     }
 
@@ -129,16 +132,18 @@ impl ToRib {
             self.call(About::Register, interface::Register { addresses }, out);
         }
         let (Some(readers), [Some(_), Some(_)]) = (self.readers, self.origins) else { return };
-        for (afi, reader) in Afi::ALL.into_iter().zip(readers) {
-            while self.changes < CALLS && routes.is_behind(afi, reader) {
-                for change in self.batch(afi, reader, routes) {
+        for (version, reader) in Version::ALL.into_iter().zip(readers) {
+            while self.changes < CALLS && routes.table.is_behind(version, reader) {
+                for change in self.batch(version, reader, routes) {
                     self.changes += 1;
                     self.call(About::Change, change, out);
                 }
             }
         }
-        let is_behind =
-            Afi::ALL.into_iter().zip(readers).any(|(afi, one)| routes.is_behind(afi, one));
+        let is_behind = Version::ALL
+            .into_iter()
+            .zip(readers)
+            .any(|(version, one)| routes.table.is_behind(version, one));
         if may_end && !self.has_ended && !is_behind && self.changes == 0 {
             self.has_ended = true;
             for origin in self.origins.into_iter().flatten() {
@@ -148,26 +153,37 @@ impl ToRib {
     }
 
     /// The next changes: up to two calls, one for each protocol that has some.
-    fn batch(&mut self, afi: Afi, reader: ReaderId, routes: &mut Routes) -> Vec<interface::Change> {
+    fn batch(
+        &mut self,
+        version: Version,
+        reader: ReaderId,
+        routes: &mut Routes,
+    ) -> Vec<interface::Change> {
         let mut changes = self.origins.map(|origin| Change::new(origin.unwrap_or(0)));
         for _ in 0..BATCH {
-            let Some(news) = routes.next(afi, reader) else { break };
-            self.note(afi, &news, &mut changes, routes);
+            let Some(news) = routes.table.next(version, reader) else { break };
+            self.note(version, &news, &mut changes, routes);
         }
         changes.into_iter().map(|change| change.request).filter(|one| !is_empty(one)).collect()
     }
 
     /// One change.
-    fn note(&mut self, afi: Afi, news: &News, changes: &mut [Change; 2], routes: &Routes) {
-        let now = news.best.map(|(source, path)| {
-            let protocol = usize::from(!routes.source(source).is_external);
-            (protocol, path)
+    fn note(
+        &mut self,
+        version: Version,
+        news: &News<Path>,
+        changes: &mut [Change; 2],
+        routes: &Routes,
+    ) {
+        let now = news.best.map(|best| {
+            let protocol = usize::from(!routes.source(best.origin).is_external);
+            (protocol, best.route)
         });
-        let said = &mut self.said[afi as usize];
+        let said = &mut self.said[version as usize];
         // The protocols' places are numbers of origins here.
         let protocol = now.map(|(protocol, _)| OriginId(u16::from(protocol > 0)));
         let before = said.set(news.number, protocol).map(|before| usize::from(before.0));
-        let net = news.net(afi);
+        let net = version.net(&news.prefix);
         if let Some((protocol, path)) = now {
             let next_hop = routes.next_hops.address(routes.sets.next_hop(path.accepted));
             let metric = routes.sets.get(path.accepted).med.unwrap_or(0);
@@ -178,7 +194,7 @@ impl ToRib {
         }
     }
 
-    /// The RIB has answered, or did not; true if next hops are reached otherwise than before.
+    /// The RIB has answered, or did not.
     pub(crate) fn replied(
         &mut self,
         now: Instant,
@@ -186,18 +202,17 @@ impl ToRib {
         result: Result<Reply, XrlError>,
         routes: &mut Routes,
         out: &mut Vec<Output>,
-    ) -> bool {
-        let Some(about) = self.calls.remove(&token) else { return false };
+    ) {
+        let Some(about) = self.calls.remove(&token) else { return };
         let done = result.and_then(|reply| self.answered(about, reply, routes, out));
-        done.unwrap_or_else(|error| {
+        if let Err(error) = done {
             // If it is gone, the manager says so.
             let level = if error.is_gone() { Level::Debug } else { Level::Warning };
             let line = format!("the RIB does not take routes, and will be asked again: {error}");
             out.push(Output::World(Action::Report { level, line }));
             self.away(routes);
             self.state = State::Refused(now + AGAIN);
-            false
-        })
+        }
     }
 
     fn answered(
@@ -206,7 +221,7 @@ impl ToRib {
         reply: Reply,
         routes: &mut Routes,
         out: &mut Vec<Output>,
-    ) -> Result<bool, XrlError> {
+    ) -> Result<(), XrlError> {
         match about {
             About::Open(place) => {
                 let interface::OpenOriginReply { origin } =
@@ -214,7 +229,8 @@ impl ToRib {
                 self.origins[place] = Some(origin);
                 if self.origins.iter().all(Option::is_some) {
                     self.state = State::There;
-                    self.readers = Some(Afi::ALL.map(|afi| routes.open_reader(afi)));
+                    self.readers =
+                        Some(Version::ALL.map(|version| routes.table.open_reader(version)));
                 }
             }
             About::Change => self.changes -= 1,
@@ -226,7 +242,9 @@ impl ToRib {
                     let reached = Reached { metric, is_neighbour: way.is_neighbour };
                     routes.next_hops.told(way.block, reached)
                 });
-                return Ok(news.fold(false, |any, news| any | news));
+                if news.fold(false, |any, news| any | news) {
+                    routes.table.decide_again();
+                }
             }
             About::Invalid => {
                 let blocks = reply.read::<interface::Invalid>()?.blocks;
@@ -234,7 +252,7 @@ impl ToRib {
                 self.call(About::Invalid, interface::Invalid { wait: QUIET }, out);
             }
         }
-        Ok(false)
+        Ok(())
     }
 
     /// When something is to be done at the latest.

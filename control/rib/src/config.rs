@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use weft_config::{Document, Errors, Name, gather};
 
-use crate::family::NEVER;
+use crate::arbiter::NEVER;
 
 /// The statement.
 pub const STATEMENT: &str = "rib";

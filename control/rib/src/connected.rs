@@ -9,7 +9,7 @@ use ipnet::IpNet;
 use weft_routing::OriginId;
 use weft_runtime::{InterfaceAddress, InterfaceChange};
 
-use crate::family::Route;
+use crate::arbiter::Route;
 use crate::hops::Hop;
 use crate::tables::Tables;
 
@@ -56,7 +56,9 @@ impl Connected {
                 tables.set(net, origin, Route { set, metric: 0, tag: 0 });
             }
             // It may have come and gone at once.
-            None => drop(tables.withdraw(net, origin)),
+            None => {
+                tables.withdraw(net, origin);
+            }
         }
     }
 }

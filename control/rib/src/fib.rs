@@ -12,13 +12,14 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use weft_base::Instant;
+use weft_routing::ip::Version;
 use weft_routing::{ReaderId, Said};
 use weft_runtime::{Action, Level};
 use weft_xrl::{Call, Output, Reply, Request, XrlError};
 
 use crate::fib_interface as interface;
 use crate::hops::SetId;
-use crate::tables::{Tables, Version};
+use crate::tables::Tables;
 
 /// The FEA's class.
 pub(crate) const FEA: &str = "fea";
@@ -115,7 +116,7 @@ impl Fib {
         self.away(tables);
         self.table = table;
         self.state = State::Beginning;
-        self.reader = Some(tables.open_reader(self.version));
+        self.reader = Some(tables.routes.open_reader(self.version));
         let is_ipv6 = self.is_ipv6();
         out.push(
             self.call(About::Begin, interface::Begin { table, is_ipv6, metric: None, keep: None }),
@@ -141,7 +142,7 @@ impl Fib {
         self.state = State::Away;
         self.said = Said::default();
         if let Some(reader) = self.reader.take() {
-            tables.close_reader(self.version, reader);
+            tables.routes.close_reader(self.version, reader);
         }
     }
 
@@ -158,7 +159,7 @@ impl Fib {
     /// Tells what is to be told and can be. `may_end` says whether protocols have told all that they had.
     pub(crate) fn tell(&mut self, may_end: bool, tables: &mut Tables, out: &mut Vec<Output>) {
         let Some(reader) = self.reader else { return };
-        while self.calls < CALLS && tables.is_behind(self.version, reader) {
+        while self.calls < CALLS && tables.routes.is_behind(self.version, reader) {
             let change = self.batch(reader, tables);
             let count = change.routes.len() + change.gone.len();
             if count == 0 {
@@ -168,7 +169,7 @@ impl Fib {
             self.calls += 1;
             out.push(self.call(About::Change, change));
         }
-        let is_done = self.calls == 0 && !tables.is_behind(self.version, reader);
+        let is_done = self.calls == 0 && !tables.routes.is_behind(self.version, reader);
         if self.state == State::Beginning && may_end && is_done {
             self.state = State::Ending;
             let (table, is_ipv6) = (self.table, self.is_ipv6());
@@ -187,13 +188,14 @@ impl Fib {
         };
         let mut numbers = BTreeMap::new();
         while change.routes.len() + change.gone.len() < BATCH
-            && let Some(news) = tables.next(self.version, reader)
+            && let Some(news) = tables.routes.next(self.version, reader)
         {
+            let net = self.version.net(&news.prefix);
             // What is on a link the kernel knows itself.
             let best = news.best.filter(|best| !is_connected(tables, best.route.set));
             let before = self.said.set(news.number, best.map(|best| best.origin));
             let Some(best) = best else {
-                change.gone.extend(before.map(|_| news.net));
+                change.gone.extend(before.map(|_| net));
                 continue;
             };
             // As many as there are routes in a call at most.
@@ -203,7 +205,7 @@ impl Fib {
             if number == next && set == number {
                 change.ways.extend(ways(tables, best.route.set, number));
             }
-            change.routes.push(interface::Route { net: news.net, set, fresh: before.is_none() });
+            change.routes.push(interface::Route { net, set, fresh: before.is_none() });
         }
         change
     }

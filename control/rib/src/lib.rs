@@ -4,16 +4,17 @@
 //! and §5.2.1 (interest registration).
 //!
 //! The way of a route: a protocol's `change` is read by `Rib::change`, which makes its next hops sets (`hops`) and puts
-//! the route into the table of its family (`family`), where the arbiter decides what is best. Readers of the tables
+//! the route into the table of its version of IP (`tables`), where the arbiter decides what is best (`arbiter`). Readers of the tables
 //! hear of it: the way to the FEA (`fib`) sends it on. Routes to gateways change with the internal routes that lead
-//! there (`reach`), and so do the answers that clients were given. What takes long — the routes of a protocol that is
+//! there (`leads`, `reach`), and so do the answers that clients were given. What takes long — the routes of a protocol that is
 //! gone, a next hop of a million routes that moved — is done in slices (`tables`).
 
+mod arbiter;
 mod config;
 mod connected;
-mod family;
 mod fib;
 mod hops;
+mod leads;
 mod origins;
 mod reach;
 mod show;
@@ -24,16 +25,17 @@ mod watchers;
 
 use std::collections::BTreeMap;
 
+use arbiter::Route;
 use config::Config;
 pub use config::{SCHEMA, STATEMENT};
 use connected::Connected;
-use family::Route;
 use fib::{FEA, Fib};
 use hops::{Hop, SetId};
 use origins::Origins;
-use tables::{Tables, Version};
+use tables::Tables;
 use watchers::Watchers;
 use weft_base::{CounterGroup, Counters, Instant};
+use weft_routing::ip::Version;
 use weft_runtime::{Action, Component, Event};
 use weft_xrl::{Called, Encoded, Input, Interface, Output, XrlError, configurable};
 
@@ -188,8 +190,8 @@ impl Rib {
         }
         for net in request.gone {
             let reason = match self.tables.withdraw(net.trunc(), origin) {
-                Ok(()) => Activity::Gone,
-                Err(_) => Activity::NotThere,
+                true => Activity::Gone,
+                false => Activity::NotThere,
             };
             self.counters.add(reason, 1);
         }
@@ -311,7 +313,7 @@ impl Component for Rib {
     }
 
     fn has_background_work(&self) -> bool {
-        self.tables.has_work()
+        self.tables.routes.has_work()
     }
 
     fn counters(&self) -> Vec<CounterGroup> {

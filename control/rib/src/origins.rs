@@ -12,9 +12,9 @@ use weft_base::Instant;
 use weft_routing::OriginId;
 use weft_xrl::XrlError;
 
+use crate::arbiter::{NEVER, Standing};
 use crate::config::Config;
 use crate::connected;
-use crate::family::{NEVER, Standing};
 use crate::interface;
 use crate::tables::Tables;
 

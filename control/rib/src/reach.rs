@@ -7,13 +7,11 @@
 //! stored once for each of them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
-use std::ops::RangeInclusive;
 
 use weft_routing::Prefix;
 
-use crate::family::Answer;
 use crate::hops::SetId;
+use crate::leads::Answer;
 
 /// Who has asked: the session of a client's connection.
 pub(crate) type Session = u64;
@@ -26,47 +24,49 @@ struct Gateway {
     sets: BTreeSet<SetId>,
 }
 
-/// Everything that was told of one address family.
+/// Everything that was told of one version of IP.
 #[derive(Debug, Default)]
 pub(crate) struct Reach {
-    gateways: BTreeMap<IpAddr, Gateway>,
+    /// By their addresses in bits.
+    gateways: BTreeMap<Prefix, Gateway>,
     /// What clients were told, by the first address of the block; blocks of one client do not overlap.
     told: BTreeMap<Session, BTreeMap<Prefix, Answer>>,
 }
 
 impl Reach {
     /// A set has this gateway. `ask` is called if it is not known how it is reached.
-    pub(crate) fn need(&mut self, gateway: IpAddr, set: SetId, ask: impl FnOnce() -> Answer) {
+    pub(crate) fn need(&mut self, gateway: Prefix, set: SetId, ask: impl FnOnce() -> Answer) {
         let gateway = self.gateways.entry(gateway);
         let gateway = gateway.or_insert_with(|| Gateway { answer: ask(), sets: BTreeSet::new() });
         gateway.sets.insert(set);
     }
 
     /// How a gateway that is needed is reached.
-    pub(crate) fn answer(&self, gateway: IpAddr) -> Option<&Answer> {
-        self.gateways.get(&gateway).map(|gateway| &gateway.answer)
+    pub(crate) fn answer(&self, gateway: &Prefix) -> Option<&Answer> {
+        self.gateways.get(gateway).map(|gateway| &gateway.answer)
     }
 
     /// A set does not have this gateway any more.
-    pub(crate) fn forget(&mut self, gateway: IpAddr, set: SetId) {
-        if let Some(known) = self.gateways.get_mut(&gateway) {
+    pub(crate) fn forget(&mut self, gateway: &Prefix, set: SetId) {
+        if let Some(known) = self.gateways.get_mut(gateway) {
             known.sets.remove(&set);
             if known.sets.is_empty() {
-                self.gateways.remove(&gateway);
+                self.gateways.remove(gateway);
             }
         }
     }
 
-    /// The routes to these addresses have changed: finds out by `ask` which gateways are reached in another way, and
-    /// adds their sets to `moved`.
+    /// The routes to `net` have changed: finds out by `ask` which gateways are reached in another way, and adds their
+    /// sets to `moved`.
     pub(crate) fn changed(
         &mut self,
-        net: RangeInclusive<IpAddr>,
-        ask: impl Fn(IpAddr) -> Answer,
+        net: &Prefix,
+        ask: impl Fn(&Prefix) -> Answer,
         moved: &mut BTreeSet<SetId>,
     ) {
-        for (address, gateway) in self.gateways.range_mut(net) {
-            let answer = ask(*address);
+        let within = self.gateways.range_mut(*net..);
+        for (address, gateway) in within.take_while(|(address, _)| net.contains(address)) {
+            let answer = ask(address);
             if answer.way != gateway.answer.way {
                 moved.extend(&gateway.sets);
             }

@@ -1,24 +1,15 @@
 //! The state of the RIB, for operators.
-//!
-//! Answers are pages, so that a full table stalls nobody: whoever wants more asks for what is behind the last prefix.
 
-use std::net::IpAddr;
-
-use ipnet::IpNet;
 use serde_json::{Value, json};
 use weft_routing::Candidate;
+use weft_routing::ip::{PageError, Version};
 use weft_xrl::XrlError;
 
-use crate::family::{Family, IpPrefix, Route};
+use crate::arbiter::Route;
 use crate::fib::Fib;
 use crate::interface;
 use crate::origins::Origins;
 use crate::tables::Tables;
-
-/// Routes in an answer, if the caller does not say how many.
-const PAGE: u32 = 1000;
-/// Routes in an answer at most.
-const LONGEST: u32 = 10_000;
 
 /// What is asked for.
 pub(crate) fn show(
@@ -28,21 +19,30 @@ pub(crate) fn show(
     fibs: &[Fib; 2],
 ) -> Result<Value, XrlError> {
     let shown = Shown { tables, origins };
+    let wrong = |error: PageError| XrlError::bad_args(error.to_string());
     match request.what.as_str() {
         "routes" => match &request.prefix {
-            Some(prefix) => shown.one(prefix),
-            None => shown.page(request.from.as_deref(), request.at_most.unwrap_or(PAGE)),
+            Some(text) => {
+                let found = tables.routes.serving(text).map_err(wrong)?;
+                Ok(found.into_iter().map(|found| shown.net(found)).collect())
+            }
+            None => {
+                let (from, at_most) = (request.from.as_deref(), request.at_most);
+                let page = tables.routes.page(from, at_most).map_err(wrong)?;
+                let routes: Vec<_> = page.found.into_iter().map(|found| shown.net(found)).collect();
+                Ok(json!({ "routes": routes, "next": page.next.map(|net| net.to_string()) }))
+            }
         },
         "origins" => Ok(shown.origins()),
         "summary" => {
-            let (v4, v6) = tables.len();
             let [fib_v4, fib_v6] = fibs;
-            let version = |routes: usize, fib: &Fib| {
-                let (told, refused) = fib.counts();
+            let version = |version, fib: &Fib| {
+                let (routes, (told, refused)) = (tables.routes.len(version), fib.counts());
                 json!({ "routes": routes, "fea": fib.describe(), "told": told, "refused": refused })
             };
             Ok(json!({
-                "ipv4": version(v4, fib_v4), "ipv6": version(v6, fib_v6), "waiting": tables.waiting(),
+                "ipv4": version(Version::V4, fib_v4), "ipv6": version(Version::V6, fib_v6),
+                "waiting": tables.routes.waiting(),
             }))
         }
         other => {
@@ -60,87 +60,22 @@ struct Shown<'a> {
 impl Shown<'_> {
     fn origins(&self) -> Value {
         let origin = |one: &crate::origins::Origin| {
-            let (v4, v6) = self.tables.routes_of(one.id);
+            let routes = |version| self.tables.routes.routes_of(version, one.id);
             json!({
                 "protocol": one.protocol, "distance": one.standing.distance, "external": one.standing.is_external,
-                "present": one.session.is_some(), "complete": one.has_told, "ipv4": v4, "ipv6": v6,
+                "present": one.session.is_some(), "complete": one.has_told, "ipv4": routes(Version::V4), "ipv6": routes(Version::V6),
             })
         };
         self.origins.all().iter().map(origin).collect()
     }
 
-    /// The routes that serve an address or prefix.
-    fn one(&self, text: &str) -> Result<Value, XrlError> {
-        let net = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
-        let net = net.map_err(|_| {
-            XrlError::bad_args(format!(
-                "`{text}` is neither a prefix nor an address, such as 192.0.2.0/24"
-            ))
-        })?;
-        let shown = match net {
-            IpNet::V4(net) => self.serving(self.tables.v4(), &net),
-            IpNet::V6(net) => self.serving(self.tables.v6(), &net),
-        };
-        Ok(shown.into_iter().collect())
-    }
-
-    fn serving<D: IpPrefix>(&self, family: &Family<D>, net: &D) -> Option<Value> {
-        let mut name = net.prefix();
-        loop {
-            let (length, number) = family.table.index().table().longest(&name)?;
-            if family.table.candidates(*number).next().is_some() {
-                return Some(self.net(family, *number));
-            }
-            name = name.truncate(length.checked_sub(1)?);
-        }
-    }
-
-    /// Some routes behind a prefix, and behind which to go on.
-    fn page(&self, from: Option<&str>, at_most: u32) -> Result<Value, XrlError> {
-        let from = from.map(str::parse::<IpNet>).transpose().map_err(|_| {
-            XrlError::bad_args(
-                "`from` is the prefix behind which to go on, as the last answer says it",
-            )
-        })?;
-        let most = at_most.clamp(1, LONGEST) as usize;
-        let (mut routes, mut last) = (Vec::new(), None);
-        if !matches!(from, Some(IpNet::V6(_))) {
-            let from = from.and_then(|net| if let IpNet::V4(net) = net { Some(net) } else { None });
-            last = self.append(self.tables.v4(), from, most, &mut routes);
-        }
-        if last.is_none() {
-            let from = from.and_then(|net| if let IpNet::V6(net) = net { Some(net) } else { None });
-            last = self.append(self.tables.v6(), from, most, &mut routes);
-        }
-        Ok(json!({ "routes": routes, "next": last.map(|net| net.to_string()) }))
-    }
-
-    /// Appends routes until there are `most`; returns the last if there may be more.
-    fn append<D: IpPrefix>(
-        &self,
-        family: &Family<D>,
-        mut from: Option<D>,
-        most: usize,
-        routes: &mut Vec<Value>,
-    ) -> Option<IpNet> {
-        while routes.len() < most {
-            let (net, number) = family.table.after(from.as_ref())?;
-            from = Some(net);
-            if family.table.candidates(number).next().is_some() {
-                routes.push(self.net(family, number));
-            }
-        }
-        from.map(IpPrefix::net)
-    }
-
-    fn net<D: IpPrefix>(&self, family: &Family<D>, number: u32) -> Value {
-        let used = family.table.best(number);
-        let candidates = family.table.candidates(number);
-        let routes =
-            candidates.map(|one| self.route(one, used.is_some_and(|used| std::ptr::eq(used, one))));
+    fn net(&self, (version, number): (Version, u32)) -> Value {
+        let all = &self.tables.routes;
+        let used = all.best(version, number);
+        let is_used = |one| used.is_some_and(|used| std::ptr::eq(used, one));
+        let routes = all.candidates(version, number).map(|one| self.route(one, is_used(one)));
         json!({
-            "prefix": family.table.destination(number).net().to_string(),
-            "routes": routes.collect::<Vec<_>>(),
+            "prefix": all.net(version, number).to_string(), "routes": routes.collect::<Vec<_>>(),
         })
     }
 

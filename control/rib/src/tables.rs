@@ -7,12 +7,14 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use ipnet::{IpNet, Ipv4Net, Ipv6Net};
-use weft_routing::{Candidate, OriginId, ReaderId, RouteError};
+use ipnet::IpNet;
+use weft_routing::ip::{IpRoutes, Version, split};
+use weft_routing::{Candidate, OriginId, Prefix};
 
-use crate::family::{Answer, Arbiter, Family, IpPrefix, Route, Standing};
+use crate::arbiter::{Arbiter, Route, Standing};
 use crate::hops::{Hop, HopSets, SetId, Way};
-use crate::reach::Session;
+use crate::leads::{Answer, Leads, name_of};
+use crate::reach::{Reach, Session};
 
 /// Destinations that one slice of background work visits: some tenths of a millisecond.
 const SLICE: usize = 4096;
@@ -20,44 +22,16 @@ const SLICE: usize = 4096;
 /// All of it.
 pub(crate) struct Tables {
     pub(crate) sets: HopSets,
-    /// By the numbers of origins, which are the same in both families.
+    /// By the numbers of origins.
     standings: Vec<Standing>,
-    v4: Family<Ipv4Net>,
-    v6: Family<Ipv6Net>,
+    /// What origins have told, what is used first.
+    pub(crate) routes: IpRoutes<Route>,
+    /// Of IPv4 and of IPv6.
+    leads: [Leads; 2],
+    /// Of IPv4 and of IPv6.
+    reach: [Reach; 2],
     /// What clients were told and holds no longer.
     invalid: Vec<(Session, IpNet)>,
-}
-
-/// Of IP: which of the two families.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Version {
-    V4,
-    V6,
-}
-
-/// What a reader hears: a destination, and what is decided now, if anything.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct News {
-    /// The destination's number, by which readers keep what they have said of it.
-    pub(crate) number: u32,
-    pub(crate) net: IpNet,
-    pub(crate) best: Option<Candidate<Route>>,
-}
-
-/// The one of the two families that a network is of.
-macro_rules! in_family {
-    ($self:ident, $net:expr, $family:ident, $own:ident => $body:expr) => {
-        match $net {
-            IpNet::V4($own) => {
-                let $family = &mut $self.v4;
-                $body
-            }
-            IpNet::V6($own) => {
-                let $family = &mut $self.v6;
-                $body
-            }
-        }
-    };
 }
 
 impl Tables {
@@ -65,63 +39,45 @@ impl Tables {
         Self {
             sets: HopSets::new(),
             standings: Vec::new(),
-            v4: Family::new(),
-            v6: Family::new(),
+            routes: IpRoutes::new(),
+            leads: Default::default(),
+            reach: Default::default(),
             invalid: Vec::new(),
         }
     }
 
     /// A new origin.
     pub(crate) fn add_origin(&mut self, standing: Standing) -> OriginId {
-        let origin = self.v4.table.add_origin();
-        let same = self.v6.table.add_origin();
-        // Origins are never removed, so that both families number them alike.
-        debug_assert_eq!(origin, same);
         self.standings.push(standing);
-        origin
+        self.routes.add_origin()
     }
 
     /// An origin is trusted otherwise.
     pub(crate) fn set_standing(&mut self, origin: OriginId, standing: Standing) {
         self.standings[usize::from(origin.0)] = standing;
-        self.v4.table.decide_again();
-        self.v6.table.decide_again();
+        self.routes.decide_again();
     }
 
     /// The origin tells its routes anew.
     pub(crate) fn begin(&mut self, origin: OriginId) {
-        self.v4.table.renew(origin);
-        self.v6.table.renew(origin);
+        Version::ALL.into_iter().for_each(|version| self.routes.renew(version, origin));
     }
 
     /// It has told them.
     pub(crate) fn end(&mut self, origin: OriginId) {
-        self.v4.table.sweep(origin);
-        self.v6.table.sweep(origin);
-    }
-
-    /// How many routes an origin has, IPv4 and IPv6.
-    pub(crate) fn routes_of(&self, origin: OriginId) -> (usize, usize) {
-        (self.v4.table.routes_of(origin), self.v6.table.routes_of(origin))
-    }
-
-    /// How many destinations have a route, IPv4 and IPv6.
-    pub(crate) fn len(&self) -> (usize, usize) {
-        (self.v4.table.len(), self.v6.table.len())
+        Version::ALL.into_iter().for_each(|version| self.routes.sweep(version, origin));
     }
 
     /// The set of these hops. Whoever asks takes it for a route or has it [forgotten](Self::forget).
     pub(crate) fn set_of(&mut self, hops: Vec<Hop>) -> SetId {
         let (set, is_new) = self.sets.intern(hops);
         if is_new {
-            let gateways: Vec<_> =
-                self.sets.hops(set).iter().filter_map(Hop::far_gateway).collect();
             let arbiter = Arbiter { origins: &self.standings, sets: &self.sets };
-            for gateway in gateways {
-                match gateway {
-                    IpAddr::V4(_) => need(&mut self.v4, gateway, set, &arbiter),
-                    IpAddr::V6(_) => need(&mut self.v6, gateway, set, &arbiter),
-                }
+            for gateway in self.sets.hops(set).iter().filter_map(Hop::far_gateway) {
+                let (version, name) = (Version::of(gateway), name_of(gateway));
+                let leads = &self.leads[version as usize];
+                let ask = || leads.ask(version, &name, &self.routes, &arbiter);
+                self.reach[version as usize].need(name, set, ask);
             }
             self.find_ways(set);
         }
@@ -131,42 +87,49 @@ impl Tables {
     /// Forgets a set if no route has it.
     pub(crate) fn forget(&mut self, set: SetId) {
         for gateway in self.sets.forget(set).iter().flatten().filter_map(Hop::far_gateway) {
-            match gateway {
-                IpAddr::V4(_) => self.v4.reach.forget(gateway, set),
-                IpAddr::V6(_) => self.v6.reach.forget(gateway, set),
-            }
+            self.reach[Version::of(gateway) as usize].forget(&name_of(gateway), set);
         }
     }
 
     /// An origin tells a route.
     pub(crate) fn set(&mut self, net: IpNet, origin: OriginId, route: Route) {
         self.sets.take(route.set);
+        let (version, net) = split(net);
         let arbiter = Arbiter { origins: &self.standings, sets: &self.sets };
-        let (told, leads) =
-            in_family!(self, net, family, net => family.set(net, origin, route, &arbiter));
-        if leads {
-            self.lead_elsewhere(net);
-        }
-        if let Some(before) = told.before {
+        let before = self.routes.set((version, &net), origin, 0, route, &arbiter);
+        let led = before.is_some_and(|before| arbiter.leads(origin, before.set));
+        let leads = arbiter.leads(origin, route.set);
+        self.count(version, &net, led, leads);
+        if let Some(before) = before {
             self.give(before.set);
         }
     }
 
-    /// An origin takes a route back.
-    ///
-    /// # Errors
-    /// It has told none.
-    pub(crate) fn withdraw(&mut self, net: IpNet, origin: OriginId) -> Result<(), RouteError> {
+    /// An origin takes a route back; false if it has told none.
+    pub(crate) fn withdraw(&mut self, net: IpNet, origin: OriginId) -> bool {
+        let (version, net) = split(net);
         let arbiter = Arbiter { origins: &self.standings, sets: &self.sets };
-        let (told, led) =
-            in_family!(self, net, family, net => family.withdraw(&net, origin, &arbiter))?;
-        if led {
-            self.lead_elsewhere(net);
+        let gone = self.routes.withdraw((version, &net), origin, 0, &arbiter);
+        if let Some(gone) = gone {
+            self.is_gone((version, &net), origin, gone);
         }
-        if let Some(before) = told.before {
-            self.give(before.set);
+        gone.is_some()
+    }
+
+    /// A route of an origin is not there any more.
+    fn is_gone(&mut self, (version, net): (Version, &Prefix), origin: OriginId, route: Route) {
+        let arbiter = Arbiter { origins: &self.standings, sets: &self.sets };
+        let led = arbiter.leads(origin, route.set);
+        self.count(version, net, led, false);
+        self.give(route.set);
+    }
+
+    /// A route of an origin led to gateways, or leads there now, or both.
+    fn count(&mut self, version: Version, net: &Prefix, led: bool, leads: bool) {
+        self.leads[version as usize].count(net, led, leads);
+        if led || leads {
+            self.lead_elsewhere(version, net);
         }
-        Ok(())
     }
 
     fn give(&mut self, set: SetId) {
@@ -174,13 +137,19 @@ impl Tables {
         self.forget(set);
     }
 
-    /// The routes to `net` that lead to gateways are different.
-    fn lead_elsewhere(&mut self, net: IpNet) {
-        let mut moved = BTreeSet::new();
+    /// The routes to `net` that lead to gateways are different: finds out whose answers are, too.
+    fn lead_elsewhere(&mut self, version: Version, net: &Prefix) {
         let arbiter = Arbiter { origins: &self.standings, sets: &self.sets };
-        let invalid = &mut self.invalid;
-        let invalid = |session, block| invalid.push((session, block));
-        in_family!(self, net, family, net => family.led_elsewhere(&net, &arbiter, &mut moved, invalid));
+        let (leads, routes) = (&self.leads[version as usize], &self.routes);
+        let (reach, invalid) = (&mut self.reach[version as usize], &mut self.invalid);
+        let ask = |name: &Prefix| leads.ask(version, name, routes, &arbiter);
+        let mut moved = BTreeSet::new();
+        reach.changed(net, ask, &mut moved);
+        reach.invalidate(
+            net,
+            |block| ask(&name_of(*version.addresses(block).start())),
+            |session, block| invalid.push((session, version.net(&block))),
+        );
         moved.into_iter().for_each(|set| self.find_ways(set));
     }
 
@@ -188,8 +157,7 @@ impl Tables {
     fn find_ways(&mut self, set: SetId) {
         let ways = self.sets.hops(set).iter().flat_map(|hop| self.ways_of(hop)).collect();
         if self.sets.set_ways(set, ways) {
-            self.v4.table.decide_again();
-            self.v6.table.decide_again();
+            self.routes.decide_again();
         }
     }
 
@@ -199,10 +167,7 @@ impl Tables {
             return vec![Way { gateway: hop.gateway, interface, weight }];
         }
         let Some(gateway) = hop.gateway else { return Vec::new() };
-        let answer = match gateway {
-            IpAddr::V4(_) => self.v4.reach.answer(gateway),
-            IpAddr::V6(_) => self.v6.reach.answer(gateway),
-        };
+        let answer = self.reach[Version::of(gateway) as usize].answer(&name_of(gateway));
         let ways = answer.and_then(|answer| answer.way.as_ref()).map_or(&[][..], |(ways, _)| ways);
         // A gateway on the link is the next router itself.
         let way = |way: &Way| Way { gateway: way.gateway.or(Some(gateway)), weight, ..*way };
@@ -212,22 +177,22 @@ impl Tables {
     /// Tells a client how an address is reached, and from now on when that changes.
     pub(crate) fn register(&mut self, session: Session, address: IpAddr) -> (IpNet, Answer) {
         let arbiter = Arbiter { origins: &self.standings, sets: &self.sets };
-        match address {
-            IpAddr::V4(_) => register(&mut self.v4, session, address, &arbiter),
-            IpAddr::V6(_) => register(&mut self.v6, session, address, &arbiter),
-        }
+        let version = Version::of(address);
+        let leads = &self.leads[version as usize];
+        let answer = leads.ask(version, &name_of(address), &self.routes, &arbiter);
+        self.reach[version as usize].tell(session, answer.clone());
+        (version.net(&answer.block), answer)
     }
 
     /// A client needs not hear of this block any more.
     pub(crate) fn deregister(&mut self, session: Session, block: IpNet) {
-        use weft_routing::BitString;
-        in_family!(self, block, family, block => family.reach.silence(session, &block.prefix()));
+        let (version, block) = split(block);
+        self.reach[version as usize].silence(session, &block);
     }
 
     /// A client is gone.
     pub(crate) fn left(&mut self, session: Session) {
-        self.v4.reach.left(session);
-        self.v6.reach.left(session);
+        self.reach.iter_mut().for_each(|reach| reach.left(session));
     }
 
     /// What clients were told and holds no longer.
@@ -235,99 +200,18 @@ impl Tables {
         std::mem::take(&mut self.invalid)
     }
 
-    /// Whether there is background work.
-    pub(crate) fn has_work(&self) -> bool {
-        self.v4.table.has_work() || self.v6.table.has_work()
-    }
-
-    /// Does a slice of it.
+    /// Does a slice of background work.
     pub(crate) fn work(&mut self) {
         let arbiter = Arbiter { origins: &self.standings, sets: &self.sets };
-        let mut gone: Vec<(IpNet, OriginId, Route)> = Vec::new();
-        let mut note = |net, one: &Candidate<Route>| gone.push((net, one.origin, one.route));
-        if self.v4.table.has_work() {
-            self.v4.table.work(SLICE, &arbiter, |net, one| note(net.net(), one));
-        } else {
-            self.v6.table.work(SLICE, &arbiter, |net, one| note(net.net(), one));
+        let mut gone = Vec::new();
+        self.routes.work(SLICE, &arbiter, |net, one: &Candidate<Route>| {
+            gone.push((net, one.origin, one.route));
+        });
+        for ((version, net), origin, route) in gone {
+            self.is_gone((version, &net), origin, route);
         }
-        for (net, origin, route) in gone {
-            let arbiter = Arbiter { origins: &self.standings, sets: &self.sets };
-            if arbiter.leads(origin, route.set) {
-                in_family!(self, net, family, net => family.count(&net, true, false));
-                self.lead_elsewhere(net);
-            }
-            self.give(route.set);
-        }
-        if !self.has_work() {
+        if !self.routes.has_work() {
             self.sets.settle();
         }
     }
-
-    /// A new reader, who will hear of everything that is decided.
-    pub(crate) fn open_reader(&mut self, version: Version) -> ReaderId {
-        match version {
-            Version::V4 => self.v4.table.open_reader(),
-            Version::V6 => self.v6.table.open_reader(),
-        }
-    }
-
-    pub(crate) fn close_reader(&mut self, version: Version, reader: ReaderId) {
-        match version {
-            Version::V4 => self.v4.table.close_reader(reader),
-            Version::V6 => self.v6.table.close_reader(reader),
-        }
-    }
-
-    /// The next destination that this reader must hear of.
-    pub(crate) fn next(&mut self, version: Version, reader: ReaderId) -> Option<News> {
-        fn next<D: IpPrefix>(family: &mut Family<D>, reader: ReaderId) -> Option<News> {
-            let number = family.table.next(reader)?;
-            let net = family.table.destination(number).net();
-            Some(News { number, net, best: family.table.best(number).copied() })
-        }
-        match version {
-            Version::V4 => next(&mut self.v4, reader),
-            Version::V6 => next(&mut self.v6, reader),
-        }
-    }
-
-    /// Whether this reader has something to hear.
-    pub(crate) fn is_behind(&self, version: Version, reader: ReaderId) -> bool {
-        match version {
-            Version::V4 => self.v4.table.is_behind(reader),
-            Version::V6 => self.v6.table.is_behind(reader),
-        }
-    }
-
-    /// How many changes wait to be heard.
-    pub(crate) fn waiting(&self) -> usize {
-        self.v4.table.waiting() + self.v6.table.waiting()
-    }
-
-    /// The family of IPv4.
-    pub(crate) fn v4(&self) -> &Family<Ipv4Net> {
-        &self.v4
-    }
-
-    /// The family of IPv6.
-    pub(crate) fn v6(&self) -> &Family<Ipv6Net> {
-        &self.v6
-    }
-}
-
-fn need<D: IpPrefix>(family: &mut Family<D>, gateway: IpAddr, set: SetId, arbiter: &Arbiter<'_>) {
-    let mut reach = std::mem::take(&mut family.reach);
-    reach.need(gateway, set, || family.ask(gateway, arbiter));
-    family.reach = reach;
-}
-
-fn register<D: IpPrefix>(
-    family: &mut Family<D>,
-    session: Session,
-    address: IpAddr,
-    arbiter: &Arbiter<'_>,
-) -> (IpNet, Answer) {
-    let answer = family.ask(address, arbiter);
-    family.reach.tell(session, answer.clone());
-    (D::from_prefix(&answer.block).net(), answer)
 }

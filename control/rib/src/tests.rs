@@ -6,10 +6,11 @@ use std::net::{IpAddr, Ipv4Addr};
 use ipnet::{IpNet, Ipv4Net};
 use proptest::prelude::*;
 use weft_routing::OriginId;
+use weft_routing::ip::{Version, split};
 
-use crate::family::{Route, Standing};
+use crate::arbiter::{Route, Standing};
 use crate::hops::{Hop, SetId, Way};
-use crate::tables::{Tables, Version};
+use crate::tables::Tables;
 
 const INTERNAL: Standing = Standing { distance: 110, is_external: false };
 const EXTERNAL: Standing = Standing { distance: 20, is_external: true };
@@ -33,7 +34,7 @@ fn tell(tables: &mut Tables, origin: OriginId, to: &str, hop: Hop, metric: u32) 
 }
 
 fn settle(tables: &mut Tables) {
-    while tables.has_work() {
+    while tables.routes.has_work() {
         tables.work();
     }
 }
@@ -41,8 +42,8 @@ fn settle(tables: &mut Tables) {
 /// The ways of the route that is used to `to`; none if there is none.
 fn used(tables: &mut Tables, to: &str) -> Option<Vec<Way>> {
     settle(tables);
-    let IpNet::V4(net) = net(to) else { unreachable!("only IPv4 is asked for") };
-    let best = tables.v4().table.best_to(&net)?;
+    let (version, net) = split(net(to));
+    let best = tables.routes.best(version, tables.routes.number(version, &net)?)?;
     Some(tables.sets.ways(best.route.set).to_vec())
 }
 
@@ -70,7 +71,7 @@ fn an_answer_holds_for_the_largest_block_without_more_specific_routes() {
     // A route within a block, and the one that a block had.
     tell(&mut tables, igp, "128.16.130.0/24", hop(Some("10.0.0.1"), 1), 9);
     assert_eq!(tables.take_invalid(), [(1, net("128.16.128.0/18"))]);
-    tables.withdraw(net("128.16.0.0/18"), igp).unwrap();
+    assert!(tables.withdraw(net("128.16.0.0/18"), igp));
     assert_eq!(tables.take_invalid(), [(1, net("128.16.0.0/18"))]);
     // What was told once is not told again.
     tell(&mut tables, igp, "128.16.0.0/18", hop(Some("10.0.0.1"), 1), 1);
@@ -102,7 +103,7 @@ fn the_lower_distance_wins_and_then_the_lower_metric() {
     tables.set_standing(rip, Standing { distance: 1, ..INTERNAL });
     assert_eq!(used(&mut tables, "10.0.0.0/8"), Some(way("10.0.0.1", 1)));
     tables.set_standing(rip, Standing { distance: 255, ..INTERNAL });
-    tables.withdraw(net("10.0.0.0/8"), ospf).unwrap();
+    assert!(tables.withdraw(net("10.0.0.0/8"), ospf));
     assert_eq!(used(&mut tables, "10.0.0.0/8"), None, "255 is never used");
 }
 
@@ -135,11 +136,13 @@ fn external_routes_go_where_internal_ones_lead_to_their_gateway() {
 fn readers_hear_when_the_way_of_a_route_changes() {
     let mut tables = Tables::new();
     let (igp, bgp) = (tables.add_origin(INTERNAL), tables.add_origin(EXTERNAL));
-    let reader = tables.open_reader(Version::V4);
+    let reader = tables.routes.open_reader(Version::V4);
     let heard = |tables: &mut Tables| {
         settle(tables);
-        let heard = std::iter::from_fn(|| tables.next(Version::V4, reader));
-        heard.map(|news| (news.net, news.best.is_some())).collect::<BTreeSet<_>>()
+        let heard = std::iter::from_fn(|| tables.routes.next(Version::V4, reader));
+        heard
+            .map(|news| (Version::V4.net(&news.prefix), news.best.is_some()))
+            .collect::<BTreeSet<_>>()
     };
     tell(&mut tables, igp, "192.0.2.0/24", hop(Some("10.0.0.1"), 1), 5);
     tell(&mut tables, bgp, "203.0.113.0/24", hop(Some("192.0.2.9"), 0), 0);
@@ -148,7 +151,7 @@ fn readers_hear_when_the_way_of_a_route_changes() {
     tell(&mut tables, igp, "192.0.2.0/24", hop(Some("10.0.0.2"), 1), 5);
     let both = BTreeSet::from([(net("192.0.2.0/24"), true), (net("203.0.113.0/24"), true)]);
     assert_eq!(heard(&mut tables), both);
-    tables.withdraw(net("192.0.2.0/24"), igp).unwrap();
+    assert!(tables.withdraw(net("192.0.2.0/24"), igp));
     let both = BTreeSet::from([(net("192.0.2.0/24"), false), (net("203.0.113.0/24"), false)]);
     assert_eq!(heard(&mut tables), both);
     assert_eq!(heard(&mut tables), BTreeSet::new());
@@ -235,7 +238,7 @@ fn model_ways(model: &Model, hop: &Hop) -> Vec<Way> {
 fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
     let mut tables = Tables::new();
     let origins = STANDINGS.map(|standing| tables.add_origin(standing));
-    let reader = tables.open_reader(Version::V4);
+    let reader = tables.routes.open_reader(Version::V4);
     let mut model = Model::new();
     let mut told: BTreeMap<(u64, IpNet), (Ipv4Addr, Option<u32>)> = BTreeMap::new();
     for step in steps {
@@ -249,7 +252,7 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
             Step::Withdraw { origin, net } => {
                 let net = small_net(net);
                 let was = model.remove(&(origin, net)).is_some();
-                prop_assert_eq!(tables.withdraw(net.into(), origins[origin]).is_ok(), was);
+                prop_assert_eq!(tables.withdraw(net.into(), origins[origin]), was);
             }
             Step::Register { session, address } => {
                 let address = Ipv4Addr::new(10, 0, 0, address);
@@ -309,8 +312,8 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
     }
     settle(&mut tables);
     let mut heard = BTreeMap::new();
-    while let Some(news) = tables.next(Version::V4, reader) {
-        heard.insert(news.net, news.best);
+    while let Some(news) = tables.routes.next(Version::V4, reader) {
+        heard.insert(Version::V4.net(&news.prefix), news.best);
     }
     let nets: BTreeSet<_> = model.keys().map(|(_, net)| *net).collect();
     for net in nets {
@@ -321,8 +324,7 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
             (STANDINGS[*origin].distance, *metric, *origin)
         });
         let expected = best.map(|(_, (hop, _))| model_ways(&model, hop));
-        let found =
-            tables.v4().table.best_to(&net).map(|best| tables.sets.ways(best.route.set).to_vec());
+        let found = used(&mut tables, &net.to_string());
         prop_assert_eq!(&found, &expected, "{}", net);
         let heard = heard.get(&IpNet::V4(net)).copied().flatten();
         prop_assert_eq!(heard.is_some(), expected.is_some(), "{}", net);

@@ -9,8 +9,8 @@ use ipnet::IpNet;
 use weft_base::Instant;
 use weft_xrl::{Called, Output};
 
-use crate::family::Answer;
 use crate::interface;
+use crate::leads::Answer;
 use crate::reach::Session;
 
 /// The longest that a client may wait, in milliseconds.

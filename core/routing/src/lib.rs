@@ -28,6 +28,7 @@
 //! ```
 
 mod destination;
+pub mod ip;
 mod prefix;
 mod routes;
 mod said;
@@ -35,8 +36,6 @@ mod table;
 
 pub use destination::{BitString, Destination, Index, OrderedIndex, PrefixIndex};
 pub use prefix::{MAX_BITS, Prefix, PrefixError};
-pub use routes::{
-    Candidate, Candidates, Decide, OriginId, Outcome, ReaderId, RouteError, RouteTable, Told,
-};
+pub use routes::{Candidate, Candidates, Decide, OriginId, ReaderId, RouteTable};
 pub use said::Said;
 pub use table::{Cursor, PrefixTable};

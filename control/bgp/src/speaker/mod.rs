@@ -26,7 +26,7 @@ use crate::fanout::Fanout;
 use crate::fsm;
 use crate::interface;
 use crate::numbers::cease;
-use crate::routes::{Afi, Routes};
+use crate::routes::Routes;
 use crate::to_rib::{RIB, ToRib};
 use context::World;
 use peer::Peer;
@@ -288,7 +288,8 @@ impl Bgp {
         let done = |peer: &Peer| {
             let families = peer.families();
             peer.up.as_ref().is_some_and(|up| {
-                families.iter().all(|afi| up.complete.contains(afi)) || now >= up.since + QUIET
+                families.iter().all(|version| up.complete.contains(version))
+                    || now >= up.since + QUIET
             })
         };
         now >= self.started + PATIENCE || self.peers.values().all(done)
@@ -427,9 +428,7 @@ impl Component for Bgp {
             Input::Born { class, .. } if class == RIB => self.to_rib.born(&mut self.routes, out),
             Input::Died { class, .. } if class == RIB => self.to_rib.away(&mut self.routes),
             Input::Replied { token, result } => {
-                let has_moved = self.to_rib.replied(now, token, result, &mut self.routes, out);
-                let afis = Afi::ALL.into_iter().filter(|_| has_moved);
-                afis.for_each(|afi| self.routes.decide_again(afi));
+                self.to_rib.replied(now, token, result, &mut self.routes, out);
             }
             Input::Called(called) => self.called(now, called, out),
             _ => {}
@@ -445,7 +444,7 @@ impl Component for Bgp {
     }
 
     fn has_background_work(&self) -> bool {
-        self.routes.has_work() || self.fanout.has_work(&self.routes)
+        self.routes.table.has_work() || self.fanout.has_work(&self.routes)
     }
 
     fn counters(&self) -> Vec<CounterGroup> {

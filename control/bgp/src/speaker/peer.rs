@@ -7,6 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use weft_base::{Buffer, ChannelId, Instant, Message, Random, Token};
 use weft_routing::OriginId;
+use weft_routing::ip::Version;
 use weft_runtime::{Action, Level, StreamOptions, StreamRequest, StreamSpec};
 use weft_xrl::Output;
 
@@ -17,8 +18,7 @@ use crate::fsm::{
     AttemptId, ConnectionId, Ending, Input, Negotiated, Output as Outcome, PeerAs, Session,
     Settings, State,
 };
-use crate::incoming::{Announcer, Taken, afi};
-use crate::routes::Afi;
+use crate::incoming::{Announcer, Taken, version};
 use crate::routes::decision::Source;
 use crate::routes::export::Audience;
 use crate::wire::{Notification, RefreshKind, RouteRefresh};
@@ -31,7 +31,7 @@ pub(super) struct Up {
     audience: Audience,
     pub(super) since: Instant,
     /// Families of which the peer has announced all that it had.
-    pub(super) complete: BTreeSet<Afi>,
+    pub(super) complete: BTreeSet<Version>,
     /// It cannot take more.
     is_congested: bool,
 }
@@ -279,22 +279,22 @@ impl Peer {
         });
         self.tally.sessions += 1;
         self.ending = None;
-        for afi in self.families() {
-            world.fanout.join(self.origin, afi, audience, context, world.routes);
+        for version in self.families() {
+            world.fanout.join(self.origin, version, audience, context, world.routes);
         }
         report(Level::Info, format!("{}: routes are exchanged", self.address), world.out);
     }
 
     /// The families that are exchanged and have a table.
-    pub(super) fn families(&self) -> Vec<Afi> {
+    pub(super) fn families(&self) -> Vec<Version> {
         let families = self.up.as_ref().map(|up| up.announcer.context.families);
-        families.into_iter().flat_map(|families| families.iter().filter_map(afi)).collect()
+        families.into_iter().flat_map(|families| families.iter().filter_map(version)).collect()
     }
 
     fn is_down(&mut self, ending: Ending, world: &mut World<'_>) {
-        for afi in self.families() {
-            world.routes.renew(afi, self.origin);
-            world.routes.sweep(afi, self.origin);
+        for version in self.families() {
+            world.routes.table.renew(version, self.origin);
+            world.routes.table.sweep(version, self.origin);
         }
         world.fanout.leave(self.origin, None, world.routes);
         self.up = None;
@@ -315,7 +315,7 @@ impl Peer {
         self.tally.announced += announced;
         self.tally.withdrawn += withdrawn;
         self.tally.faults += faults.len() as u64;
-        up.complete.extend(end_of_rib.and_then(afi));
+        up.complete.extend(end_of_rib.and_then(version));
         for fault in faults {
             world.counters.add(Activity::Faults, 1);
             let line = format!("{}: in an UPDATE: {fault}", self.address);
@@ -323,9 +323,9 @@ impl Peer {
         }
         if let Some(family) = disabled {
             up.announcer.context.families.remove(family);
-            if let Some(afi) = afi(family) {
-                world.routes.renew(afi, self.origin);
-                world.routes.sweep(afi, self.origin);
+            if let Some(version) = version(family) {
+                world.routes.table.renew(version, self.origin);
+                world.routes.table.sweep(version, self.origin);
             }
         }
         None
@@ -333,15 +333,15 @@ impl Peer {
 
     /// The peer wants to hear everything again, or says where its own hearing begins and ends.
     fn refresh(&mut self, refresh: RouteRefresh, world: &mut World<'_>) {
-        let (Some(up), Some(afi)) = (&self.up, afi(refresh.family)) else { return };
+        let (Some(up), Some(version)) = (&self.up, version(refresh.family)) else { return };
         let (audience, context) = (up.audience, up.announcer.context);
         match refresh.kind {
             RefreshKind::Request => {
-                world.fanout.leave(self.origin, Some(afi), world.routes);
-                world.fanout.join(self.origin, afi, audience, context, world.routes);
+                world.fanout.leave(self.origin, Some(version), world.routes);
+                world.fanout.join(self.origin, version, audience, context, world.routes);
             }
-            RefreshKind::Begin => world.routes.renew(afi, self.origin),
-            RefreshKind::End => world.routes.sweep(afi, self.origin),
+            RefreshKind::Begin => world.routes.table.renew(version, self.origin),
+            RefreshKind::End => world.routes.table.sweep(version, self.origin),
         }
     }
 

@@ -36,34 +36,6 @@ use nets::Nets;
 use readers::Readers;
 use walk::Walk;
 
-/// What a change of a route did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// Nothing: it was told already.
-    Same,
-    /// The table is different; what is best for the destination is as it was.
-    Stored,
-    /// Something else is best for the destination now, or nothing is.
-    Best,
-}
-
-/// What came of a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Told<R> {
-    /// What it did.
-    pub outcome: Outcome,
-    /// What the origin had told before on this path.
-    pub before: Option<R>,
-}
-
-/// Why a change of a route is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RouteError {
-    /// A route is to go that its origin never told, or has taken back.
-    #[error("there is no such route of this origin")]
-    NoSuchRoute,
-}
-
 /// Routes of several origins; see the module's text.
 ///
 /// `R` is what a route says besides its destination; it should be small, such as the number of a set of attributes.
@@ -75,8 +47,6 @@ pub struct RouteTable<D: Destination, R> {
     readers: Readers,
     origins: Vec<Origin>,
     walk: Walk,
-    /// Whether readers hear of each change of the alternatives, not only of the best.
-    tells_alternatives: bool,
 }
 
 /// What is known of an origin.
@@ -88,20 +58,6 @@ struct Origin {
     routes: usize,
     /// Until which step of the walk its stale routes are taken, if they are.
     swept_until: Option<u64>,
-    /// Whether anybody speaks for it.
-    standing: Standing,
-}
-
-/// Whether anybody speaks for an origin.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Standing {
-    /// Its number may be given.
-    #[default]
-    Free,
-    /// Somebody does.
-    There,
-    /// Nobody will any more, but it has routes.
-    Leaving,
 }
 
 impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
@@ -115,35 +71,17 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
             readers: Readers::default(),
             origins: Vec::new(),
             walk: Walk::default(),
-            tells_alternatives: false,
         }
     }
 
-    /// From now on readers hear of each change of the alternatives to a destination, too.
-    pub fn tell_alternatives(&mut self) {
-        self.tells_alternatives = true;
-    }
-
-    /// A new origin.
+    /// A new origin. Their numbers follow one another from 0 on.
     ///
     /// # Panics
     /// There are 65,536 already.
     pub fn add_origin(&mut self) -> OriginId {
-        let free = self.origins.iter().position(|origin| origin.standing == Standing::Free);
-        let place = free.unwrap_or_else(|| {
-            self.origins.push(Origin::default());
-            self.origins.len() - 1
-        });
-        self.origins[place].standing = Standing::There;
-        OriginId(u16::try_from(place).expect("there are fewer origins than descriptors"))
-    }
-
-    /// Forgets an origin: its routes go in the background. Its number is given again when they are gone.
-    pub fn remove_origin(&mut self, origin: OriginId) {
-        self.renew(origin);
-        self.sweep(origin);
-        self.origins[origin.place()].standing = Standing::Leaving;
-        self.release(origin);
+        self.origins.push(Origin::default());
+        let number = u16::try_from(self.origins.len() - 1);
+        OriginId(number.expect("there are fewer origins than descriptors"))
     }
 
     /// How many routes an origin has; with those that it has not told again in this generation.
@@ -182,12 +120,6 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         self.nets.get(number).best()
     }
 
-    /// The best route to exactly this destination.
-    #[must_use]
-    pub fn best_to(&self, destination: &D) -> Option<&Candidate<R>> {
-        self.best(self.index.get(destination)?)
-    }
-
     /// All routes to the destination with this number, the best first if there is one.
     #[must_use]
     pub fn candidates(&self, number: u32) -> Candidates<'_, R> {
@@ -200,13 +132,7 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         self.index.after(destination)
     }
 
-    /// What an origin tells on a path (0 if it has one only) to a destination.
-    pub fn get(&self, destination: &D, origin: OriginId, path: u32) -> Option<&Candidate<R>> {
-        let number = self.index.get(destination)?;
-        self.candidates(number).find(|one| one.origin == origin && one.path == path)
-    }
-
-    /// An origin tells a route, in place of the one that it has told on this path.
+    /// An origin tells a route, in place of the one that it has told on this path, which is returned.
     pub fn set(
         &mut self,
         destination: D,
@@ -214,7 +140,7 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         path: u32,
         route: R,
         decide: &impl Decide<R>,
-    ) -> Told<R> {
+    ) -> Option<R> {
         let state = &mut self.origins[origin.place()];
         let candidate = Candidate { origin, generation: state.generation, path, route };
         let number = match self.index.get(&destination) {
@@ -230,7 +156,8 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
             Some(place) => {
                 let before = std::mem::replace(self.nets.at_mut(number, place), candidate).route;
                 if before == route {
-                    return Told { outcome: Outcome::Same, before: Some(before) };
+                    // Nothing is different but the generation.
+                    return Some(before);
                 }
                 Some(before)
             }
@@ -240,26 +167,24 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
                 None
             }
         };
-        Told { outcome: self.settle(number, old, true, decide), before }
+        self.settle(number, old, decide);
+        before
     }
 
-    /// An origin takes a route back.
-    ///
-    /// # Errors
-    /// It has told none.
+    /// An origin takes a route back, which is returned; none if it has told none on this path.
     pub fn withdraw(
         &mut self,
         destination: &D,
         origin: OriginId,
         path: u32,
         decide: &impl Decide<R>,
-    ) -> Result<Told<R>, RouteError> {
-        let number = self.index.get(destination).ok_or(RouteError::NoSuchRoute)?;
-        let place = self.nets.find(number, |one| one.origin == origin && one.path == path);
-        let place = place.ok_or(RouteError::NoSuchRoute)?;
+    ) -> Option<R> {
+        let number = self.index.get(destination)?;
+        let place = self.nets.find(number, |one| one.origin == origin && one.path == path)?;
         let old = self.nets.get(number).best().copied();
-        let before = Some(self.take(number, place).route);
-        Ok(Told { outcome: self.settle(number, old, true, decide), before })
+        let gone = self.take(number, place);
+        self.settle(number, old, decide);
+        Some(gone.route)
     }
 
     /// Takes a candidate away, of which there is one at this place.
@@ -269,23 +194,8 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         gone
     }
 
-    /// The origin's number is free if nobody needs it any more.
-    fn release(&mut self, origin: OriginId) {
-        let state = &mut self.origins[origin.place()];
-        if state.routes == 0 && state.standing == Standing::Leaving {
-            state.standing = Standing::Free;
-        }
-    }
-
-    /// Decides which route to a destination is best, where `old` was, and has readers hear of it; `altered` says
-    /// whether the candidates are different.
-    fn settle(
-        &mut self,
-        number: u32,
-        old: Option<Candidate<R>>,
-        altered: bool,
-        decide: &impl Decide<R>,
-    ) -> Outcome {
+    /// Decides which route to a destination is best, where `old` was, and has readers hear of it.
+    fn settle(&mut self, number: u32, old: Option<Candidate<R>>, decide: &impl Decide<R>) {
         self.nets.choose(number, decide);
         let new = self.nets.get(number).best();
         let is_same = match (&old, new) {
@@ -295,12 +205,11 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
             (None, None) => true,
             _ => false,
         };
-        if !is_same || altered && self.tells_alternatives {
+        if !is_same {
             self.tell(number);
         } else if self.nets.get(number).is_empty() && !self.is_awaited(number) {
             self.free(number);
         }
-        if is_same { Outcome::Stored } else { Outcome::Best }
     }
 }
 

@@ -121,7 +121,9 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
     /// How many changes wait for the slowest reader.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.log.len()
+        let slowest = self.readers.slowest().unwrap_or(self.log.end());
+        // There are no more than entries in the log.
+        (self.log.end() - slowest) as usize
     }
 
     /// Has readers hear of a change.
@@ -149,7 +151,7 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
     }
 
     /// Forgets what all have read, and destinations of which nobody needs to hear any more.
-    pub fn tidy(&mut self) {
+    pub(super) fn tidy(&mut self) {
         let read = self.readers.slowest().unwrap_or(self.log.end());
         while self.log.begin() < read
             && let Some((place, number)) = self.log.pop()

@@ -102,7 +102,6 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
                 // Otherwise another sweep has begun meanwhile.
                 if state.swept_until == Some(until) {
                     state.swept_until = None;
-                    self.release(origin);
                 }
             }
         }
@@ -126,7 +125,7 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
             takes = true;
         }
         if takes || self.walk.decides() {
-            self.settle(number, old, takes, decide);
+            self.settle(number, old, decide);
         }
     }
 

@@ -1,0 +1,292 @@
+//! Routes of both versions of IP, side by side.
+//!
+//! Reference: Handley et al. (XORP), §5 (the stages of IPv4 and of IPv6 are the same code). Each version has a table of its
+//! own; origins have the same number in both. Destinations are told as a version and a string of bits.
+
+mod pages;
+#[cfg(test)]
+mod tests;
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::ops::RangeInclusive;
+
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+pub use pages::{Page, PageError};
+
+use crate::{
+    BitString, Candidate, Candidates, Decide, Destination, OriginId, Prefix, ReaderId, RouteTable,
+};
+
+/// A version of IP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Version {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+impl Version {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::V4, Self::V6];
+
+    /// That of an address.
+    #[must_use]
+    pub fn of(address: IpAddr) -> Self {
+        if address.is_ipv4() { Self::V4 } else { Self::V6 }
+    }
+
+    /// The network that a string of bits names; bits beyond those of an address are left out.
+    #[must_use]
+    pub fn net(self, prefix: &Prefix) -> IpNet {
+        match self {
+            Self::V4 => Ipv4Net::from_prefix(prefix).into(),
+            Self::V6 => Ipv6Net::from_prefix(prefix).into(),
+        }
+    }
+
+    /// The first and the last address of the network that a string of bits names.
+    #[must_use]
+    pub fn addresses(self, prefix: &Prefix) -> RangeInclusive<IpAddr> {
+        self.address(prefix.first())..=self.address(prefix.last())
+    }
+
+    fn address(self, bits: [u8; 24]) -> IpAddr {
+        match self {
+            Self::V4 => {
+                let [a, b, c, d, ..] = bits;
+                Ipv4Addr::new(a, b, c, d).into()
+            }
+            Self::V6 => {
+                let (octets, _) = bits.split_first_chunk::<16>().unwrap_or((&[0; 16], &[]));
+                Ipv6Addr::from(*octets).into()
+            }
+        }
+    }
+}
+
+/// The version of a network, and its bits; those behind its length do not count.
+#[must_use]
+pub fn split(net: IpNet) -> (Version, Prefix) {
+    match net {
+        IpNet::V4(net) => (Version::V4, net.prefix()),
+        IpNet::V6(net) => (Version::V6, net.prefix()),
+    }
+}
+
+/// What a reader hears: a destination, and what is best now, if anything.
+#[derive(Clone, Copy, Debug)]
+pub struct News<R> {
+    /// The destination's number, by which readers keep what they have said of it.
+    pub number: u32,
+    /// Its bits.
+    pub prefix: Prefix,
+    /// The best route to it.
+    pub best: Option<Candidate<R>>,
+}
+
+/// The routes of both versions.
+#[derive(Debug)]
+pub struct IpRoutes<R> {
+    v4: RouteTable<Ipv4Net, R>,
+    v6: RouteTable<Ipv6Net, R>,
+}
+
+/// Something that is the same for the table of either version.
+macro_rules! with {
+    ($self:ident, $version:expr, $table:ident => $body:expr) => {
+        match $version {
+            Version::V4 => {
+                let $table = &$self.v4;
+                $body
+            }
+            Version::V6 => {
+                let $table = &$self.v6;
+                $body
+            }
+        }
+    };
+    (mut $self:ident, $version:expr, $table:ident => $body:expr) => {
+        match $version {
+            Version::V4 => {
+                let $table = &mut $self.v4;
+                $body
+            }
+            Version::V6 => {
+                let $table = &mut $self.v6;
+                $body
+            }
+        }
+    };
+}
+
+impl<R: Copy + PartialEq> IpRoutes<R> {
+    /// No routes.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { v4: RouteTable::new(), v6: RouteTable::new() }
+    }
+
+    /// As [`RouteTable::add_origin`].
+    pub fn add_origin(&mut self) -> OriginId {
+        let (origin, same) = (self.v4.add_origin(), self.v6.add_origin());
+        debug_assert_eq!(origin, same);
+        origin
+    }
+
+    /// As [`RouteTable::routes_of`].
+    #[must_use]
+    pub fn routes_of(&self, version: Version, origin: OriginId) -> usize {
+        with!(self, version, table => table.routes_of(origin))
+    }
+
+    /// How many destinations have a route.
+    #[must_use]
+    pub fn len(&self, version: Version) -> usize {
+        with!(self, version, table => table.len())
+    }
+
+    /// The number of exactly this destination.
+    #[must_use]
+    pub fn number(&self, version: Version, prefix: &Prefix) -> Option<u32> {
+        with!(self, version, table => table.index().table().get(prefix).copied())
+    }
+
+    /// The network of the destination with this number.
+    #[must_use]
+    pub fn net(&self, version: Version, number: u32) -> IpNet {
+        match version {
+            Version::V4 => self.v4.destination(number).into(),
+            Version::V6 => self.v6.destination(number).into(),
+        }
+    }
+
+    /// As [`RouteTable::best`].
+    #[must_use]
+    pub fn best(&self, version: Version, number: u32) -> Option<&Candidate<R>> {
+        with!(self, version, table => table.best(number))
+    }
+
+    /// As [`RouteTable::candidates`].
+    #[must_use]
+    pub fn candidates(&self, version: Version, number: u32) -> Candidates<'_, R> {
+        with!(self, version, table => table.candidates(number))
+    }
+
+    /// As [`RouteTable::set`].
+    pub fn set(
+        &mut self,
+        (version, prefix): (Version, &Prefix),
+        origin: OriginId,
+        path: u32,
+        route: R,
+        decide: &impl Decide<R>,
+    ) -> Option<R> {
+        with!(mut self, version, table => {
+            table.set(BitString::from_prefix(prefix), origin, path, route, decide)
+        })
+    }
+
+    /// As [`RouteTable::withdraw`].
+    pub fn withdraw(
+        &mut self,
+        (version, prefix): (Version, &Prefix),
+        origin: OriginId,
+        path: u32,
+        decide: &impl Decide<R>,
+    ) -> Option<R> {
+        with!(mut self, version, table => {
+            table.withdraw(&BitString::from_prefix(prefix), origin, path, decide)
+        })
+    }
+
+    /// As [`RouteTable::renew`].
+    pub fn renew(&mut self, version: Version, origin: OriginId) {
+        with!(mut self, version, table => table.renew(origin));
+    }
+
+    /// As [`RouteTable::sweep`].
+    pub fn sweep(&mut self, version: Version, origin: OriginId) {
+        with!(mut self, version, table => table.sweep(origin));
+    }
+
+    /// As [`RouteTable::decide_again`], for both versions.
+    pub fn decide_again(&mut self) {
+        self.v4.decide_again();
+        self.v6.decide_again();
+    }
+
+    /// Whether there is background work.
+    #[must_use]
+    pub fn has_work(&self) -> bool {
+        self.v4.has_work() || self.v6.has_work()
+    }
+
+    /// As [`RouteTable::work`]: of IPv4 first.
+    pub fn work(
+        &mut self,
+        most: usize,
+        decide: &impl Decide<R>,
+        mut gone: impl FnMut((Version, Prefix), &Candidate<R>),
+    ) {
+        let version = if self.v4.has_work() { Version::V4 } else { Version::V6 };
+        with!(mut self, version, table => {
+            table.work(most, decide, |net, one| gone((version, net.prefix()), one));
+        });
+    }
+
+    /// As [`RouteTable::open_reader`].
+    pub fn open_reader(&mut self, version: Version) -> ReaderId {
+        with!(mut self, version, table => table.open_reader())
+    }
+
+    /// As [`RouteTable::fork_reader`].
+    ///
+    /// # Panics
+    /// There is no such reader.
+    pub fn fork_reader(&mut self, version: Version, reader: ReaderId) -> ReaderId {
+        with!(mut self, version, table => table.fork_reader(reader))
+    }
+
+    /// As [`RouteTable::close_reader`].
+    pub fn close_reader(&mut self, version: Version, reader: ReaderId) {
+        with!(mut self, version, table => table.close_reader(reader));
+    }
+
+    /// As [`RouteTable::have_read_the_same`].
+    #[must_use]
+    pub fn have_read_the_same(&self, version: Version, one: ReaderId, other: ReaderId) -> bool {
+        with!(self, version, table => table.have_read_the_same(one, other))
+    }
+
+    /// As [`RouteTable::is_behind`].
+    #[must_use]
+    pub fn is_behind(&self, version: Version, reader: ReaderId) -> bool {
+        with!(self, version, table => table.is_behind(reader))
+    }
+
+    /// The next destination of which this reader must hear.
+    pub fn next(&mut self, version: Version, reader: ReaderId) -> Option<News<R>> {
+        fn next<D: Destination + BitString, R: Copy + PartialEq>(
+            table: &mut RouteTable<D, R>,
+            reader: ReaderId,
+        ) -> Option<News<R>> {
+            let number = table.next(reader)?;
+            let prefix = table.destination(number).prefix();
+            Some(News { number, prefix, best: table.best(number).copied() })
+        }
+        with!(mut self, version, table => next(table, reader))
+    }
+
+    /// How many changes wait for the slowest readers.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.v4.waiting() + self.v6.waiting()
+    }
+}
+
+impl<R: Copy + PartialEq> Default for IpRoutes<R> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

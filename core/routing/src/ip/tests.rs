@@ -1,0 +1,94 @@
+//! Both versions in one, and what operators see of them.
+
+use super::*;
+
+struct First;
+
+impl Decide<u32> for First {
+    fn best(&self, candidates: Candidates<'_, u32>) -> Option<usize> {
+        candidates.best_by(|_| true, |one, other| one.route < other.route)
+    }
+}
+
+fn net(text: &str) -> (Version, Prefix) {
+    split(text.parse().unwrap())
+}
+
+const NETS: [&str; 6] =
+    ["10.0.0.0/8", "10.1.0.0/16", "192.0.2.0/24", "2001:db8::/32", "2001:db8:1::/48", "::/0"];
+
+fn routes() -> (IpRoutes<u32>, OriginId) {
+    let mut routes = IpRoutes::new();
+    let origin = routes.add_origin();
+    for (number, text) in (0..).zip(NETS) {
+        let (version, prefix) = net(text);
+        assert_eq!(routes.set((version, &prefix), origin, 0, number, &First), None);
+    }
+    (routes, origin)
+}
+
+fn texts(routes: &IpRoutes<u32>, page: &Page) -> Vec<String> {
+    page.found.iter().map(|(version, number)| routes.net(*version, *number).to_string()).collect()
+}
+
+#[test]
+fn networks_are_strings_of_bits_with_a_version() {
+    for text in NETS {
+        let (version, prefix) = net(text);
+        assert_eq!(version.net(&prefix).to_string(), text);
+    }
+    let (version, prefix) = net("192.0.2.64/26");
+    let addresses = version.addresses(&prefix);
+    assert_eq!(addresses.start().to_string(), "192.0.2.64");
+    assert_eq!(addresses.end().to_string(), "192.0.2.127");
+    let (version, prefix) = net("2001:db8::/127");
+    assert_eq!(version.addresses(&prefix).end().to_string(), "2001:db8::1");
+    assert_eq!(Version::of(*addresses.start()), Version::V4);
+}
+
+#[test]
+fn pages_follow_one_another_through_both_versions() {
+    let (routes, _) = routes();
+    for most in 1..8 {
+        let (mut all, mut from) = (Vec::new(), None::<IpNet>);
+        loop {
+            let text = from.map(|from| from.to_string());
+            let page = routes.page(text.as_deref(), Some(most)).unwrap();
+            assert!(page.found.len() <= most as usize);
+            all.extend(texts(&routes, &page));
+            from = page.next;
+            if from.is_none() {
+                break;
+            }
+        }
+        let expected = [
+            "10.0.0.0/8",
+            "10.1.0.0/16",
+            "192.0.2.0/24",
+            "::/0",
+            "2001:db8::/32",
+            "2001:db8:1::/48",
+        ];
+        assert_eq!(all, expected, "{most} at a time");
+    }
+    assert!(routes.page(Some("10.0.0.1"), None).unwrap_err().to_string().contains("10.0.0.1"));
+}
+
+#[test]
+fn the_longest_that_has_routes_serves() {
+    let (mut routes, origin) = routes();
+    // Somebody must still hear that it is gone, so that its name is there.
+    routes.open_reader(Version::V4);
+    let (version, prefix) = net("10.1.0.0/16");
+    assert_eq!(routes.withdraw((version, &prefix), origin, 0, &First), Some(1));
+    let served = |text: &str| {
+        let found = routes.serving(text).unwrap();
+        found.map(|(version, number)| routes.net(version, number).to_string())
+    };
+    assert_eq!(served("10.1.2.3").as_deref(), Some("10.0.0.0/8"));
+    assert_eq!(served("192.0.2.0/25").as_deref(), Some("192.0.2.0/24"));
+    assert_eq!(served("192.0.3.1"), None);
+    assert_eq!(served("2001:db8:1::7").as_deref(), Some("2001:db8:1::/48"));
+    assert_eq!(served("fe80::1").as_deref(), Some("::/0"));
+    assert!(routes.serving("here").unwrap_err().to_string().contains("`here`"));
+}
