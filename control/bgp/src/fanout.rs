@@ -13,10 +13,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use weft_routing::ip::Version;
 use weft_routing::{OriginId, Prefix, ReaderId, Said};
 
+use crate::incoming::family;
 use crate::routes::Routes;
 use crate::routes::attribute_sets::AttributesId;
 use crate::routes::export::Audience;
-use crate::wire::{Context, Family, UpdateEncoder, end_of_rib, withdraw};
+use crate::wire::{Context, UpdateEncoder, withdraw};
 
 /// Destinations of which a cohort hears at once: some ten kilobytes of messages.
 const AT_ONCE: usize = 4096;
@@ -37,8 +38,8 @@ struct Cohort {
     peers: BTreeSet<OriginId>,
     reader: ReaderId,
     said: Said,
-    /// It has not heard everything yet that there was when it began.
-    is_new: bool,
+    /// What it is told when it has heard everything that there was when it began; none if it has.
+    ends_with: Option<Vec<u8>>,
 }
 
 /// All of them.
@@ -51,18 +52,19 @@ pub(crate) struct Fanout {
 }
 
 impl Fanout {
-    /// A peer is there, and hears everything of a family.
+    /// A peer is there, and hears everything of a family, and in the end this message.
     pub(crate) fn join(
         &mut self,
         peer: OriginId,
         version: Version,
         audience: Audience,
         context: Context,
+        end: Vec<u8>,
         routes: &mut Routes,
     ) {
-        let reader = routes.table.open_reader(version);
+        let (reader, ends_with) = (routes.table.open_reader(version), Some(end));
         let (peers, said) = (BTreeSet::from([peer]), Said::default());
-        self.cohorts.push(Cohort { version, audience, context, peers, reader, said, is_new: true });
+        self.cohorts.push(Cohort { version, audience, context, peers, reader, said, ends_with });
     }
 
     /// A peer is gone, or is to hear everything of a family again.
@@ -92,6 +94,7 @@ impl Fanout {
                     peers: BTreeSet::from([peer]),
                     reader: routes.table.fork_reader(cohort.version, cohort.reader),
                     said: cohort.said.clone(),
+                    ends_with: cohort.ends_with.clone(),
                     ..*cohort
                 });
             }
@@ -110,7 +113,8 @@ impl Fanout {
     pub(crate) fn has_work(&self, routes: &Routes) -> bool {
         self.cohorts.iter().any(|cohort| {
             self.can_take(cohort)
-                && (cohort.is_new || routes.table.is_behind(cohort.version, cohort.reader))
+                && (cohort.ends_with.is_some()
+                    || routes.table.is_behind(cohort.version, cohort.reader))
         })
     }
 
@@ -138,7 +142,7 @@ impl Fanout {
             let (earlier, rest) = self.cohorts.split_at_mut(place);
             let cohort = &mut rest[0];
             let is_equal = |other: &&mut Cohort| other.is_equal(cohort, routes);
-            let may_join = !cohort.is_new
+            let may_join = cohort.ends_with.is_none()
                 && !routes.table.is_behind(cohort.version, cohort.reader)
                 && !cohort.peers.iter().any(|peer| self.congested.contains(peer));
             let equal = earlier.iter_mut().find(|other| may_join && is_equal(other));
@@ -169,7 +173,8 @@ struct Run {
 
 impl Cohort {
     fn is_equal(&self, other: &Self, routes: &Routes) -> bool {
-        (self.version, self.audience, self.is_new) == (other.version, other.audience, other.is_new)
+        (self.version, self.audience) == (other.version, other.audience)
+            && self.ends_with == other.ends_with
             && self.context == other.context
             && routes.table.have_read_the_same(self.version, self.reader, other.reader)
     }
@@ -203,7 +208,7 @@ impl Cohort {
                 (None, None) => {}
             }
         }
-        let family = self.family();
+        let family = family(self.version);
         for ((_, source), run) in runs {
             let Some(encoder) = run.encoder.filter(|_| !run.prefixes.is_empty()) else { continue };
             self.send(Some(source), sendings, |bytes| {
@@ -223,16 +228,10 @@ impl Cohort {
             withdraw(family, &self.context, prefixes, &mut bytes);
             sendings.push(Sending { to: vec![source], bytes });
         }
-        if self.is_new && !routes.table.is_behind(self.version, self.reader) {
-            self.is_new = false;
-            self.send(None, sendings, |bytes| bytes.extend(end_of_rib(family)));
-        }
-    }
-
-    fn family(&self) -> Family {
-        match self.version {
-            Version::V4 => Family::IPV4_UNICAST,
-            Version::V6 => Family::IPV6_UNICAST,
+        if !routes.table.is_behind(self.version, self.reader)
+            && let Some(end) = self.ends_with.take()
+        {
+            self.send(None, sendings, |bytes| bytes.extend(end));
         }
     }
 
@@ -242,7 +241,7 @@ impl Cohort {
         let told = self.audience.tell(routes.sets.get(accepted), is_from_external);
         let encoder = told.and_then(|told| {
             // What does not fit into a message, or has no next hop that they take, they are not told (RFC 4271 §9.2).
-            UpdateEncoder::new(&told, self.family(), &self.context).ok()
+            UpdateEncoder::new(&told, family(self.version), &self.context).ok()
         });
         Run { encoder, prefixes: Vec::new() }
     }

@@ -150,3 +150,11 @@ pub(crate) fn version(family: Family) -> Option<Version> {
         _ => None,
     }
 }
+
+/// The family whose routes are those of a version of IP.
+pub(crate) fn family(version: Version) -> Family {
+    match version {
+        Version::V4 => Family::IPV4_UNICAST,
+        Version::V6 => Family::IPV6_UNICAST,
+    }
+}

@@ -18,7 +18,7 @@ use crate::routes::export::Audience;
 use crate::routes::next_hops::Reached;
 use crate::wire::{
     AsPath, Attributes, Context, Cutter, Family, MessageType, Neighbour, NextHop, Update,
-    UpdateEncoder, withdraw,
+    UpdateEncoder, end_of_rib, withdraw,
 };
 
 const LOCAL_AS: u32 = 65000;
@@ -208,6 +208,7 @@ impl World {
                     Version::V4,
                     audience,
                     context,
+                    end_of_rib(Family::IPV4_UNICAST),
                     &mut self.routes,
                 );
             }

@@ -18,10 +18,10 @@ use crate::fsm::{
     AttemptId, ConnectionId, Ending, Input, Negotiated, Output as Outcome, PeerAs, Session,
     Settings, State,
 };
-use crate::incoming::{Announcer, Taken, version};
+use crate::incoming::{Announcer, Taken, family, version};
 use crate::routes::decision::Source;
 use crate::routes::export::Audience;
-use crate::wire::{Notification, RefreshKind, RouteRefresh};
+use crate::wire::{Notification, RefreshKind, RouteRefresh, end_of_rib};
 
 /// Routes are exchanged.
 #[derive(Debug)]
@@ -32,6 +32,8 @@ pub(super) struct Up {
     pub(super) since: Instant,
     /// Families of which the peer has announced all that it had.
     pub(super) complete: BTreeSet<Version>,
+    /// It knows where sending again begins and ends (RFC 7313).
+    is_enhanced: bool,
     /// It cannot take more.
     is_congested: bool,
 }
@@ -275,12 +277,14 @@ impl Peer {
             audience,
             since: world.now,
             complete: BTreeSet::new(),
+            is_enhanced: negotiated.enhanced_refresh,
             is_congested: false,
         });
         self.tally.sessions += 1;
         self.ending = None;
         for version in self.families() {
-            world.fanout.join(self.origin, version, audience, context, world.routes);
+            let end = end_of_rib(family(version));
+            world.fanout.join(self.origin, version, audience, context, end, world.routes);
         }
         report(Level::Info, format!("{}: routes are exchanged", self.address), world.out);
     }
@@ -333,12 +337,24 @@ impl Peer {
 
     /// The peer wants to hear everything again, or says where its own hearing begins and ends.
     fn refresh(&mut self, refresh: RouteRefresh, world: &mut World<'_>) {
-        let (Some(up), Some(version)) = (&self.up, version(refresh.family)) else { return };
+        let family = refresh.family;
+        let (Some(up), Some(version)) = (&self.up, version(family)) else { return };
         let (audience, context) = (up.audience, up.announcer.context);
+        if !context.families.contains(family) {
+            return;
+        }
         match refresh.kind {
             RefreshKind::Request => {
+                let [begin, end] = [RefreshKind::Begin, RefreshKind::End]
+                    .map(|kind| RouteRefresh { family, kind }.emit());
+                let is_enhanced = up.is_enhanced;
+                if is_enhanced {
+                    // RFC 7313 §4: what is not sent between both is gone.
+                    self.tell(&begin, world);
+                }
+                let end = if is_enhanced { end } else { end_of_rib(family) };
                 world.fanout.leave(self.origin, Some(version), world.routes);
-                world.fanout.join(self.origin, version, audience, context, world.routes);
+                world.fanout.join(self.origin, version, audience, context, end, world.routes);
             }
             RefreshKind::Begin => world.routes.table.renew(version, self.origin),
             RefreshKind::End => world.routes.table.sweep(version, self.origin),

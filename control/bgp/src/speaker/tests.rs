@@ -9,8 +9,8 @@ use weft_routing::{BitString, Prefix};
 use super::*;
 use crate::routes::next_hops::Reached;
 use crate::wire::{
-    AsPath, Attributes, Context, Cutter, Family, MessageType, Neighbour, NextHop, Open,
-    UpdateEncoder, keepalive,
+    AsPath, Attributes, Capability, Context, Cutter, Family, MessageType, Neighbour, NextHop, Open,
+    RefreshKind, RouteRefresh, UpdateEncoder, keepalive,
 };
 
 const HOLD: u16 = 9;
@@ -60,7 +60,8 @@ impl World {
             peer: SocketAddr::new(address(number).into(), 40_000),
         };
         self.happens(Event::Stream { token: LISTENERS[0], event });
-        let open = Open::new(65000 + u32::from(number), HOLD, address(number));
+        let mut open = Open::new(65000 + u32::from(number), HOLD, address(number));
+        open.capabilities.extend([Capability::RouteRefresh, Capability::EnhancedRefresh]);
         self.says(number, &open.emit());
         self.says(number, &keepalive());
         assert!(self.bgp.peers[&IpAddr::from(address(number))].up.is_some());
@@ -112,6 +113,20 @@ fn what_a_session_asks_for_while_its_peer_is_told_of_routes_is_done() {
         assert!(sent.contains(&MessageType::Keepalive), "round {round}: {sent:?}");
         world.says(1, &keepalive());
     }
+}
+
+#[test]
+fn routes_are_sent_again_between_begin_and_end() {
+    let mut world = World::new();
+    let net = ipnet::Ipv4Net::new([203, 0, 113, 0].into(), 24).unwrap();
+    world.announces(2, &net.prefix());
+    let request = |family| RouteRefresh { family, kind: RefreshKind::Request }.emit();
+    let out = world.says(1, &request(Family::IPV4_UNICAST));
+    let expected = [MessageType::RouteRefresh, MessageType::Update, MessageType::RouteRefresh];
+    assert_eq!(sent(1, &out), expected);
+    assert_eq!(sent(2, &out), []);
+    // Only what was agreed on.
+    assert_eq!(sent(1, &world.says(1, &request(Family::IPV6_UNICAST))), []);
 }
 
 #[test]
