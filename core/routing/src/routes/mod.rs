@@ -17,7 +17,8 @@
 //!   process that was restarted.
 //! * There the queue holds the routes. Here it holds numbers of destinations, and a reader gets what holds when he
 //!   reads: a destination that changed ten times while he was slow is read once, so that the queue is never longer
-//!   than twice the table, however long a reader sleeps.
+//!   than twice the table, however long a reader sleeps. And there it is one queue; here it has lanes, so that a
+//!   route that is told now does not wait until a peering's have gone.
 
 mod candidates;
 mod log;
@@ -31,7 +32,7 @@ pub use candidates::{Candidate, Candidates, Decide, OriginId};
 pub use readers::ReaderId;
 
 use crate::destination::{Destination, Index};
-use log::Log;
+use log::{Log, Urgency};
 use nets::Nets;
 use readers::Readers;
 use walk::Walk;
@@ -167,7 +168,7 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
                 None
             }
         };
-        self.settle(number, old, decide);
+        self.settle(number, old, decide, false);
         before
     }
 
@@ -183,7 +184,7 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         let place = self.nets.find(number, |one| one.origin == origin && one.path == path)?;
         let old = self.nets.get(number).best().copied();
         let gone = self.take(number, place);
-        self.settle(number, old, decide);
+        self.settle(number, old, decide, false);
         Some(gone.route)
     }
 
@@ -195,7 +196,13 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
     }
 
     /// Decides which route to a destination is best, where `old` was, and has readers hear of it.
-    fn settle(&mut self, number: u32, old: Option<Candidate<R>>, decide: &impl Decide<R>) {
+    fn settle(
+        &mut self,
+        number: u32,
+        old: Option<Candidate<R>>,
+        decide: &impl Decide<R>,
+        is_background: bool,
+    ) {
         self.nets.choose(number, decide);
         let new = self.nets.get(number).best();
         let is_same = match (&old, new) {
@@ -206,7 +213,12 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
             _ => false,
         };
         if !is_same {
-            self.tell(number);
+            let urgency = match new {
+                _ if is_background => Urgency::Background,
+                Some(_) => Urgency::New,
+                None => Urgency::Gone,
+            };
+            self.tell(number, urgency);
         } else if self.nets.get(number).is_empty() && !self.is_awaited(number) {
             self.free(number);
         }

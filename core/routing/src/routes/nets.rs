@@ -3,6 +3,7 @@
 //! Most destinations have one route or few: the best stands with the destination, further ones in a list.
 
 use super::candidates::{Candidate, Candidates, Decide};
+use super::log::Mark;
 
 /// No place.
 pub(super) const NONE: u32 = u32::MAX;
@@ -12,8 +13,8 @@ pub(super) const NONE: u32 = u32::MAX;
 pub(super) struct Net<D, R> {
     pub(super) destination: D,
     standing: Standing,
-    /// Where the log tells of its last change: the low bits of the place.
-    pub(super) version: u32,
+    /// Where the log tells of its last change.
+    pub(super) mark: Mark,
     /// The first of the further candidates.
     next: u32,
     first: Option<Candidate<R>>,
@@ -93,10 +94,11 @@ impl<D: Copy, R: Copy> Nets<D, R> {
     /// A number for a destination that has none.
     pub(super) fn add(&mut self, destination: D) -> u32 {
         let (standing, first) = (Standing::Unreachable, None);
-        let net = Net { destination, standing, version: 0, next: NONE, first };
+        let net = Net { destination, standing, mark: Mark::default(), next: NONE, first };
         if let Some(number) = self.free.pop() {
-            let version = self.get(number).version;
-            *self.get_mut(number) = Net { version, ..net };
+            // Older entries in the log do not count for it.
+            let mark = self.get(number).mark;
+            *self.get_mut(number) = Net { mark, ..net };
             return number;
         }
         grow(&mut self.nets, net)

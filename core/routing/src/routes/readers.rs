@@ -3,8 +3,9 @@
 //! Reference: Handley et al. (XORP), §5.1.1 (each peer reads the fanout queue at its own pace).
 //!
 //! A reader that is new must hear of everything: it goes through all destinations by their numbers, and hears of
-//! changes only to those that it has passed.
+//! changes only to those that it has passed. The more urgent comes first, but what is less so has its share.
 
+use super::log::{Places, Urgency};
 use super::nets::NONE;
 use super::{Destination, Index, RouteTable};
 
@@ -18,11 +19,17 @@ const FEW: usize = 1024;
 /// How far a reader has come.
 #[derive(Clone, Copy, Debug)]
 struct Reader {
-    /// The next place in the log.
-    next: u64,
+    /// The next places in the log.
+    next: Places,
     /// The next destination to be told for the first time; [`NONE`] behind the last.
     first_time: u32,
+    /// How many it was told, of which some are in turn what is less urgent.
+    turn: u8,
 }
+
+/// Of so many destinations one at least is what was taken back, and one what is told in the background, if there is
+/// such.
+const SHARE: u8 = 8;
 
 /// All readers.
 #[derive(Clone, Debug, Default)]
@@ -50,9 +57,10 @@ impl Readers {
         self.all.iter().all(Option::is_none)
     }
 
-    /// The place before which all have read.
-    fn slowest(&self) -> Option<u64> {
-        self.all.iter().flatten().map(|reader| reader.next).min()
+    /// The places before which all have read.
+    fn slowest(&self) -> Option<Places> {
+        let places = self.all.iter().flatten().map(|reader| reader.next);
+        places.reduce(|one, other| std::array::from_fn(|lane| one[lane].min(other[lane])))
     }
 }
 
@@ -60,7 +68,7 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
     /// A new reader, who will hear of all routes.
     pub fn open_reader(&mut self) -> ReaderId {
         let first_time = if self.nets.len() == 0 { NONE } else { 0 };
-        self.readers.add(Reader { next: self.log.end(), first_time })
+        self.readers.add(Reader { next: self.log.ends(), first_time, turn: 0 })
     }
 
     /// Another reader who has come as far as this one.
@@ -90,20 +98,49 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
     /// The next destination of which this reader must hear: whatever it heard before, what holds is what
     /// [`RouteTable::best`] says now.
     pub fn next(&mut self, reader: ReaderId) -> Option<u32> {
-        let place = self.readers.all.get_mut(reader.0 as usize)?.as_mut()?;
-        while place.next < self.log.end() {
-            let number = self.log.at(place.next);
-            let counts = self.nets.get(number).version == place.next as u32;
-            place.next += 1;
+        let mut place = *self.readers.get(reader)?;
+        let turn = place.turn % SHARE;
+        let found = if turn == SHARE - 1 {
+            self.next_in_background(&mut place).or_else(|| self.next_urgent(&mut place))
+        } else if turn == SHARE / 2 {
+            let gone = self.next_in(Urgency::Gone, &mut place);
+            gone.or_else(|| self.next_urgent(&mut place))
+        } else {
+            self.next_urgent(&mut place)
+        };
+        let found = found.or_else(|| self.next_in_background(&mut place));
+        place.turn = place.turn.wrapping_add(1);
+        self.readers.all[reader.0 as usize] = Some(place);
+        found
+    }
+
+    fn next_urgent(&self, reader: &mut Reader) -> Option<u32> {
+        self.next_in(Urgency::New, reader).or_else(|| self.next_in(Urgency::Gone, reader))
+    }
+
+    fn next_in_background(&self, reader: &mut Reader) -> Option<u32> {
+        self.next_in(Urgency::Background, reader).or_else(|| self.next_first_time(reader))
+    }
+
+    /// The next change in a lane.
+    fn next_in(&self, urgency: Urgency, reader: &mut Reader) -> Option<u32> {
+        let next = &mut reader.next[urgency as usize];
+        while let Some((number, mark)) = self.log.at(urgency, *next) {
+            *next += 1;
             // What it has not come to yet it will hear anyway.
-            if counts && number < place.first_time {
+            if self.nets.get(number).mark == mark && number < reader.first_time {
                 return Some(number);
             }
         }
-        while place.first_time != NONE {
-            let number = place.first_time;
+        None
+    }
+
+    /// The next destination that is told for the first time.
+    fn next_first_time(&self, reader: &mut Reader) -> Option<u32> {
+        while reader.first_time != NONE {
+            let number = reader.first_time;
             let is_last = number as usize + 1 >= self.nets.len();
-            place.first_time = if is_last { NONE } else { number + 1 };
+            reader.first_time = if is_last { NONE } else { number + 1 };
             if self.nets.get(number).best().is_some() {
                 return Some(number);
             }
@@ -115,27 +152,27 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
     #[must_use]
     pub fn is_behind(&self, reader: ReaderId) -> bool {
         let reader = self.readers.get(reader);
-        reader.is_some_and(|one| one.next < self.log.end() || one.first_time != NONE)
+        reader.is_some_and(|one| self.log.behind(&one.next) > 0 || one.first_time != NONE)
     }
 
     /// How many changes wait for the slowest reader.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        let slowest = self.readers.slowest().unwrap_or(self.log.end());
-        // There are no more than entries in the log.
-        (self.log.end() - slowest) as usize
+        self.readers.slowest().map_or(0, |slowest| self.log.behind(&slowest))
     }
 
     /// Has readers hear of a change.
-    pub(super) fn tell(&mut self, number: u32) {
+    pub(super) fn tell(&mut self, number: u32, urgency: Urgency) {
         if self.readers.none() {
             if self.nets.get(number).is_empty() {
                 self.free(number);
             }
             return;
         }
-        // The place's low bits: the log is never so long that they are ambiguous.
-        self.nets.get_mut(number).version = self.log.push(number) as u32;
+        // What was urgent and is not read yet stays so.
+        let awaited = self.log.find(self.nets.get(number).mark, number);
+        let urgency = awaited.map_or(urgency, |awaited| awaited.min(urgency));
+        self.nets.get_mut(number).mark = self.log.push(urgency, number);
         if self.log.len() >= self.readers.tidy_at.max(FEW) {
             self.tidy();
             self.readers.tidy_at = 2 * self.log.len();
@@ -144,49 +181,46 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
 
     /// Whether somebody must still hear of the last change of a destination.
     pub(super) fn is_awaited(&self, number: u32) -> bool {
-        let version = self.nets.get(number).version;
-        let behind = version.wrapping_sub(self.log.begin() as u32);
-        (behind as usize) < self.log.len()
-            && self.log.at(self.log.begin() + u64::from(behind)) == number
+        self.log.find(self.nets.get(number).mark, number).is_some()
     }
 
     /// Forgets what all have read, and destinations of which nobody needs to hear any more.
     pub(super) fn tidy(&mut self) {
-        let read = self.readers.slowest().unwrap_or(self.log.end());
-        while self.log.begin() < read
-            && let Some((place, number)) = self.log.pop()
-        {
-            let net = self.nets.get(number);
-            if net.version == place as u32 && !net.is_free() && net.is_empty() {
-                self.free(number);
+        let read = self.readers.slowest().unwrap_or(self.log.ends());
+        for urgency in Urgency::ALL {
+            while let Some((number, mark)) = self.log.pop_before(urgency, read[urgency as usize]) {
+                let net = self.nets.get(number);
+                if net.mark == mark && !net.is_free() && net.is_empty() {
+                    self.free(number);
+                }
             }
         }
         if self.log.len() > 2 * self.nets.len() + FEW {
-            self.compact();
+            Urgency::ALL.into_iter().for_each(|urgency| self.compact(urgency));
         }
         self.log.shrink();
     }
 
-    /// Leaves only the last change of each destination in the log.
-    fn compact(&mut self) {
-        let mut readers: Vec<_> = self.readers.all.iter_mut().flatten().collect();
-        readers.sort_by_key(|reader| reader.next);
-        let mut moved = readers.into_iter().peekable();
-        let (nets, end) = (&mut self.nets, self.log.end());
-        self.log.retain(|old, number, new| {
-            while let Some(reader) = moved.next_if(|reader| reader.next <= old) {
-                reader.next = new;
+    /// Leaves only the last change of each destination in a lane of the log.
+    fn compact(&mut self, urgency: Urgency) {
+        let all = self.readers.all.iter_mut().flatten();
+        let mut places: Vec<_> = all.map(|reader| &mut reader.next[urgency as usize]).collect();
+        places.sort();
+        let mut moved = places.into_iter().peekable();
+        let nets = &mut self.nets;
+        self.log.retain(urgency, |old, number, mark, (new, new_mark)| {
+            while let Some(place) = moved.next_if(|place| **place <= old) {
+                *place = new;
             }
             let net = nets.get_mut(number);
-            let counts = net.version == old as u32;
+            let counts = net.mark == mark;
             if counts {
-                net.version = new as u32;
+                net.mark = new_mark;
             }
             counts
         });
-        let new_end = self.log.end();
-        debug_assert!(new_end <= end);
-        moved.for_each(|reader| reader.next = new_end);
+        let end = self.log.ends()[urgency as usize];
+        moved.for_each(|place| *place = end);
     }
 
     /// Forgets a destination without routes.

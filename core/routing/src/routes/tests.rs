@@ -292,3 +292,83 @@ fn destinations_can_be_anything_that_has_an_order() {
     assert_eq!(table.after(Some(&Name("/a"))).unwrap().0, Name("/c"));
     assert_eq!(table.after(Some(&Name("/c"))), None);
 }
+
+/// What stands between a destination that is told now and a reader.
+fn heard_before(
+    table: &mut RouteTable<Ipv4Net, u32>,
+    reader: ReaderId,
+    awaited: Ipv4Net,
+) -> Option<usize> {
+    let mut heard = 0;
+    while let Some(number) = table.next(reader) {
+        if table.destination(number) == awaited {
+            return Some(heard);
+        }
+        heard += 1;
+    }
+    None
+}
+
+/// Networks of which none is among those of [`net`].
+fn far(number: u32) -> Ipv4Net {
+    Ipv4Net::new((0x4000_0000 + (number << 8)).into(), 24).unwrap()
+}
+
+#[test]
+fn what_is_told_now_does_not_wait_behind_a_peering_that_goes() {
+    let mut table = RouteTable::<Ipv4Net, u32>::new();
+    let (one, other, decide) = (table.add_origin(), table.add_origin(), Lowest { barred: None });
+    for number in 0..4000 {
+        table.set(far(number), one, 0, 1, &decide);
+    }
+    table.set(net(1), other, 0, 1, &decide);
+    let reader = table.open_reader();
+    while table.next(reader).is_some() {}
+    table.renew(one);
+    table.sweep(one);
+    while table.has_work() {
+        table.work(100, &decide, |_, _| {});
+    }
+    assert_eq!(table.waiting(), 4000);
+    // A new route, and one that is taken back, come before nearly all of what goes in the background.
+    table.withdraw(&net(1), other, 0, &decide);
+    table.set(net(0), other, 0, 1, &decide);
+    assert_eq!(heard_before(&mut table, reader, net(0)), Some(0));
+    assert_eq!(heard_before(&mut table, reader, net(1)), Some(0));
+    // But what goes has its share however much is told.
+    let mut gone = 0;
+    for round in 0..800 {
+        table.set(net(2), other, 0, round % 7, &decide);
+        let number = table.next(reader).unwrap();
+        gone += usize::from(table.best(number).is_none());
+    }
+    assert!(gone >= 100, "{gone} of 800 were in the background");
+    let mut heard = gone;
+    while let Some(number) = table.next(reader) {
+        heard += usize::from(table.best(number).is_none());
+    }
+    assert_eq!(heard, 4000);
+}
+
+#[test]
+fn what_was_urgent_stays_so_until_it_is_heard() {
+    let mut table = RouteTable::<Ipv4Net, u32>::new();
+    let (one, other, mut decide) =
+        (table.add_origin(), table.add_origin(), Lowest { barred: None });
+    for number in 0..4000 {
+        table.set(far(number), one, 0, 1, &decide);
+    }
+    let reader = table.open_reader();
+    while table.next(reader).is_some() {}
+    table.set(net(0), other, 0, 2, &decide);
+    // The walk finds that nothing leads there any more before the reader has heard that something does.
+    decide.barred = Some(2);
+    table.sweep(one);
+    table.renew(one);
+    table.sweep(one);
+    table.decide_again();
+    while table.has_work() {
+        table.work(100, &decide, |_, _| {});
+    }
+    assert_eq!(heard_before(&mut table, reader, net(0)), Some(0));
+}

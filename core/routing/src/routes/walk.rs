@@ -125,7 +125,7 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
             takes = true;
         }
         if takes || self.walk.decides() {
-            self.settle(number, old, decide);
+            self.settle(number, old, decide, true);
         }
     }
 
