@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use weft_base::Instant;
 use weft_routing::ip::Version;
-use weft_routing::{ReaderId, Said};
+use weft_routing::{Hears, ReaderId, Said};
 use weft_runtime::{Action, Level};
 use weft_xrl::{Call, Output, Reply, Request, XrlError};
 
@@ -116,7 +116,7 @@ impl Fib {
         self.away(tables);
         self.table = table;
         self.state = State::Beginning;
-        self.reader = Some(tables.routes.open_reader(self.version));
+        self.reader = Some(tables.routes.open_reader(self.version, Hears::Best));
         let is_ipv6 = self.is_ipv6();
         out.push(
             self.call(About::Begin, interface::Begin { table, is_ipv6, metric: None, keep: None }),

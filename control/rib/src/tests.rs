@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use ipnet::{IpNet, Ipv4Net};
 use proptest::prelude::*;
-use weft_routing::OriginId;
 use weft_routing::ip::{Version, split};
+use weft_routing::{Hears, OriginId};
 
 use crate::arbiter::{Route, Standing};
 use crate::hops::{Hop, SetId, Way};
@@ -136,7 +136,7 @@ fn external_routes_go_where_internal_ones_lead_to_their_gateway() {
 fn readers_hear_when_the_way_of_a_route_changes() {
     let mut tables = Tables::new();
     let (igp, bgp) = (tables.add_origin(INTERNAL), tables.add_origin(EXTERNAL));
-    let reader = tables.routes.open_reader(Version::V4);
+    let reader = tables.routes.open_reader(Version::V4, Hears::Best);
     let heard = |tables: &mut Tables| {
         settle(tables);
         let heard = std::iter::from_fn(|| tables.routes.next(Version::V4, reader));
@@ -238,7 +238,7 @@ fn model_ways(model: &Model, hop: &Hop) -> Vec<Way> {
 fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
     let mut tables = Tables::new();
     let origins = STANDINGS.map(|standing| tables.add_origin(standing));
-    let reader = tables.routes.open_reader(Version::V4);
+    let reader = tables.routes.open_reader(Version::V4, Hears::Best);
     let mut model = Model::new();
     let mut told: BTreeMap<(u64, IpNet), (Ipv4Addr, Option<u32>)> = BTreeMap::new();
     for step in steps {

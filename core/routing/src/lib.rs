@@ -36,6 +36,6 @@ mod table;
 
 pub use destination::{BitString, Destination, Index, OrderedIndex, PrefixIndex};
 pub use prefix::{MAX_BITS, Prefix, PrefixError};
-pub use routes::{Candidate, Candidates, Decide, OriginId, ReaderId, RouteTable};
+pub use routes::{Candidate, Candidates, Decide, Hears, OriginId, ReaderId, RouteTable};
 pub use said::Said;
 pub use table::{Cursor, PrefixTable};

@@ -14,7 +14,8 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 pub use pages::{Page, PageError};
 
 use crate::{
-    BitString, Candidate, Candidates, Decide, Destination, OriginId, Prefix, ReaderId, RouteTable,
+    BitString, Candidate, Candidates, Decide, Destination, Hears, OriginId, Prefix, ReaderId,
+    RouteTable,
 };
 
 /// A version of IP.
@@ -236,8 +237,8 @@ impl<R: Copy + PartialEq> IpRoutes<R> {
     }
 
     /// As [`RouteTable::open_reader`].
-    pub fn open_reader(&mut self, version: Version) -> ReaderId {
-        with!(mut self, version, table => table.open_reader())
+    pub fn open_reader(&mut self, version: Version, hears: Hears) -> ReaderId {
+        with!(mut self, version, table => table.open_reader(hears))
     }
 
     /// As [`RouteTable::fork_reader`].

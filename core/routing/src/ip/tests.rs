@@ -78,7 +78,7 @@ fn pages_follow_one_another_through_both_versions() {
 fn the_longest_that_has_routes_serves() {
     let (mut routes, origin) = routes();
     // Somebody must still hear that it is gone, so that its name is there.
-    routes.open_reader(Version::V4);
+    routes.open_reader(Version::V4, Hears::Best);
     let (version, prefix) = net("10.1.0.0/16");
     assert_eq!(routes.withdraw((version, &prefix), origin, 0, &First), Some(1));
     let served = |text: &str| {

@@ -22,6 +22,15 @@ impl Urgency {
     pub(super) const ALL: [Self; 3] = [Self::New, Self::Gone, Self::Background];
 }
 
+/// What is different.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// The best route, and others perhaps.
+    Best,
+    /// Others than the best.
+    Others,
+}
+
 /// How far somebody has come: the next place in each lane.
 pub(super) type Places = [u64; Urgency::ALL.len()];
 
@@ -48,6 +57,18 @@ impl Mark {
     }
 }
 
+/// What readers find in the log.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    pub(super) number: u32,
+    pub(super) scope: Scope,
+    /// The mark that the destination has if this counts.
+    pub(super) mark: Mark,
+}
+
+/// The bit of an entry that says that the best route is the same.
+const OTHERS: u32 = 1 << 31;
+
 /// Numbers of destinations, in lanes. An entry counts if it is the one that the mark of its destination names; others
 /// are older changes of destinations that changed again.
 #[derive(Clone, Debug, Default)]
@@ -57,6 +78,7 @@ pub(super) struct Log {
 
 #[derive(Clone, Debug, Default)]
 struct Lane {
+    /// Numbers, and [`OTHERS`].
     entries: VecDeque<u32>,
     /// The place of the first entry.
     begin: u64,
@@ -68,11 +90,15 @@ impl Lane {
         self.begin + self.entries.len() as u64
     }
 
-    fn at(&self, place: u64) -> Option<u32> {
+    fn at(&self, place: u64) -> Option<(u32, Scope)> {
         // The difference is below the number of entries, or there is nothing.
         let behind = place.checked_sub(self.begin)?;
-        self.entries.get(usize::try_from(behind).ok()?).copied()
+        self.entries.get(usize::try_from(behind).ok()?).copied().map(split)
     }
+}
+
+fn split(entry: u32) -> (u32, Scope) {
+    (entry & !OTHERS, if entry & OTHERS > 0 { Scope::Others } else { Scope::Best })
 }
 
 impl Log {
@@ -100,23 +126,24 @@ impl Log {
         lanes.map(|(lane, place)| (lane.end() - place) as usize).sum()
     }
 
-    /// The entry at a place that is not before the first, and the mark that it has if it counts; none behind the last.
-    pub(super) fn at(&self, urgency: Urgency, place: u64) -> Option<(u32, Mark)> {
-        self.lane(urgency).at(place).map(|number| (number, Mark::new(urgency, place)))
+    /// The entry at a place that is not before the first; none behind the last.
+    pub(super) fn at(&self, urgency: Urgency, place: u64) -> Option<Entry> {
+        let (number, scope) = self.lane(urgency).at(place)?;
+        Some(Entry { number, scope, mark: Mark::new(urgency, place) })
     }
 
-    /// In which lane the entry of this mark still is, if it is the destination's with this number.
-    pub(super) fn find(&self, mark: Mark, number: u32) -> Option<Urgency> {
+    /// In which lane the entry of this mark still is, if it is the destination's with this number, and what it says.
+    pub(super) fn find(&self, mark: Mark, number: u32) -> Option<(Urgency, Scope)> {
         let lane = self.lane(mark.urgency());
         let behind = mark.0.wrapping_sub(lane.begin as u32) & PLACE;
-        let entry = lane.at(lane.begin + u64::from(behind))?;
-        (entry == number).then(|| mark.urgency())
+        let (entry, scope) = lane.at(lane.begin + u64::from(behind))?;
+        (entry == number).then(|| (mark.urgency(), scope))
     }
 
-    /// Appends.
-    pub(super) fn push(&mut self, urgency: Urgency, number: u32) -> Mark {
+    /// Appends. Numbers have 31 bits.
+    pub(super) fn push(&mut self, urgency: Urgency, number: u32, scope: Scope) -> Mark {
         let lane = self.lane_mut(urgency);
-        lane.entries.push_back(number);
+        lane.entries.push_back(if scope == Scope::Others { number | OTHERS } else { number });
         Mark::new(urgency, lane.end() - 1)
     }
 
@@ -126,7 +153,7 @@ impl Log {
         if lane.begin >= place {
             return None;
         }
-        let number = lane.entries.pop_front()?;
+        let (number, _) = split(lane.entries.pop_front()?);
         lane.begin += 1;
         Some((number, Mark::new(urgency, lane.begin - 1)))
     }
@@ -140,9 +167,9 @@ impl Log {
     ) {
         let lane = self.lane_mut(urgency);
         let (mut old, mut new) = (lane.begin, lane.begin);
-        lane.entries.retain(|number| {
+        lane.entries.retain(|entry| {
             let mark = |place| Mark::new(urgency, place);
-            let kept = keep(old, *number, mark(old), (new, mark(new)));
+            let kept = keep(old, split(*entry).0, mark(old), (new, mark(new)));
             old += 1;
             new += u64::from(kept);
             kept

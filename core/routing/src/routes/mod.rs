@@ -29,10 +29,10 @@ mod tests;
 mod walk;
 
 pub use candidates::{Candidate, Candidates, Decide, OriginId};
-pub use readers::ReaderId;
+pub use readers::{Hears, ReaderId};
 
 use crate::destination::{Destination, Index};
-use log::{Log, Urgency};
+use log::{Log, Scope, Urgency};
 use nets::Nets;
 use readers::Readers;
 use walk::Walk;
@@ -48,6 +48,15 @@ pub struct RouteTable<D: Destination, R> {
     readers: Readers,
     origins: Vec<Origin>,
     walk: Walk,
+}
+
+/// On what occasion a decision is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Occasion {
+    /// An origin has told something.
+    Told,
+    /// The background walk has come by.
+    Walk,
 }
 
 /// What is known of an origin.
@@ -168,7 +177,7 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
                 None
             }
         };
-        self.settle(number, old, decide, false);
+        self.settle(number, old, decide, Occasion::Told);
         before
     }
 
@@ -184,7 +193,7 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         let place = self.nets.find(number, |one| one.origin == origin && one.path == path)?;
         let old = self.nets.get(number).best().copied();
         let gone = self.take(number, place);
-        self.settle(number, old, decide, false);
+        self.settle(number, old, decide, Occasion::Told);
         Some(gone.route)
     }
 
@@ -201,7 +210,7 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         number: u32,
         old: Option<Candidate<R>>,
         decide: &impl Decide<R>,
-        is_background: bool,
+        occasion: Occasion,
     ) {
         self.nets.choose(number, decide);
         let new = self.nets.get(number).best();
@@ -214,12 +223,21 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         };
         if !is_same {
             let urgency = match new {
-                _ if is_background => Urgency::Background,
+                _ if occasion != Occasion::Told => Urgency::Background,
                 Some(_) => Urgency::New,
                 None => Urgency::Gone,
             };
-            self.tell(number, urgency);
-        } else if self.nets.get(number).is_empty() && !self.is_awaited(number) {
+            return self.tell(number, urgency, Scope::Best);
+        }
+        // Whether another one than the best can be used now, or not any more, nobody knows.
+        let urgency = match occasion {
+            Occasion::Told => Urgency::New,
+            Occasion::Walk => Urgency::Background,
+        };
+        if !self.tell_others(number, urgency)
+            && self.nets.get(number).is_empty()
+            && !self.is_awaited(number)
+        {
             self.free(number);
         }
     }

@@ -101,7 +101,10 @@ impl<D: Copy, R: Copy> Nets<D, R> {
             *self.get_mut(number) = Net { mark, ..net };
             return number;
         }
-        grow(&mut self.nets, net)
+        let number = grow(&mut self.nets, net);
+        // The log needs a bit.
+        assert!(number < 1 << 31, "2 billion destinations do not fit into memory");
+        number
     }
 
     /// Takes the number from a destination without routes.

@@ -5,7 +5,7 @@
 //! A reader that is new must hear of everything: it goes through all destinations by their numbers, and hears of
 //! changes only to those that it has passed. The more urgent comes first, but what is less so has its share.
 
-use super::log::{Places, Urgency};
+use super::log::{Places, Scope, Urgency};
 use super::nets::NONE;
 use super::{Destination, Index, RouteTable};
 
@@ -13,12 +13,22 @@ use super::{Destination, Index, RouteTable};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReaderId(u32);
 
+/// Of what a reader hears.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hears {
+    /// Of destinations whose best route is another one.
+    Best,
+    /// Of destinations with any route that is different; now and then of others, too.
+    All,
+}
+
 /// Entries of the log below which nothing is tidied up.
 const FEW: usize = 1024;
 
 /// How far a reader has come.
 #[derive(Clone, Copy, Debug)]
 struct Reader {
+    hears: Hears,
     /// The next places in the log.
     next: Places,
     /// The next destination to be told for the first time; [`NONE`] behind the last.
@@ -53,6 +63,11 @@ impl Readers {
         ReaderId(u32::try_from(number).expect("there are fewer readers than descriptors"))
     }
 
+    /// Whether somebody hears of all routes.
+    fn hear_all(&self) -> bool {
+        self.all.iter().flatten().any(|reader| reader.hears == Hears::All)
+    }
+
     fn none(&self) -> bool {
         self.all.iter().all(Option::is_none)
     }
@@ -65,10 +80,10 @@ impl Readers {
 }
 
 impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
-    /// A new reader, who will hear of all routes.
-    pub fn open_reader(&mut self) -> ReaderId {
+    /// A new reader, who will hear of all destinations that have a best route.
+    pub fn open_reader(&mut self, hears: Hears) -> ReaderId {
         let first_time = if self.nets.len() == 0 { NONE } else { 0 };
-        self.readers.add(Reader { next: self.log.ends(), first_time, turn: 0 })
+        self.readers.add(Reader { hears, next: self.log.ends(), first_time, turn: 0 })
     }
 
     /// Another reader who has come as far as this one.
@@ -91,7 +106,8 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
     /// Whether both readers will hear the same from now on.
     #[must_use]
     pub fn have_read_the_same(&self, one: ReaderId, other: ReaderId) -> bool {
-        let places = |reader| self.readers.get(reader).map(|one| (one.next, one.first_time));
+        let places =
+            |reader| self.readers.get(reader).map(|one| (one.hears, one.next, one.first_time));
         places(one) == places(other)
     }
 
@@ -125,11 +141,13 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
     /// The next change in a lane.
     fn next_in(&self, urgency: Urgency, reader: &mut Reader) -> Option<u32> {
         let next = &mut reader.next[urgency as usize];
-        while let Some((number, mark)) = self.log.at(urgency, *next) {
+        while let Some(entry) = self.log.at(urgency, *next) {
             *next += 1;
+            let concerns = entry.scope == Scope::Best || reader.hears == Hears::All;
+            let counts = self.nets.get(entry.number).mark == entry.mark;
             // What it has not come to yet it will hear anyway.
-            if self.nets.get(number).mark == mark && number < reader.first_time {
-                return Some(number);
+            if concerns && counts && entry.number < reader.first_time {
+                return Some(entry.number);
             }
         }
         None
@@ -162,21 +180,34 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
     }
 
     /// Has readers hear of a change.
-    pub(super) fn tell(&mut self, number: u32, urgency: Urgency) {
+    pub(super) fn tell(&mut self, number: u32, urgency: Urgency, scope: Scope) {
         if self.readers.none() {
             if self.nets.get(number).is_empty() {
                 self.free(number);
             }
             return;
         }
-        // What was urgent and is not read yet stays so.
+        // What was urgent and is not read yet stays so, and who has not heard of the best must.
         let awaited = self.log.find(self.nets.get(number).mark, number);
-        let urgency = awaited.map_or(urgency, |awaited| awaited.min(urgency));
-        self.nets.get_mut(number).mark = self.log.push(urgency, number);
+        let (urgency, scope) = match awaited {
+            Some((earlier, Scope::Best)) => (earlier.min(urgency), Scope::Best),
+            Some((earlier, Scope::Others)) => (earlier.min(urgency), scope),
+            None => (urgency, scope),
+        };
+        self.nets.get_mut(number).mark = self.log.push(urgency, number, scope);
         if self.log.len() >= self.readers.tidy_at.max(FEW) {
             self.tidy();
             self.readers.tidy_at = 2 * self.log.len();
         }
+    }
+
+    /// Has those readers hear of a change who hear of all routes; false if there are none.
+    pub(super) fn tell_others(&mut self, number: u32, urgency: Urgency) -> bool {
+        let hear_all = self.readers.hear_all();
+        if hear_all {
+            self.tell(number, urgency, Scope::Others);
+        }
+        hear_all
     }
 
     /// Whether somebody must still hear of the last change of a destination.

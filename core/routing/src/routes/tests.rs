@@ -72,8 +72,8 @@ fn net(number: u8) -> Ipv4Net {
     Ipv4Net::new([10, number / 3 * 16, 0, 0].into(), 12 + number % 3).unwrap().trunc()
 }
 
-/// What a reader believes: the best routes, from what it has heard.
-type Belief = BTreeMap<Ipv4Net, (OriginId, u32, u32)>;
+/// What a reader believes, from what it has heard: the best routes, or all that can be used, the best first.
+type Belief = BTreeMap<Ipv4Net, Vec<(OriginId, u32, u32)>>;
 
 #[derive(Default)]
 struct Twin {
@@ -83,27 +83,55 @@ struct Twin {
 }
 
 impl Twin {
-    fn best(&self, decide: &Lowest) -> Belief {
-        let mut best = Belief::new();
+    fn belief(&self, hears: Hears, decide: &Lowest) -> Belief {
+        let mut all = Belief::new();
         for ((net, origin, path), (route, _)) in &self.routes {
             if decide.usable(*route) {
-                let new = (*route, *origin, *path);
-                let old = best.entry(*net).or_insert((*origin, *path, *route));
-                if new < (old.2, old.0, old.1) {
-                    *old = (*origin, *path, *route);
-                }
+                all.entry(*net).or_default().push((*origin, *path, *route));
             }
         }
-        best
+        for routes in all.values_mut() {
+            sort(routes, hears);
+        }
+        all
     }
 }
 
-fn believe(table: &RouteTable<Ipv4Net, u32>, number: u32, belief: &mut Belief) {
-    let net = table.destination(number);
-    match table.best(number) {
-        Some(best) => belief.insert(net, (best.origin, best.path, best.route)),
-        None => belief.remove(&net),
-    };
+/// The best first, and only it for who hears of no others.
+fn sort(routes: &mut Vec<(OriginId, u32, u32)>, hears: Hears) {
+    routes.sort_by_key(|(origin, path, route)| (*route, *origin, *path));
+    if hears == Hears::Best {
+        routes.truncate(1);
+    }
+}
+
+fn said(one: &Candidate<u32>) -> (OriginId, u32, u32) {
+    (one.origin, one.path, one.route)
+}
+
+struct Listener {
+    reader: ReaderId,
+    hears: Hears,
+    belief: Belief,
+}
+
+impl Listener {
+    fn believe(&mut self, table: &RouteTable<Ipv4Net, u32>, number: u32, decide: &Lowest) {
+        let net = table.destination(number);
+        let best = table.best(number).into_iter();
+        let mut routes: Vec<_> = match self.hears {
+            Hears::Best => best.map(said).collect(),
+            Hears::All => {
+                table.candidates(number).filter(|one| decide.usable(one.route)).map(said).collect()
+            }
+        };
+        if routes.is_empty() {
+            self.belief.remove(&net);
+            return;
+        }
+        sort(&mut routes, self.hears);
+        self.belief.insert(net, routes);
+    }
 }
 
 fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
@@ -111,7 +139,7 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
     let origins: Vec<_> = (0..3).map(|_| table.add_origin()).collect();
     let mut decide = Lowest { barred: None };
     let mut twin = Twin::default();
-    let mut readers: [Option<(ReaderId, Belief)>; 3] = Default::default();
+    let mut readers: [Option<Listener>; 3] = Default::default();
     for step in steps {
         match step {
             Step::Set { net: number, origin, path, route } => {
@@ -148,34 +176,37 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
             }
             Step::Work(most) => table.work(most, &decide, |_, _| {}),
             Step::Read(reader, most) => {
-                if let Some((reader, belief)) = &mut readers[usize::from(reader)] {
+                if let Some(one) = &mut readers[usize::from(reader)] {
                     for _ in 0..most {
-                        let Some(number) = table.next(*reader) else {
-                            prop_assert!(!table.is_behind(*reader));
+                        let Some(number) = table.next(one.reader) else {
+                            prop_assert!(!table.is_behind(one.reader));
                             break;
                         };
-                        believe(&table, number, belief);
+                        one.believe(&table, number, &decide);
                     }
                 }
             }
             Step::Open(reader) => {
                 let place = &mut readers[usize::from(reader)];
                 if place.is_none() {
-                    *place = Some((table.open_reader(), Belief::new()));
+                    let hears = if reader == 2 { Hears::All } else { Hears::Best };
+                    let reader = table.open_reader(hears);
+                    *place = Some(Listener { reader, hears, belief: Belief::new() });
                 }
             }
             Step::Close(reader) => {
-                if let Some((reader, _)) = readers[usize::from(reader)].take() {
-                    table.close_reader(reader);
+                if let Some(one) = readers[usize::from(reader)].take() {
+                    table.close_reader(one.reader);
                 }
             }
             Step::Fork(one, other) => {
-                if let Some((reader, belief)) = readers[usize::from(one)].clone()
+                if let Some(like) = &readers[usize::from(one)]
                     && readers[usize::from(other)].is_none()
                 {
-                    let fork = table.fork_reader(reader);
-                    prop_assert!(table.have_read_the_same(reader, fork));
-                    readers[usize::from(other)] = Some((fork, belief));
+                    let fork = table.fork_reader(like.reader);
+                    prop_assert!(table.have_read_the_same(like.reader, fork));
+                    let (hears, belief) = (like.hears, like.belief.clone());
+                    readers[usize::from(other)] = Some(Listener { reader: fork, hears, belief });
                 }
             }
             Step::Tidy => table.tidy(),
@@ -188,18 +219,18 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
     while table.has_work() {
         table.work(5, &decide, |_, _| {});
     }
-    let best = twin.best(&decide);
+    let best = twin.belief(Hears::Best, &decide);
     prop_assert_eq!(table.len(), best.len());
-    for (reader, belief) in readers.iter_mut().flatten() {
-        while let Some(number) = table.next(*reader) {
-            believe(&table, number, belief);
+    for one in readers.iter_mut().flatten() {
+        while let Some(number) = table.next(one.reader) {
+            one.believe(&table, number, &decide);
         }
-        prop_assert_eq!(&*belief, &best);
+        prop_assert_eq!(&one.belief, &twin.belief(one.hears, &decide));
     }
     for (net, best) in &best {
         let number = Index::<Ipv4Net>::get(table.index(), net).unwrap();
         let found = table.best(number).unwrap();
-        prop_assert_eq!((found.origin, found.path, found.route), *best);
+        prop_assert_eq!((found.origin, found.path, found.route), best[0]);
     }
     // Nothing is kept of what all have read.
     prop_assert_eq!(table.waiting(), 0);
@@ -228,7 +259,7 @@ proptest! {
 fn a_reader_that_sleeps_costs_no_more_than_the_table() {
     let mut table = RouteTable::<Ipv4Net, u32>::new();
     let (origin, decide) = (table.add_origin(), Lowest { barred: None });
-    let reader = table.open_reader();
+    let reader = table.open_reader(Hears::Best);
     for round in 0..10_000 {
         table.set(net((round % 12) as u8), origin, 0, round % 7, &decide);
     }
@@ -249,7 +280,7 @@ fn a_peering_that_comes_back_with_the_same_routes_changes_nothing() {
     for number in 0..12 {
         table.set(net(number), origin, 0, 1, &decide);
     }
-    let reader = table.open_reader();
+    let reader = table.open_reader(Hears::Best);
     while table.next(reader).is_some() {}
     for _ in 0..3 {
         table.renew(origin);
@@ -322,7 +353,7 @@ fn what_is_told_now_does_not_wait_behind_a_peering_that_goes() {
         table.set(far(number), one, 0, 1, &decide);
     }
     table.set(net(1), other, 0, 1, &decide);
-    let reader = table.open_reader();
+    let reader = table.open_reader(Hears::Best);
     while table.next(reader).is_some() {}
     table.renew(one);
     table.sweep(one);
@@ -358,7 +389,7 @@ fn what_was_urgent_stays_so_until_it_is_heard() {
     for number in 0..4000 {
         table.set(far(number), one, 0, 1, &decide);
     }
-    let reader = table.open_reader();
+    let reader = table.open_reader(Hears::Best);
     while table.next(reader).is_some() {}
     table.set(net(0), other, 0, 2, &decide);
     // The walk finds that nothing leads there any more before the reader has heard that something does.

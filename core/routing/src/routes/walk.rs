@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Candidate, Decide, Destination, OriginId, RouteTable};
+use super::{Candidate, Decide, Destination, Occasion, OriginId, RouteTable};
 
 /// How far the walk has come.
 #[derive(Clone, Debug, Default)]
@@ -118,14 +118,14 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
             return;
         }
         let old = self.nets.get(number).best().copied();
-        let mut takes = false;
+        let mut took = false;
         while let Some(place) = self.nets.find(number, |one| self.is_going(one)) {
             let taken = self.take(number, place);
             gone(&self.destination(number), &taken);
-            takes = true;
+            took = true;
         }
-        if takes || self.walk.decides() {
-            self.settle(number, old, decide, true);
+        if took || self.walk.decides() {
+            self.settle(number, old, decide, Occasion::Walk);
         }
     }
 
