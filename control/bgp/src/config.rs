@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use weft_config::{Block, Document, Entry, Errors, Form, Keyword, gather};
 
-use crate::wire::{Families, Family};
+use crate::wire::{AddPath, Families, Family};
 
 /// The statement.
 pub const STATEMENT: &str = "bgp";
@@ -33,6 +33,7 @@ container bgp {
     help "the Border Gateway Protocol";
     leaf as number { mandatory; range 1 4294967294; help "the number of this router's autonomous system"; }
     leaf router-id ipv4 { mandatory; help "a number that no other router of the system has, in the form of an address of IPv4"; }
+    leaf cluster-id ipv4 { help "what marks the routes that this router reflects, the same for all reflectors of the same clients; the router-id without it"; }
     list peer {
         help "a router to exchange routes with";
         key address address { help "the peer's address"; }
@@ -41,6 +42,9 @@ container bgp {
         leaf passive switch { default off; help "whether the peer must open the session"; }
         leaf hold-time duration { default 90s; help "after which silence the session ends: 0s for never, or from 3s on"; }
         leaf-list family one-of ipv4-unicast ipv6-unicast { help "which routes are exchanged; those of the address without it"; }
+        leaf add-path one-of receive send both { help "whether several routes to a destination are exchanged (RFC 7911), if the peer wants that too"; }
+        leaf route-reflector-client switch { default off; help "whether the peer is a client of this route reflector (RFC 4456)"; }
+        leaf next-hop-self switch { default off; help "whether a peer in this system is told to send packets for other systems here"; }
         leaf import one-of all none { help "which of its routes are taken; of a peer in another system none without it"; }
         leaf export one-of all none { help "which routes it is told; a peer in another system none without it"; }
     }
@@ -70,6 +74,12 @@ impl Keyword for Policy {
     const ALL: &'static [(&'static str, Self)] = &[("all", Self::All), ("none", Self::None)];
 }
 
+impl Keyword for AddPath {
+    const WHAT: &'static str = "a direction";
+    const ALL: &'static [(&'static str, Self)] =
+        &[("receive", Self::Receive), ("send", Self::Send), ("both", Self::Both)];
+}
+
 /// A family of routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Named(Family);
@@ -87,6 +97,7 @@ impl Keyword for Named {
 pub(crate) struct Config {
     pub(crate) local_as: u32,
     pub(crate) router_id: Ipv4Addr,
+    pub(crate) cluster_id: Ipv4Addr,
     pub(crate) peers: BTreeMap<IpAddr, PeerConfig>,
 }
 
@@ -98,6 +109,9 @@ pub(crate) struct PeerConfig {
     pub(crate) passive: bool,
     pub(crate) hold_time: Duration,
     pub(crate) families: Families,
+    pub(crate) add_path: Option<AddPath>,
+    pub(crate) is_client: bool,
+    pub(crate) next_hop_self: bool,
     pub(crate) import: bool,
     pub(crate) export: bool,
 }
@@ -122,6 +136,7 @@ pub(crate) fn read(source: &str, text: &str) -> Result<Option<Config>, Errors> {
     entry.read_block(|block| {
         let local_as = block.required_in("as", AS_NUMBERS)?;
         let router_id: Ipv4Addr = block.required("router-id")?;
+        let cluster_id = block.leaf("cluster-id")?.unwrap_or(router_id);
         let mut peers = BTreeMap::new();
         let entries = block.many("peer").into_iter().map(|mut entry| {
             let address: IpAddr = entry.argument_with(ADDRESS, str::parse)?;
@@ -136,7 +151,7 @@ pub(crate) fn read(source: &str, text: &str) -> Result<Option<Config>, Errors> {
             }
         });
         gather(entries.collect::<Vec<Result<(), Errors>>>())?;
-        Ok(Some(Config { local_as, router_id, peers }))
+        Ok(Some(Config { local_as, router_id, cluster_id, peers }))
     })
 }
 
@@ -153,10 +168,26 @@ fn peer(entry: &Entry<'_>, address: IpAddr, local_as: u32) -> Result<PeerConfig,
             passive: block.leaf("passive")?.unwrap_or(false),
             hold_time: hold_time(block)?,
             families: families(block, address)?,
+            add_path: block.leaf("add-path")?,
+            is_client: client(block, is_internal)?,
+            next_hop_self: block.leaf("next-hop-self")?.unwrap_or(false),
             import: policy(block.leaf("import")?),
             export: policy(block.leaf("export")?),
         })
     })
+}
+
+/// Whether routes are reflected to and from it, which makes sense inside a system only (RFC 4456 §6).
+fn client(block: &mut Block<'_>, is_internal: bool) -> Result<bool, Errors> {
+    let Some(mut entry) = block.one("route-reflector-client")? else { return Ok(false) };
+    let is_client: bool = entry.argument("on or off")?;
+    entry.end()?;
+    if is_client && !is_internal {
+        let sentence = "only a peer in this autonomous system can be a client: leave this out, or \
+                        mend `as`";
+        return Err(entry.error_at(1, sentence).into());
+    }
+    Ok(is_client)
 }
 
 /// Of how long a silence a session may live.
@@ -193,7 +224,8 @@ mod tests {
     as 65000;
     router-id 192.0.2.1;
     peer 198.51.100.2 { as 65001; hold-time 9s; passive on; import all; }
-    peer 2001:db8::2 { as 65000; family ipv4-unicast; family ipv6-unicast; export none; }
+    peer 2001:db8::2 { as 65000; family ipv4-unicast; family ipv6-unicast; export none;
+        add-path both; route-reflector-client on; next-hop-self on; }
 }";
 
     #[test]
@@ -208,6 +240,9 @@ mod tests {
         assert_eq!((internal.import, internal.export), (true, false));
         assert_eq!((internal.families.len(), internal.hold_time), (2, HOLD_TIME));
         assert!(internal.is_internal(&config) && !external.is_internal(&config));
+        assert_eq!((internal.add_path, external.add_path), (Some(AddPath::Both), None));
+        assert!(internal.is_client && internal.next_hop_self && !external.is_client);
+        assert_eq!(config.cluster_id, config.router_id);
         assert_eq!(read("t", "").unwrap(), None);
     }
 
@@ -234,6 +269,8 @@ mod tests {
             (peer("as 2; hold-time 3500ms;"), "whole seconds"),
             (peer("as 2; import some;"), "some"),
             (peer("as 2; family ipv4;"), "ipv4"),
+            (peer("as 2; route-reflector-client on;"), "in this autonomous system"),
+            (peer("as 2; add-path all;"), "all"),
             (peer("as 2; impotr all;"), "did you mean `import`?"),
         ] {
             let error = read("t", &text).unwrap_err().to_string();

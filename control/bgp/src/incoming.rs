@@ -27,6 +27,8 @@ pub(crate) struct Announcer {
     pub(crate) local_as: u32,
     /// This router's identifier.
     pub(crate) router_id: Ipv4Addr,
+    /// That of its cluster (RFC 4456 §7).
+    pub(crate) cluster_id: Ipv4Addr,
     /// Whether its routes are taken (RFC 8212).
     pub(crate) imports: bool,
 }
@@ -136,7 +138,12 @@ impl Announcer {
         match self.context.neighbour {
             // RFC 4271 §6.3: the first system must be the peer's.
             Neighbour::External => path.first() == Some(self.remote_as),
-            Neighbour::Internal => attributes.rare().originator_id != Some(self.router_id),
+            // RFC 4456 §8.
+            Neighbour::Internal => {
+                let rare = attributes.rare();
+                rare.originator_id != Some(self.router_id)
+                    && !rare.cluster_list.contains(&self.cluster_id)
+            }
             Neighbour::Confederation => true,
         }
     }

@@ -22,8 +22,12 @@ use crate::wire::{
 };
 
 const LOCAL_AS: u32 = 65000;
-/// The last two are in this router's own system.
-const PEERS: [u32; 5] = [65001, 65002, 65002, LOCAL_AS, LOCAL_AS];
+/// The last three are in this router's own system.
+const PEERS: [u32; 6] = [65001, 65002, 65002, LOCAL_AS, LOCAL_AS, LOCAL_AS];
+/// These are told all paths: an external one, and a client.
+const HEAR_PATHS: [usize; 2] = [2, 4];
+/// These are clients of this router's.
+const CLIENTS: [usize; 2] = [4, 5];
 
 /// What a peer announces: how long the path is behind its own system, the MED, the preference, and a community.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +91,9 @@ fn address(peer: usize) -> Ipv4Addr {
 
 fn context(peer: usize) -> Context {
     let is_internal = PEERS[peer] == LOCAL_AS;
-    Context::new(if is_internal { Neighbour::Internal } else { Neighbour::External })
+    let neighbour = if is_internal { Neighbour::Internal } else { Neighbour::External };
+    let paths = HEAR_PATHS.contains(&peer).then_some(Family::IPV4_UNICAST);
+    Context { add_path_send: paths.into_iter().collect(), ..Context::new(neighbour) }
 }
 
 const NO_EXPORT: u32 = 0xffff_ff01;
@@ -111,10 +117,11 @@ struct World {
     routes: Routes,
     fanout: Fanout,
     origins: Vec<OriginId>,
-    heard: Vec<BTreeMap<Prefix, Attributes>>,
-    up: [bool; 5],
+    /// By prefix and path identifier.
+    heard: Vec<BTreeMap<(Prefix, u32), Attributes>>,
+    up: [bool; PEERS.len()],
     congested: BTreeSet<usize>,
-    metrics: [Option<u32>; 5],
+    metrics: [Option<u32>; PEERS.len()],
     /// What each peer has announced.
     told: BTreeMap<(usize, u8), Announced>,
 }
@@ -122,27 +129,29 @@ struct World {
 impl World {
     fn new() -> Self {
         let mut routes = Routes::new(KeyedHash::new(&mut Random::from_seed(1)));
-        let source = |peer: usize| Source {
-            is_external: PEERS[peer] != LOCAL_AS,
-            router_id: address(peer),
-            address: address(peer).into(),
-        };
         let origins = (0..PEERS.len()).map(|peer| routes.add_source(source(peer))).collect();
         Self {
             routes,
             fanout: Fanout::default(),
             origins,
             heard: vec![BTreeMap::new(); PEERS.len()],
-            up: [false; 5],
+            up: [false; PEERS.len()],
             congested: BTreeSet::new(),
-            metrics: [Some(0); 5],
+            metrics: [Some(0); PEERS.len()],
             told: BTreeMap::new(),
         }
     }
 
     fn audience(peer: usize) -> Audience {
-        let local = IpAddr::from([10, 0, 0, 1]);
-        Audience::new(context(peer).neighbour, LOCAL_AS, local, true)
+        Audience {
+            is_external: PEERS[peer] != LOCAL_AS,
+            is_client: CLIENTS.contains(&peer),
+            local_as: LOCAL_AS,
+            cluster_id: Ipv4Addr::new(10, 0, 0, 1),
+            next_hop_self: false,
+            local_address: [10, 0, 0, 1].into(),
+            exports: true,
+        }
     }
 
     /// The RIB answers what it is asked.
@@ -166,6 +175,7 @@ impl World {
             remote_as: PEERS[peer],
             local_as: LOCAL_AS,
             router_id: Ipv4Addr::new(10, 0, 0, 1),
+            cluster_id: Ipv4Addr::new(10, 0, 0, 1),
             imports: true,
         };
         for body in bodies(bytes) {
@@ -179,7 +189,8 @@ impl World {
         match *step {
             Step::Announce { peer, net: number, what } if self.up[peer] => {
                 let attributes = attributes(peer, what);
-                let encoder = UpdateEncoder::new(&attributes, family, &context(peer)).unwrap();
+                let context = Context::new(context(peer).neighbour);
+                let encoder = UpdateEncoder::new(&attributes, family, &context).unwrap();
                 let mut bytes = Vec::new();
                 encoder.all([(0, net(number))], &mut bytes);
                 self.take(peer, &bytes);
@@ -187,7 +198,8 @@ impl World {
             }
             Step::Withdraw { peer, net: number } if self.up[peer] => {
                 let mut bytes = Vec::new();
-                withdraw(family, &context(peer), [(0, net(number))], &mut bytes);
+                let context = Context::new(context(peer).neighbour);
+                withdraw(family, &context, [(0, net(number))], &mut bytes);
                 self.take(peer, &bytes);
                 self.told.remove(&(peer, number));
             }
@@ -243,37 +255,66 @@ impl World {
 
     fn hear(&mut self, peer: usize, bytes: &[u8]) {
         for body in bodies(bytes) {
-            let context = context(peer);
+            let add_path_receive = context(peer).add_path_send;
+            let context = Context { add_path_receive, ..context(peer) };
             let update = Update::new_checked(&body, &context).unwrap();
             for (_, nlri) in update.withdrawn() {
-                for (_, prefix) in nlri {
-                    let known = self.heard[peer].remove(&prefix);
+                for (path, prefix) in nlri {
+                    let known = self.heard[peer].remove(&(prefix, path));
                     assert!(known.is_some(), "{peer} never heard of what is withdrawn");
                 }
             }
             let attributes = update.judge(&context).attributes;
             for reach in update.reach() {
-                for (_, prefix) in reach.nlri {
-                    self.heard[peer].insert(prefix, attributes.clone());
+                for (path, prefix) in reach.nlri {
+                    self.heard[peer].insert((prefix, path), attributes.clone());
                 }
             }
         }
     }
 
-    /// What a peer must have heard.
-    fn expected(&self, to: usize) -> BTreeMap<Prefix, Attributes> {
-        let mut expected = BTreeMap::new();
+    /// What a peer must have heard: the attributes of each path, in order.
+    fn expected(&self, to: usize) -> BTreeMap<Prefix, Vec<Attributes>> {
+        let mut expected = BTreeMap::<_, Vec<_>>::new();
         for number in 0..10 {
             let told = (0..PEERS.len()).filter(|peer| self.metrics[*peer].is_some());
             let told = told.filter_map(|peer| Some((peer, *self.told.get(&(peer, number))?)));
-            let Some((from, what)) = best(told.collect(), &self.metrics) else { continue };
-            if from == to {
-                continue;
+            let told: Vec<_> = match HEAR_PATHS.contains(&to) {
+                true => told.collect(),
+                false => best(told.collect(), &self.metrics).into_iter().collect(),
+            };
+            for (from, what) in told.into_iter().filter(|(from, _)| *from != to) {
+                let told = Self::audience(to).tell(&attributes(from, what), &source(from));
+                if let Some(told) = told {
+                    expected.entry(net(number)).or_default().push(told);
+                }
             }
-            let told = Self::audience(to).tell(&attributes(from, what), PEERS[from] != LOCAL_AS);
-            expected.extend(told.map(|told| (net(number), told)));
         }
+        expected.values_mut().for_each(|all| sort(all));
         expected
+    }
+
+    /// What a peer has heard: the attributes of each path, in order.
+    fn heard(&self, peer: usize) -> BTreeMap<Prefix, Vec<Attributes>> {
+        let mut heard = BTreeMap::<_, Vec<_>>::new();
+        for ((prefix, _), attributes) in &self.heard[peer] {
+            heard.entry(*prefix).or_default().push(attributes.clone());
+        }
+        heard.values_mut().for_each(|all| sort(all));
+        heard
+    }
+}
+
+fn sort(attributes: &mut [Attributes]) {
+    attributes.sort_by_key(|one| format!("{one:?}"));
+}
+
+fn source(peer: usize) -> Source {
+    Source {
+        is_external: PEERS[peer] != LOCAL_AS,
+        is_client: CLIENTS.contains(&peer),
+        router_id: address(peer),
+        address: address(peer).into(),
     }
 }
 
@@ -335,12 +376,13 @@ fn run(steps: &[Step]) -> Result<(), TestCaseError> {
     }
     for peer in 0..PEERS.len() {
         if world.up[peer] {
-            prop_assert_eq!(&world.heard[peer], &world.expected(peer), "peer {}", peer);
+            prop_assert_eq!(world.heard(peer), world.expected(peer), "peer {}", peer);
         }
     }
     // Those that are told the same have come together.
+    let kind = |peer| (World::audience(peer), HEAR_PATHS.contains(&peer));
     let audiences: BTreeSet<_> =
-        (0..PEERS.len()).filter(|peer| world.up[*peer]).map(World::audience).collect();
+        (0..PEERS.len()).filter(|peer| world.up[*peer]).map(kind).collect();
     prop_assert_eq!(world.fanout.count(), (audiences.len(), 0));
     // Nothing is left behind when all are gone.
     for peer in 0..PEERS.len() {
@@ -350,6 +392,7 @@ fn run(steps: &[Step]) -> Result<(), TestCaseError> {
         world.routes.work();
     }
     prop_assert_eq!((world.routes.table.len(Version::V4), world.routes.sets.len()), (0, 0));
+    prop_assert_eq!(world.routes.path_ids.len(), 0);
     prop_assert_eq!(world.fanout.count(), (0, 0));
     Ok(())
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use weft_base::Instant;
 use weft_routing::ip::{News, Version};
-use weft_routing::{OriginId, ReaderId, Said};
+use weft_routing::{Hears, OriginId, ReaderId, Said};
 use weft_runtime::{Action, Level};
 use weft_xrl::{Call, Output, Reply, Request, XrlError};
 
@@ -229,8 +229,9 @@ impl ToRib {
                 self.origins[place] = Some(origin);
                 if self.origins.iter().all(Option::is_some) {
                     self.state = State::There;
-                    self.readers =
-                        Some(Version::ALL.map(|version| routes.table.open_reader(version)));
+                    self.readers = Some(
+                        Version::ALL.map(|version| routes.table.open_reader(version, Hears::Best)),
+                    );
                 }
             }
             About::Change => self.changes -= 1,

@@ -21,6 +21,8 @@ pub(crate) const DEFAULT_LOCAL_PREF: u32 = 100;
 pub(crate) struct Source {
     /// Whether it is in another autonomous system.
     pub(crate) is_external: bool,
+    /// Whether it is a client of this route reflector.
+    pub(crate) is_client: bool,
     /// Its identifier.
     pub(crate) router_id: Ipv4Addr,
     /// The address of the session.
@@ -50,7 +52,7 @@ impl Decision<'_> {
     }
 
     /// RFC 4271 §9.1.2.1: the next hop must be resolvable. What policy has not accepted cannot be used either.
-    fn is_usable(&self, one: &Candidate<Path>) -> bool {
+    pub(crate) fn is_usable(&self, one: &Candidate<Path>) -> bool {
         one.route.is_accepted()
             && self.next_hops.metric(self.sets.next_hop(one.route.accepted)).is_some()
     }

@@ -1,21 +1,27 @@
 //! What peers are told of a route.
 //!
 //! Reference: RFC 4271 §5.1 (what becomes of each attribute), §9.1.3 and §9.2 (routes to internal peers); RFC 1997
-//! (NO_EXPORT, NO_ADVERTISE); RFC 4456 §8 and RFC 7311 §3.4 (what does not leave the system).
+//! (NO_EXPORT, NO_ADVERTISE); RFC 4456 §6 to §8 (route reflection); RFC 7311 §3.4 (what does not leave the system).
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
-use super::decision::DEFAULT_LOCAL_PREF;
+use super::decision::{DEFAULT_LOCAL_PREF, Source};
 use crate::numbers::community::{NO_ADVERTISE, NO_EXPORT, NO_EXPORT_SUBCONFED};
-use crate::wire::{Attributes, Neighbour, NextHop};
+use crate::wire::{Attributes, NextHop};
 
 /// Whom a route is told, as far as that changes what is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Audience {
     /// Whether they are in another autonomous system.
     pub(crate) is_external: bool,
+    /// Whether they are clients of this route reflector (RFC 4456).
+    pub(crate) is_client: bool,
     /// The number of this one.
     pub(crate) local_as: u32,
+    /// The identifier of the cluster of clients.
+    pub(crate) cluster_id: Ipv4Addr,
+    /// Whether packets for other systems are sent here by routers of this one, who may not know the way there.
+    pub(crate) next_hop_self: bool,
     /// This router's address of the session: where others send packets.
     pub(crate) local_address: IpAddr,
     /// Whether they are told anything (RFC 8212).
@@ -23,24 +29,8 @@ pub(crate) struct Audience {
 }
 
 impl Audience {
-    /// Of a peer, what it is told.
-    pub(crate) fn new(
-        neighbour: Neighbour,
-        local_as: u32,
-        local_address: IpAddr,
-        exports: bool,
-    ) -> Self {
-        let is_external = neighbour == Neighbour::External;
-        Self { is_external, local_as, local_address, exports }
-    }
-
-    /// What is told of a route with these attributes, which an external peer has announced or an internal one; none if
-    /// nothing is.
-    pub(crate) fn tell(
-        &self,
-        attributes: &Attributes,
-        is_from_external: bool,
-    ) -> Option<Attributes> {
+    /// What is told of a route with these attributes, from this source; none if nothing is.
+    pub(crate) fn tell(&self, attributes: &Attributes, source: &Source) -> Option<Attributes> {
         let has = |community| attributes.has_community(community);
         if !self.exports || has(NO_ADVERTISE) {
             return None;
@@ -49,22 +39,48 @@ impl Audience {
             return (!has(NO_EXPORT) && !has(NO_EXPORT_SUBCONFED))
                 .then(|| self.outward(attributes));
         }
-        is_from_external.then(|| Attributes {
-            local_pref: Some(attributes.local_pref.unwrap_or(DEFAULT_LOCAL_PREF)),
-            ..attributes.clone()
-        })
+        // RFC 4456 §6: what an internal peer says is passed on by route reflectors alone.
+        if source.is_external {
+            Some(self.inward(attributes))
+        } else if source.is_client || self.is_client {
+            Some(self.reflect(attributes, source))
+        } else {
+            None
+        }
+    }
+
+    /// To a router of this system, about a route from another one (RFC 4271 §5.1.3, §5.1.5).
+    fn inward(&self, attributes: &Attributes) -> Attributes {
+        let next_hop = if self.next_hop_self { Some(self.here()) } else { attributes.next_hop };
+        Attributes { next_hop, ..with_preference(attributes) }
+    }
+
+    /// To a router of this system, about a route from another one of it (RFC 4456 §8; §10: everything else stays as it
+    /// is).
+    fn reflect(&self, attributes: &Attributes, source: &Source) -> Attributes {
+        let mut told = with_preference(attributes);
+        told.change_rare(|rare| {
+            rare.originator_id = rare.originator_id.or(Some(source.router_id));
+            let clusters = [self.cluster_id].into_iter().chain(rare.cluster_list.iter().copied());
+            rare.cluster_list = clusters.collect();
+        });
+        told
+    }
+
+    /// This router, as the next hop.
+    fn here(&self) -> NextHop {
+        match self.local_address {
+            IpAddr::V4(address) => NextHop::V4(address),
+            IpAddr::V6(global) => NextHop::V6 { global, link_local: None },
+        }
     }
 
     /// To another autonomous system: through this one, by this router (§5.1.2, §5.1.3), without what is for this system
     /// only (§5.1.4, §5.1.5).
     fn outward(&self, attributes: &Attributes) -> Attributes {
-        let next_hop = match self.local_address {
-            IpAddr::V4(address) => NextHop::V4(address),
-            IpAddr::V6(global) => NextHop::V6 { global, link_local: None },
-        };
         let mut told = Attributes {
             as_path: attributes.as_path.prepend(self.local_as, 1),
-            next_hop: Some(next_hop),
+            next_hop: Some(self.here()),
             med: None,
             local_pref: None,
             ..attributes.clone()
@@ -78,14 +94,37 @@ impl Audience {
     }
 }
 
+/// Routers of this system are told how much a route is preferred (RFC 4271 §5.1.5).
+fn with_preference(attributes: &Attributes) -> Attributes {
+    let local_pref = Some(attributes.local_pref.unwrap_or(DEFAULT_LOCAL_PREF));
+    Attributes { local_pref, ..attributes.clone() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::wire::AsPath;
 
     fn audience(is_external: bool) -> Audience {
-        let local_address = "192.0.2.1".parse().unwrap();
-        Audience { is_external, local_as: 65000, local_address, exports: true }
+        Audience {
+            is_external,
+            is_client: false,
+            local_as: 65000,
+            cluster_id: Ipv4Addr::new(10, 0, 0, 1),
+            next_hop_self: false,
+            local_address: "192.0.2.1".parse().unwrap(),
+            exports: true,
+        }
+    }
+
+    fn source(is_external: bool, is_client: bool) -> Source {
+        let router_id = Ipv4Addr::new(10, 0, 0, 2);
+        Source { is_external, is_client, router_id, address: router_id.into() }
+    }
+
+    /// Another system's router.
+    fn outsider() -> Source {
+        source(true, false)
     }
 
     fn attributes(communities: &[u32]) -> Attributes {
@@ -101,7 +140,7 @@ mod tests {
 
     #[test]
     fn another_system_sees_this_one_and_its_router() {
-        let told = audience(true).tell(&attributes(&[77]), true).unwrap();
+        let told = audience(true).tell(&attributes(&[77]), &outsider()).unwrap();
         assert_eq!(told.as_path, AsPath::from_sequence(&[65000, 65001, 65002]));
         assert_eq!(told.next_hop, Some(NextHop::V4("192.0.2.1".parse().unwrap())));
         assert_eq!((told.med, told.local_pref, &*told.communities), (None, None, &[77][..]));
@@ -109,17 +148,60 @@ mod tests {
 
     #[test]
     fn this_system_sees_the_route_as_it_came() {
-        let told = audience(false).tell(&attributes(&[]), true).unwrap();
+        let told = audience(false).tell(&attributes(&[]), &outsider()).unwrap();
         assert_eq!(told, attributes(&[]));
-        assert_eq!(audience(false).tell(&attributes(&[]), false), None, "from inside it stays");
+        assert_eq!(
+            audience(false).tell(&attributes(&[]), &source(false, false)),
+            None,
+            "from inside it stays"
+        );
+    }
+
+    #[test]
+    fn a_router_that_others_do_not_know_the_way_behind_names_itself() {
+        let told = Audience { next_hop_self: true, ..audience(false) }
+            .tell(&attributes(&[]), &outsider())
+            .unwrap();
+        assert_eq!(told.next_hop, Some(NextHop::V4("192.0.2.1".parse().unwrap())));
+    }
+
+    /// RFC 4456 §6: from a client to everybody, from others to clients; §8: who, and through which clusters.
+    #[test]
+    fn a_reflector_passes_on_what_its_clients_say_and_what_they_do_not_hear() {
+        let clients = Audience { is_client: true, ..audience(false) };
+        let (client, other) = (source(false, true), source(false, false));
+        for (audience, source) in
+            [(clients, &client), (clients, &other), (audience(false), &client)]
+        {
+            let told = audience.tell(&attributes(&[]), source).unwrap();
+            assert_eq!(told.rare().originator_id, Some(source.router_id));
+            assert_eq!(*told.rare().cluster_list, [Ipv4Addr::new(10, 0, 0, 1)]);
+            assert_eq!(told.next_hop, attributes(&[]).next_hop);
+            // And once more, by the next cluster's reflector.
+            let next = Audience { cluster_id: Ipv4Addr::new(10, 0, 0, 9), ..audience };
+            let again = next.tell(&told, &source_at(9)).unwrap();
+            assert_eq!(again.rare().originator_id, Some(source.router_id));
+            let clusters = [9, 1].map(|last| Ipv4Addr::new(10, 0, 0, last));
+            assert_eq!(*again.rare().cluster_list, clusters);
+        }
+        assert_eq!(audience(false).tell(&attributes(&[]), &other), None);
+        let outside = audience(true).tell(&attributes(&[]), &client).unwrap();
+        assert!(outside.rare().cluster_list.is_empty());
+    }
+
+    fn source_at(last: u8) -> Source {
+        Source { router_id: Ipv4Addr::new(10, 0, 0, last), ..source(false, true) }
     }
 
     #[test]
     fn communities_and_missing_policies_keep_routes_here() {
         let (inside, outside) = (audience(false), audience(true));
-        assert_eq!(outside.tell(&attributes(&[NO_EXPORT]), true), None);
-        assert!(inside.tell(&attributes(&[NO_EXPORT]), true).is_some());
-        assert_eq!(inside.tell(&attributes(&[NO_ADVERTISE]), true), None);
-        assert_eq!(Audience { exports: false, ..outside }.tell(&attributes(&[]), true), None);
+        assert_eq!(outside.tell(&attributes(&[NO_EXPORT]), &outsider()), None);
+        assert!(inside.tell(&attributes(&[NO_EXPORT]), &outsider()).is_some());
+        assert_eq!(inside.tell(&attributes(&[NO_ADVERTISE]), &outsider()), None);
+        assert_eq!(
+            Audience { exports: false, ..outside }.tell(&attributes(&[]), &outsider()),
+            None
+        );
     }
 }

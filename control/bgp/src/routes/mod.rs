@@ -12,6 +12,7 @@ pub(crate) mod attribute_sets;
 pub(crate) mod decision;
 pub(crate) mod export;
 pub(crate) mod next_hops;
+pub(crate) mod path_ids;
 
 use weft_base::KeyedHash;
 use weft_routing::ip::{IpRoutes, Version};
@@ -21,6 +22,7 @@ use crate::wire::Attributes;
 use attribute_sets::{AttributeSets, AttributesId};
 use decision::{Decision, Source};
 use next_hops::NextHops;
+use path_ids::PathIds;
 
 /// Destinations that one slice of background work visits: some tenths of a millisecond.
 const SLICE: usize = 4096;
@@ -45,6 +47,8 @@ impl Path {
 pub(crate) struct Routes {
     pub(crate) sets: AttributeSets,
     pub(crate) next_hops: NextHops,
+    /// How paths are called where peers are told several.
+    pub(crate) path_ids: PathIds,
     /// By the numbers of origins.
     sources: Vec<Source>,
     /// The paths that sources have announced, the best to each destination first.
@@ -56,6 +60,7 @@ impl Routes {
         Self {
             sets: AttributeSets::new(key),
             next_hops: NextHops::default(),
+            path_ids: PathIds::default(),
             sources: Vec::new(),
             table: IpRoutes::new(),
         }
@@ -94,6 +99,21 @@ impl Routes {
         if let Some(next_hop) = self.sets.give(id) {
             self.next_hops.give(next_hop);
         }
+    }
+
+    /// The paths to the destination with this number that can be used.
+    pub(crate) fn usable(
+        &self,
+        version: Version,
+        number: u32,
+    ) -> impl Iterator<Item = Candidate<Path>> + '_ {
+        let decision = self.decision();
+        let all = self.table.candidates(version, number).copied();
+        all.filter(move |one| decision.is_usable(one))
+    }
+
+    fn decision(&self) -> Decision<'_> {
+        Decision { sources: &self.sources, sets: &self.sets, next_hops: &self.next_hops }
     }
 
     /// A source announces a path to a prefix.

@@ -226,7 +226,8 @@ impl Bgp {
         let wanted = config.as_ref().map_or(&none, |config| &config.peers);
         let is_other_router = match (&old, &config) {
             (Some(old), Some(new)) => {
-                (old.local_as, old.router_id) != (new.local_as, new.router_id)
+                let say = |one: &Config| (one.local_as, one.router_id, one.cluster_id);
+                say(old) != say(new)
             }
             _ => true,
         };

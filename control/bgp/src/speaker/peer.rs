@@ -21,7 +21,7 @@ use crate::fsm::{
 use crate::incoming::{Announcer, Taken, family, version};
 use crate::routes::decision::Source;
 use crate::routes::export::Audience;
-use crate::wire::{Notification, RefreshKind, RouteRefresh, end_of_rib};
+use crate::wire::{Neighbour, Notification, RefreshKind, RouteRefresh, end_of_rib};
 
 /// Routes are exchanged.
 #[derive(Debug)]
@@ -101,6 +101,7 @@ impl Peer {
     pub(super) fn source(&self, own: &Config) -> Source {
         Source {
             is_external: !self.config.is_internal(own),
+            is_client: self.config.is_client,
             router_id: std::net::Ipv4Addr::UNSPECIFIED,
             address: self.address,
         }
@@ -265,10 +266,18 @@ impl Peer {
             remote_as: negotiated.peer_as,
             local_as: own.local_as,
             router_id: own.router_id,
+            cluster_id: own.cluster_id,
             imports: self.config.import,
         };
-        let audience =
-            Audience::new(context.neighbour, own.local_as, local.ip(), self.config.export);
+        let audience = Audience {
+            is_external: context.neighbour == Neighbour::External,
+            is_client: self.config.is_client,
+            local_as: own.local_as,
+            cluster_id: own.cluster_id,
+            next_hop_self: self.config.next_hop_self,
+            local_address: local.ip(),
+            exports: self.config.export,
+        };
         let source = Source { router_id: negotiated.peer_identifier, ..self.source(own) };
         world.routes.set_source(self.origin, source);
         self.up = Some(Up {
@@ -374,6 +383,10 @@ fn settings(config: &PeerConfig, own: &Config) -> Settings {
         // The configuration allows no more than fits.
         hold_time: u16::try_from(config.hold_time.as_secs()).unwrap_or(u16::MAX),
         is_passive: config.passive,
+        add_path: match config.add_path {
+            Some(add_path) => config.families.iter().map(|family| (family, add_path)).collect(),
+            None => Vec::new(),
+        },
         ..Settings::new(own.local_as, own.router_id, PeerAs::Exactly(config.remote_as))
     }
 }

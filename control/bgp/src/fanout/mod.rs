@@ -1,23 +1,27 @@
-//! Peers are told what is best.
+//! Peers are told what is best, or all that can be used.
 //!
 //! Reference: Handley et al. (XORP), §5.1.1 (the fanout queue: each peer reads one queue of changes at its own pace), §5.1
-//! (Peer Out); RFC 4271 §9.2 (what is sent); RFC 4724 §2 (the end of the first telling).
+//! (Peer Out); RFC 4271 §9.2 (what is sent); RFC 7911 (several paths); RFC 4724 §2 (the end of the first telling).
 //!
 //! Peers that are told the same and have come equally far are a *cohort*: what they are told is found and encoded once,
 //! and sent to all. A peer that cannot take more leaves its cohort with a copy of how far it has come, reads on when it
 //! can, and returns when it has caught up; the others do not wait for it. A new peer is a cohort of its own until it has
 //! heard everything.
 
+mod best;
+mod paths;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use weft_routing::ip::Version;
-use weft_routing::{OriginId, Prefix, ReaderId, Said};
+use weft_routing::{Hears, OriginId, Prefix, ReaderId, Said};
 
 use crate::incoming::family;
 use crate::routes::Routes;
 use crate::routes::attribute_sets::AttributesId;
 use crate::routes::export::Audience;
 use crate::wire::{Context, UpdateEncoder, withdraw};
+use paths::Paths;
 
 /// Destinations of which a cohort hears at once: some ten kilobytes of messages.
 const AT_ONCE: usize = 4096;
@@ -29,6 +33,15 @@ pub(crate) struct Sending {
     pub(crate) bytes: Vec<u8>,
 }
 
+/// What a cohort was told.
+#[derive(Debug)]
+enum Told {
+    /// Of each destination the best route, from this source.
+    Best(Said),
+    /// Of each destination these paths.
+    Paths(Paths),
+}
+
 /// Peers that have come equally far.
 #[derive(Debug)]
 struct Cohort {
@@ -37,7 +50,7 @@ struct Cohort {
     context: Context,
     peers: BTreeSet<OriginId>,
     reader: ReaderId,
-    said: Said,
+    told: Told,
     /// What it is told when it has heard everything that there was when it began; none if it has.
     ends_with: Option<Vec<u8>>,
 }
@@ -62,9 +75,13 @@ impl Fanout {
         end: Vec<u8>,
         routes: &mut Routes,
     ) {
-        let (reader, ends_with) = (routes.table.open_reader(version), Some(end));
-        let (peers, said) = (BTreeSet::from([peer]), Said::default());
-        self.cohorts.push(Cohort { version, audience, context, peers, reader, said, ends_with });
+        let (hears, told) = match context.add_path_send.contains(family(version)) {
+            true => (Hears::All, Told::Paths(Paths::default())),
+            false => (Hears::Best, Told::Best(Said::default())),
+        };
+        let (reader, ends_with) = (routes.table.open_reader(version, hears), Some(end));
+        let peers = BTreeSet::from([peer]);
+        self.cohorts.push(Cohort { version, audience, context, peers, reader, told, ends_with });
     }
 
     /// A peer is gone, or is to hear everything of a family again.
@@ -76,7 +93,7 @@ impl Fanout {
             if of.is_none_or(|version| version == cohort.version) && cohort.peers.remove(&peer) {
                 let is_empty = cohort.peers.is_empty();
                 if is_empty {
-                    routes.table.close_reader(cohort.version, cohort.reader);
+                    cohort.close(routes);
                 }
                 return !is_empty;
             }
@@ -90,13 +107,7 @@ impl Fanout {
         let mut alone = Vec::new();
         for cohort in self.cohorts.iter_mut().filter(|cohort| cohort.peers.len() > 1) {
             if cohort.peers.remove(&peer) {
-                alone.push(Cohort {
-                    peers: BTreeSet::from([peer]),
-                    reader: routes.table.fork_reader(cohort.version, cohort.reader),
-                    said: cohort.said.clone(),
-                    ends_with: cohort.ends_with.clone(),
-                    ..*cohort
-                });
+                alone.push(cohort.fork(peer, routes));
             }
         }
         self.cohorts.append(&mut alone);
@@ -149,7 +160,7 @@ impl Fanout {
             match equal {
                 Some(other) => {
                     other.peers.append(&mut cohort.peers);
-                    routes.table.close_reader(cohort.version, cohort.reader);
+                    cohort.close(routes);
                     self.cohorts.remove(place);
                 }
                 None => place += 1,
@@ -164,12 +175,18 @@ impl Fanout {
     }
 }
 
+/// Prefixes with their path identifiers.
+type Prefixes = Vec<(u32, Prefix)>;
+
 /// What a cohort is told of routes with the same attributes, from the same source.
 struct Run {
     /// None if it is told nothing.
     encoder: Option<UpdateEncoder>,
-    prefixes: Vec<(u32, Prefix)>,
+    prefixes: Prefixes,
 }
+
+/// What is announced, in runs.
+type Runs = BTreeMap<(AttributesId, OriginId), Run>;
 
 impl Cohort {
     fn is_equal(&self, other: &Self, routes: &Routes) -> bool {
@@ -179,54 +196,33 @@ impl Cohort {
             && routes.table.have_read_the_same(self.version, self.reader, other.reader)
     }
 
+    /// One for a peer that cannot take more.
+    fn fork(&self, peer: OriginId, routes: &mut Routes) -> Self {
+        Self {
+            peers: BTreeSet::from([peer]),
+            reader: routes.table.fork_reader(self.version, self.reader),
+            told: match &self.told {
+                Told::Best(said) => Told::Best(said.clone()),
+                Told::Paths(paths) => Told::Paths(paths.fork(routes)),
+            },
+            ends_with: self.ends_with.clone(),
+            ..*self
+        }
+    }
+
+    /// Nobody is told anything any more.
+    fn close(&mut self, routes: &mut Routes) {
+        routes.table.close_reader(self.version, self.reader);
+        if let Told::Paths(paths) = &mut self.told {
+            paths.close(routes);
+        }
+    }
+
     /// Tells it some of what it has not heard.
     fn tell(&mut self, routes: &mut Routes, sendings: &mut Vec<Sending>) {
-        let mut runs: BTreeMap<(AttributesId, OriginId), Run> = BTreeMap::new();
-        // By the source of the route that is withdrawn, which was not told of it.
-        let mut gone: BTreeMap<OriginId, Vec<(u32, Prefix)>> = BTreeMap::new();
-        // By the source of the new route, which must forget the old one.
-        let mut superseded: BTreeMap<OriginId, Vec<(u32, Prefix)>> = BTreeMap::new();
-        for _ in 0..AT_ONCE {
-            let Some(news) = routes.table.next(self.version, self.reader) else { break };
-            let run = news.best.map(|best| {
-                let (accepted, source) = (best.route.accepted, best.origin);
-                let key = (accepted, source);
-                let run = runs.entry(key).or_insert_with(|| self.run(accepted, source, routes));
-                (source, run)
-            });
-            let told = run.filter(|(_, run)| run.encoder.is_some());
-            let before = self.said.set(news.number, told.as_ref().map(|(source, _)| *source));
-            let entry = (0, news.prefix);
-            match (told, before) {
-                (Some((source, run)), before) => {
-                    run.prefixes.push(entry);
-                    if before.is_some_and(|before| before != source) {
-                        superseded.entry(source).or_default().push(entry);
-                    }
-                }
-                (None, Some(before)) => gone.entry(before).or_default().push(entry),
-                (None, None) => {}
-            }
-        }
-        let family = family(self.version);
-        for ((_, source), run) in runs {
-            let Some(encoder) = run.encoder.filter(|_| !run.prefixes.is_empty()) else { continue };
-            self.send(Some(source), sendings, |bytes| {
-                encoder.all(run.prefixes, bytes);
-            });
-        }
-        for (source, prefixes) in gone {
-            let context = self.context;
-            self.send(Some(source), sendings, |bytes| {
-                withdraw(family, &context, prefixes, bytes);
-            });
-        }
-        for (source, prefixes) in
-            superseded.into_iter().filter(|(source, _)| self.peers.contains(source))
-        {
-            let mut bytes = Vec::new();
-            withdraw(family, &self.context, prefixes, &mut bytes);
-            sendings.push(Sending { to: vec![source], bytes });
+        match self.told {
+            Told::Best(_) => self.tell_best(routes, sendings),
+            Told::Paths(_) => self.tell_paths(routes, sendings),
         }
         if !routes.table.is_behind(self.version, self.reader)
             && let Some(end) = self.ends_with.take()
@@ -236,14 +232,40 @@ impl Cohort {
     }
 
     /// What it is told of routes from this source with these attributes.
-    fn run(&self, accepted: AttributesId, source: OriginId, routes: &Routes) -> Run {
-        let is_from_external = routes.source(source).is_external;
-        let told = self.audience.tell(routes.sets.get(accepted), is_from_external);
-        let encoder = told.and_then(|told| {
-            // What does not fit into a message, or has no next hop that they take, they are not told (RFC 4271 §9.2).
-            UpdateEncoder::new(&told, family(self.version), &self.context).ok()
-        });
-        Run { encoder, prefixes: Vec::new() }
+    fn run<'a>(
+        &self,
+        accepted: AttributesId,
+        source: OriginId,
+        runs: &'a mut Runs,
+        routes: &Routes,
+    ) -> &'a mut Run {
+        runs.entry((accepted, source)).or_insert_with(|| {
+            let told = self.audience.tell(routes.sets.get(accepted), routes.source(source));
+            let encoder = told.and_then(|told| {
+                // What does not fit into a message, or has no next hop that they take, they are not told (RFC 4271 §9.2).
+                UpdateEncoder::new(&told, family(self.version), &self.context).ok()
+            });
+            Run { encoder, prefixes: Vec::new() }
+        })
+    }
+
+    /// Sends what is announced, to all but each route's source.
+    fn announce(&self, runs: Runs, sendings: &mut Vec<Sending>) {
+        for ((_, source), run) in runs {
+            let Some(encoder) = run.encoder.filter(|_| !run.prefixes.is_empty()) else { continue };
+            self.send(Some(source), sendings, |bytes| {
+                encoder.all(run.prefixes, bytes);
+            });
+        }
+    }
+
+    /// Sends what is withdrawn, to all but the source that it had.
+    fn withdraw(&self, gone: BTreeMap<OriginId, Prefixes>, sendings: &mut Vec<Sending>) {
+        for (source, prefixes) in gone {
+            self.send(Some(source), sendings, |bytes| {
+                withdraw(family(self.version), &self.context, prefixes, bytes);
+            });
+        }
     }
 
     /// Sends to all but this source.

@@ -1,0 +1,52 @@
+//! A cohort is told the best route to each destination.
+//!
+//! Reference: RFC 4271 §9.2.
+
+use std::collections::BTreeMap;
+
+use weft_routing::OriginId;
+
+use super::{AT_ONCE, Cohort, Prefixes, Runs, Sending, Told};
+use crate::incoming::family;
+use crate::routes::Routes;
+use crate::wire::withdraw;
+
+impl Cohort {
+    /// Tells it some of what it has not heard.
+    pub(super) fn tell_best(&mut self, routes: &mut Routes, sendings: &mut Vec<Sending>) {
+        let mut runs = Runs::new();
+        // By the source of the route that is withdrawn, which was not told of it.
+        let mut gone: BTreeMap<OriginId, Prefixes> = BTreeMap::new();
+        // By the source of the new route, which must forget the old one.
+        let mut superseded: BTreeMap<OriginId, Prefixes> = BTreeMap::new();
+        for _ in 0..AT_ONCE {
+            let Some(news) = routes.table.next(self.version, self.reader) else { break };
+            let told = news.best.and_then(|best| {
+                let run = self.run(best.route.accepted, best.origin, &mut runs, routes);
+                run.encoder.is_some().then_some((best.origin, run))
+            });
+            let Told::Best(said) = &mut self.told else { break };
+            let before = said.set(news.number, told.as_ref().map(|(source, _)| *source));
+            let entry = (0, news.prefix);
+            match (told, before) {
+                (Some((source, run)), before) => {
+                    run.prefixes.push(entry);
+                    if before.is_some_and(|before| before != source) {
+                        superseded.entry(source).or_default().push(entry);
+                    }
+                }
+                (None, Some(before)) => gone.entry(before).or_default().push(entry),
+                (None, None) => {}
+            }
+        }
+        self.announce(runs, sendings);
+        self.withdraw(gone, sendings);
+        for (source, prefixes) in
+            superseded.into_iter().filter(|(source, _)| self.peers.contains(source))
+        {
+            let mut bytes = Vec::new();
+            withdraw(family(self.version), &self.context, prefixes, &mut bytes);
+            sendings.push(Sending { to: vec![source], bytes });
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! A cohort is told all paths to each destination that can be used.
+//!
+//! Reference: RFC 7911 §2 (several paths), §3 (their identifiers: each is this speaker's own choice, the same as long as
+//! the path is told), §5 (each is announced and withdrawn by itself).
+
+use std::collections::BTreeMap;
+
+use weft_routing::OriginId;
+
+use super::{AT_ONCE, Cohort, Prefixes, Runs, Sending, Told};
+use crate::routes::Routes;
+use crate::routes::attribute_sets::AttributesId;
+
+/// A path that was told.
+#[derive(Clone, Copy, Debug)]
+struct ToldPath {
+    /// The identifier that it was told with.
+    id: u32,
+    /// Whose it is, and how that one calls it.
+    origin: OriginId,
+    path: u32,
+    /// With which attributes, of which it is a user.
+    accepted: AttributesId,
+}
+
+impl ToldPath {
+    fn is(&self, other: &Self) -> bool {
+        (self.origin, self.path) == (other.origin, other.path)
+    }
+}
+
+/// What a cohort was told, by the numbers of destinations.
+#[derive(Debug, Default)]
+pub(super) struct Paths(BTreeMap<u32, Vec<ToldPath>>);
+
+impl Paths {
+    /// The same for another cohort.
+    pub(super) fn fork(&self, routes: &mut Routes) -> Self {
+        for one in self.0.values().flatten() {
+            routes.path_ids.take(one.origin, one.path);
+            routes.sets.take(one.accepted);
+        }
+        Self(self.0.clone())
+    }
+
+    /// Nobody is told anything any more.
+    pub(super) fn close(&mut self, routes: &mut Routes) {
+        for one in std::mem::take(&mut self.0).into_values().flatten() {
+            forget(&one, routes);
+        }
+    }
+}
+
+fn forget(one: &ToldPath, routes: &mut Routes) {
+    routes.path_ids.give(one.origin, one.path);
+    routes.give(one.accepted);
+}
+
+impl Cohort {
+    /// Tells it some of what it has not heard.
+    pub(super) fn tell_paths(&mut self, routes: &mut Routes, sendings: &mut Vec<Sending>) {
+        let mut runs = Runs::new();
+        // By the source of the path that is withdrawn, which was not told of it.
+        let mut gone: BTreeMap<OriginId, Prefixes> = BTreeMap::new();
+        for _ in 0..AT_ONCE {
+            let Some(news) = routes.table.next(self.version, self.reader) else { break };
+            let Told::Paths(paths) = &mut self.told else { break };
+            let before = paths.0.remove(&news.number).unwrap_or_default();
+            let usable: Vec<_> = routes.usable(self.version, news.number).collect();
+            let mut now = Vec::with_capacity(usable.len());
+            for candidate in usable {
+                let (accepted, origin) = (candidate.route.accepted, candidate.origin);
+                let run = self.run(accepted, origin, &mut runs, routes);
+                if run.encoder.is_none() {
+                    continue;
+                }
+                let path = candidate.path;
+                let id = routes.path_ids.take(origin, path);
+                routes.sets.take(accepted);
+                let told = ToldPath { id, origin, path, accepted };
+                if !before.iter().any(|old| old.is(&told) && old.accepted == accepted) {
+                    run.prefixes.push((id, news.prefix));
+                }
+                now.push(told);
+            }
+            for old in before {
+                if !now.iter().any(|one| one.is(&old)) {
+                    gone.entry(old.origin).or_default().push((old.id, news.prefix));
+                }
+                forget(&old, routes);
+            }
+            if let (Told::Paths(paths), false) = (&mut self.told, now.is_empty()) {
+                paths.0.insert(news.number, now);
+            }
+        }
+        // An identifier may be withdrawn for one path and announced for another one.
+        self.withdraw(gone, sendings);
+        self.announce(runs, sendings);
+    }
+}
