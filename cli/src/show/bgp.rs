@@ -72,12 +72,15 @@ fn peers(shown: &Value) -> Vec<String> {
         ("ipv6", Align::Right),
         ("updates", Align::Right),
         ("faults", Align::Right),
+        ("stale for", Align::Right),
         ("last ending", Align::Left),
     ];
     let row = |one: &Value| {
-        ["address", "as", "state", "ipv4", "ipv6", "updates", "faults", "ending"]
-            .map(|name| text(&one[name]))
-            .to_vec()
+        let stale = one["stale"]["seconds"].as_u64().map(|seconds| format!("{seconds}s"));
+        let [before, behind] =
+            [&["address", "as", "state", "ipv4", "ipv6", "updates", "faults"][..], &["ending"]]
+                .map(|names| names.iter().map(|name| text(&one[*name])));
+        before.chain([stale.unwrap_or_else(|| "-".to_owned())]).chain(behind).collect()
     };
     let rows: Vec<_> = items(shown).iter().map(row).collect();
     lines(&columns, &rows)

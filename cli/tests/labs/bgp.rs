@@ -1,4 +1,4 @@
-//! BGP with BIRD and FRR on real interfaces, as `examples/bgp/bgp.lab` says.
+//! BGP with BIRD and FRR on real interfaces, as the labs in `examples/bgp` say.
 
 use crate::support::{assert_gone, is_root, succeeded, text, weft};
 
@@ -6,15 +6,25 @@ const DIRECTORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/bgp");
 
 #[test]
 fn three_systems_exchange_routes_while_processes_of_the_fourth_are_killed() {
+    run("bgp");
+}
+
+#[test]
+fn routers_restart_and_no_packet_is_lost() {
+    run("restart");
+}
+
+/// Runs one of the labs, and sees that nothing is left of it.
+fn run(name: &str) {
     if !is_root() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    let lab = format!("{DIRECTORY}/bgp.lab");
+    let lab = format!("{DIRECTORY}/{name}.lab");
     let set = format!("DIRECTORY={DIRECTORY}");
     let output = weft(directory.path(), &["lab", "run", &lab, "--output", "out", "--set", &set]);
     // The steps that were done are on standard error.
     assert!(output.status.success(), "{}", text(&output.stderr));
     succeeded(&output);
-    assert_gone("bgp", directory.path());
+    assert_gone(name, directory.path());
 }

@@ -15,6 +15,8 @@
 //! Reference: RFC 4271 §4.2 and §10 (numbers and timers), RFC 8212 (nothing is exchanged with an external peer unless
 //! that is said).
 
+mod graceful;
+
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
@@ -22,7 +24,9 @@ use std::time::Duration;
 
 use weft_config::{Block, Document, Entry, Errors, Form, Keyword, gather};
 
+use crate::routes::decision::Source;
 use crate::wire::{AddPath, Families, Family};
+pub(crate) use graceful::{Graceful, Mode, Standing};
 
 /// The statement.
 pub const STATEMENT: &str = "bgp";
@@ -34,6 +38,13 @@ container bgp {
     leaf as number { mandatory; range 1 4294967294; help "the number of this router's autonomous system"; }
     leaf router-id ipv4 { mandatory; help "a number that no other router of the system has, in the form of an address of IPv4"; }
     leaf cluster-id ipv4 { help "what marks the routes that this router reflects, the same for all reflectors of the same clients; the router-id without it"; }
+    container graceful-restart {
+        help "routes serve on while this router's BGP, or a peer's, restarts";
+        leaf mode one-of both helper off { default both; help "whether peers are asked to keep our routes, and theirs are kept, or only the latter"; }
+        leaf restart-time duration { default 120s; help "how long peers keep our routes while we are away"; }
+        leaf stale-time duration { default 360s; help "how long routes of a peer that is back may take to be announced again"; }
+        leaf deferral-time duration { default 120s; help "how long peers may take after our restart until new routes are told"; }
+    }
     list peer {
         help "a router to exchange routes with";
         key address address { help "the peer's address"; }
@@ -41,6 +52,7 @@ container bgp {
         leaf local-address address { help "this router's address of the session"; }
         leaf passive switch { default off; help "whether the peer must open the session"; }
         leaf hold-time duration { default 90s; help "after which silence the session ends: 0s for never, or from 3s on"; }
+        leaf graceful-restart one-of both helper off { help "as the mode for all peers"; }
         leaf-list family one-of ipv4-unicast ipv6-unicast { help "which routes are exchanged; those of the address without it"; }
         leaf add-path one-of receive send both { help "whether several routes to a destination are exchanged (RFC 7911), if the peer wants that too"; }
         leaf route-reflector-client switch { default off; help "whether the peer is a client of this route reflector (RFC 4456)"; }
@@ -98,6 +110,7 @@ pub(crate) struct Config {
     pub(crate) local_as: u32,
     pub(crate) router_id: Ipv4Addr,
     pub(crate) cluster_id: Ipv4Addr,
+    pub(crate) graceful: Graceful,
     pub(crate) peers: BTreeMap<IpAddr, PeerConfig>,
 }
 
@@ -108,6 +121,8 @@ pub(crate) struct PeerConfig {
     pub(crate) local_address: Option<IpAddr>,
     pub(crate) passive: bool,
     pub(crate) hold_time: Duration,
+    /// As this peer is told, in place of what all are.
+    pub(crate) graceful: Option<Mode>,
     pub(crate) families: Families,
     pub(crate) add_path: Option<AddPath>,
     pub(crate) is_client: bool,
@@ -120,6 +135,12 @@ impl PeerConfig {
     /// Whether it is in this router's own system.
     pub(crate) fn is_internal(&self, config: &Config) -> bool {
         self.remote_as == config.local_as
+    }
+
+    /// What the peer at this address is to the decision until it has said its identifier.
+    pub(crate) fn source(&self, address: IpAddr, config: &Config) -> Source {
+        let (is_external, router_id) = (!self.is_internal(config), Ipv4Addr::UNSPECIFIED);
+        Source { is_external, is_client: self.is_client, router_id, address }
     }
 }
 
@@ -137,6 +158,7 @@ pub(crate) fn read(source: &str, text: &str) -> Result<Option<Config>, Errors> {
         let local_as = block.required_in("as", AS_NUMBERS)?;
         let router_id: Ipv4Addr = block.required("router-id")?;
         let cluster_id = block.leaf("cluster-id")?.unwrap_or(router_id);
+        let graceful = Graceful::read(block)?;
         let mut peers = BTreeMap::new();
         let entries = block.many("peer").into_iter().map(|mut entry| {
             let address: IpAddr = entry.argument_with(ADDRESS, str::parse)?;
@@ -151,7 +173,7 @@ pub(crate) fn read(source: &str, text: &str) -> Result<Option<Config>, Errors> {
             }
         });
         gather(entries.collect::<Vec<Result<(), Errors>>>())?;
-        Ok(Some(Config { local_as, router_id, cluster_id, peers }))
+        Ok(Some(Config { local_as, router_id, cluster_id, graceful, peers }))
     })
 }
 
@@ -167,6 +189,7 @@ fn peer(entry: &Entry<'_>, address: IpAddr, local_as: u32) -> Result<PeerConfig,
             local_address: block.leaf_with("local-address", ADDRESS, str::parse)?,
             passive: block.leaf("passive")?.unwrap_or(false),
             hold_time: hold_time(block)?,
+            graceful: block.leaf("graceful-restart")?,
             families: families(block, address)?,
             add_path: block.leaf("add-path")?,
             is_client: client(block, is_internal)?,

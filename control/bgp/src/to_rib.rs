@@ -68,6 +68,8 @@ pub(crate) struct ToRib {
     state: State,
     /// The numbers that the RIB has given to the protocols.
     origins: [Option<u32>; 2],
+    /// Whether routes serve on that an earlier process has told, of each of the protocols.
+    kept: [bool; 2],
     readers: Option<[ReaderId; 2]>,
     /// Which of the two protocols has told of a destination: their places stand for sources.
     said: [Said; 2],
@@ -121,16 +123,20 @@ impl ToRib {
         out.push(Call::new(self.last_token, RIB, request).within(PATIENCE).into());
     }
 
-    /// Tells the RIB what it has not heard, and asks what is to be asked. `may_end` says whether peers have announced all
-    /// that they had.
-    pub(crate) fn tell(&mut self, may_end: bool, routes: &mut Routes, out: &mut Vec<Output>) {
+    /// Asks the RIB what is to be asked. Returns whether everything that was asked is answered.
+    pub(crate) fn ask(&mut self, routes: &mut Routes, out: &mut Vec<Output>) -> bool {
         if !matches!(self.state, State::Opening | State::There) {
-            return;
+            return false;
         }
         let addresses = routes.next_hops.take_wanted();
         if !addresses.is_empty() {
             self.call(About::Register, interface::Register { addresses }, out);
         }
+        !self.calls.values().any(|about| *about == About::Register)
+    }
+
+    /// Tells the RIB what it has not heard. `may_end` says whether peers have announced all that they had.
+    pub(crate) fn tell(&mut self, may_end: bool, routes: &mut Routes, out: &mut Vec<Output>) {
         let (Some(readers), [Some(_), Some(_)]) = (self.readers, self.origins) else { return };
         for (version, reader) in Version::ALL.into_iter().zip(readers) {
             while self.changes < CALLS && routes.table.is_behind(version, reader) {
@@ -224,9 +230,10 @@ impl ToRib {
     ) -> Result<(), XrlError> {
         match about {
             About::Open(place) => {
-                let interface::OpenOriginReply { origin } =
+                let interface::OpenOriginReply { origin, kept } =
                     reply.read::<interface::OpenOrigin>()?;
                 self.origins[place] = Some(origin);
+                self.kept[place] = kept == Some(true);
                 if self.origins.iter().all(Option::is_some) {
                     self.state = State::There;
                     self.readers = Some(
@@ -274,6 +281,11 @@ impl ToRib {
     /// Whether it was said that everything is told.
     pub(crate) fn has_ended(&self) -> bool {
         self.has_ended
+    }
+
+    /// Whether routes serve on that an earlier process has told; none if the RIB has not said so.
+    pub(crate) fn has_kept(&self) -> Option<bool> {
+        self.is_there().then(|| self.kept.contains(&true))
     }
 
     /// Whether the RIB takes routes.

@@ -136,8 +136,11 @@ impl Rib {
         Ok(Next::Answer(match call {
             Call::OpenOrigin(request) => {
                 let config = &self.config;
-                let origin = self.origins.open(session, request, config, &mut self.tables)?;
-                Encoded::new(interface::OpenOriginReply { origin: u32::from(origin.0) })
+                let opened = self.origins.open(session, request, config, &mut self.tables)?;
+                Encoded::new(interface::OpenOriginReply {
+                    origin: u32::from(opened.id.0),
+                    kept: Some(opened.has_kept),
+                })
             }
             Call::Change(request) => {
                 self.change(session, request)?;

@@ -39,6 +39,14 @@ pub(crate) struct Origin {
     pub(crate) ends: Option<Instant>,
 }
 
+/// What came of somebody's wish to speak for a protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Opened {
+    pub(crate) id: OriginId,
+    /// Routes that were told before serve on.
+    pub(crate) has_kept: bool,
+}
+
 /// All of them.
 #[derive(Debug)]
 pub(crate) struct Origins {
@@ -91,7 +99,7 @@ impl Origins {
         request: interface::OpenOrigin,
         config: &Config,
         tables: &mut Tables,
-    ) -> Result<OriginId, XrlError> {
+    ) -> Result<Opened, XrlError> {
         let interface::OpenOrigin { protocol, external, distance } = request;
         if distance > NEVER {
             let note = format!("a distance is from 0 to {NEVER}, not {distance}");
@@ -117,7 +125,7 @@ impl Origins {
                 tables.set_standing(origin.id, standing);
             }
             tables.begin(origin.id);
-            return Ok(origin.id);
+            return Ok(Opened { id: origin.id, has_kept: tables.has_routes_of(origin.id) });
         }
         if self.all.len() >= MOST {
             return Err(XrlError::failed(format!("there are {MOST} protocols already")));
@@ -126,7 +134,7 @@ impl Origins {
         let id = tables.add_origin(standing);
         let (session, has_told, ends) = (Some(session), false, None);
         self.all.push(Origin { protocol, id, own, standing, session, has_told, ends });
-        Ok(id)
+        Ok(Opened { id, has_kept: false })
     }
 
     /// The origin with this number, if the session may speak for it.

@@ -58,6 +58,11 @@ impl Tables {
         self.routes.decide_again();
     }
 
+    /// Whether an origin has routes.
+    pub(crate) fn has_routes_of(&self, origin: OriginId) -> bool {
+        Version::ALL.into_iter().any(|version| self.routes.routes_of(version, origin) > 0)
+    }
+
     /// The origin tells its routes anew.
     pub(crate) fn begin(&mut self, origin: OriginId) {
         Version::ALL.into_iter().for_each(|version| self.routes.renew(version, origin));

@@ -5,7 +5,9 @@
 
 mod context;
 mod peer;
+mod restart;
 mod show;
+mod stale;
 #[cfg(test)]
 mod tests;
 
@@ -30,6 +32,7 @@ use crate::routes::Routes;
 use crate::to_rib::{RIB, ToRib};
 use context::World;
 use peer::Peer;
+use restart::Restart;
 
 weft_base::reasons! {
     /// What BGP counts.
@@ -47,10 +50,6 @@ const LISTENERS: [Token; 2] = [Token(1), Token(2)];
 const FIRST_TOKEN: u32 = 16;
 /// When a socket that could not be opened is opened again.
 const AGAIN: Duration = Duration::from_secs(1);
-/// How long after the start peers may take to come and announce what they have.
-const PATIENCE: Duration = Duration::from_secs(120);
-/// How long a peer may take to announce what it has if it does not say where that ends.
-const QUIET: Duration = Duration::from_secs(10);
 
 /// The interfaces of BGP.
 #[must_use]
@@ -76,7 +75,7 @@ pub struct Bgp {
     listening: [bool; 2],
     /// When a socket is opened again, and which.
     listen_again: [Option<Instant>; 2],
-    started: Instant,
+    restart: Restart,
     /// When peers may count as having announced what they have.
     patience: Option<Instant>,
     counters: Counters<Activity>,
@@ -100,7 +99,7 @@ impl Bgp {
             last_token: FIRST_TOKEN,
             listening: [false; 2],
             listen_again: [None; 2],
-            started: Instant::ZERO,
+            restart: Restart::new(Instant::ZERO),
             patience: None,
             counters: Counters::new(),
         }
@@ -185,7 +184,9 @@ impl Bgp {
 
     /// Opens and closes the sockets that listen, as the configuration wants it.
     fn listen(&mut self, out: &mut Vec<Output>) {
-        let any = |is_v4: bool| self.peers.keys().any(|address| address.is_ipv4() == is_v4);
+        let may_begin = self.restart.may_begin();
+        let any =
+            |is_v4: bool| may_begin && self.peers.keys().any(|address| address.is_ipv4() == is_v4);
         let wanted = [true, false].map(any);
         for (place, wanted) in wanted.into_iter().enumerate() {
             let had = std::mem::replace(&mut self.listening[place], wanted);
@@ -255,59 +256,83 @@ impl Bgp {
         out: &mut Vec<Output>,
     ) {
         let Some(own) = self.config.clone() else { return };
+        let standing = self.restart.standing();
         match self.peers.get(&address).map(|peer| peer.config == *wanted && !is_other_router) {
             Some(true) => return,
             Some(false) => {
                 self.stop(now, address, cease::CONFIGURATION_CHANGE, out);
                 if let Some(peer) = self.peers.get_mut(&address) {
-                    peer.configure(wanted.clone(), &own);
+                    peer.configure(wanted.clone(), &own, standing);
                 }
             }
             None => {
                 let random = self.random.fork(&address.to_string());
                 let known = self.origins.get(&address).copied();
-                let mut peer =
-                    Peer::new(address, wanted.clone(), &own, known.unwrap_or(OriginId(0)), random);
-                let source = peer.source(&own);
-                peer.origin = known.unwrap_or_else(|| self.routes.add_source(source));
+                let source = wanted.source(address, &own);
+                let origin = known.unwrap_or_else(|| self.routes.add_source(source));
+                let peer = Peer::new(address, wanted.clone(), &own, standing, origin, random);
                 self.routes.set_source(peer.origin, source);
                 self.origins.insert(address, peer.origin);
                 self.by_origin.insert(peer.origin, address);
                 self.peers.insert(address, peer);
             }
         }
-        self.with_peer(now, address, out, |peer, world| peer.handle(fsm::Input::Start, world));
+        if self.restart.may_begin() {
+            self.with_peer(now, address, out, |peer, world| peer.handle(fsm::Input::Start, world));
+        }
+    }
+
+    /// Sessions may begin.
+    fn begin(&mut self, now: Instant, out: &mut Vec<Output>) {
+        self.stand();
+        self.listen(out);
+        for address in self.peers.keys().copied().collect::<Vec<_>>() {
+            self.with_peer(now, address, out, |peer, world| peer.handle(fsm::Input::Start, world));
+        }
+    }
+
+    /// Has sessions say in their next OPENs how far this process has come.
+    fn stand(&mut self) {
+        let Some(own) = &self.config else { return };
+        let standing = self.restart.standing();
+        self.peers.values_mut().for_each(|peer| peer.stand(own, standing));
     }
 
     fn stop(&mut self, now: Instant, address: IpAddr, subcode: u8, out: &mut Vec<Output>) {
         let stop = fsm::Input::Stop { subcode, text: "" };
-        self.with_peer(now, address, out, |peer, world| peer.handle(stop, world));
-    }
-
-    /// Whether peers have announced all that they had, as far as that is known.
-    fn have_announced(&self, now: Instant) -> bool {
-        let done = |peer: &Peer| {
-            let families = peer.families();
-            peer.up.as_ref().is_some_and(|up| {
-                families.iter().all(|version| up.complete.contains(version))
-                    || now >= up.since + QUIET
-            })
-        };
-        now >= self.started + PATIENCE || self.peers.values().all(done)
-    }
-
-    /// When what [`Bgp::have_announced`] says may change with time.
-    fn patience(&self, now: Instant) -> Option<Instant> {
-        let ups = self.peers.values().filter_map(|peer| peer.up.as_ref());
-        let all = ups.map(|up| up.since + QUIET).chain([self.started + PATIENCE]);
-        all.filter(|one| *one > now).min()
+        self.with_peer(now, address, out, |peer, world| {
+            peer.handle(stop, world);
+            peer.stale.end_all(world.routes);
+        });
     }
 
     /// Tells the RIB and peers what they have not heard.
     fn tell(&mut self, now: Instant, out: &mut Vec<Output>) {
-        let may_end = !self.to_rib.has_ended() && self.have_announced(now);
-        self.patience = if self.to_rib.has_ended() { None } else { self.patience(now) };
+        let has_asked = self.to_rib.ask(&mut self.routes, out);
+        let Some(graceful) = self.config.as_ref().map(|config| config.graceful) else { return };
+        if self.restart.asked(now, self.to_rib.has_kept(), &graceful) {
+            self.begin(now, out);
+        }
+        let has_ended = self.to_rib.has_ended();
+        let has_announced =
+            has_ended || self.restart.have_announced(now, &graceful, self.peers.values());
+        self.patience = (!has_ended || self.restart.defers())
+            .then(|| self.restart.deadline(now, &graceful, self.peers.values()))
+            .flatten();
+        // What is best is known when it is known how next hops are reached, and all is decided.
+        let may_end = has_announced && has_asked && !self.routes.table.has_work();
+        if self.restart.defers() {
+            if !may_end {
+                return;
+            }
+            self.restart.finish();
+            self.stand();
+        }
         self.to_rib.tell(may_end, &mut self.routes, out);
+        if !has_ended && self.to_rib.has_ended() {
+            self.restart.has_told();
+            self.stand();
+        }
         if !self.fanout.has_work(&self.routes) {
             return;
         }
@@ -322,16 +347,16 @@ impl Bgp {
 
     fn called(&mut self, now: Instant, mut called: Called, out: &mut Vec<Output>) {
         let result = match called.interface.name == interface::INTERFACE.name {
-            true => called.read().and_then(|call| self.asked(call)),
+            true => called.read().and_then(|call| self.asked(now, call)),
             false => called.read().and_then(|call| self.manage(now, call, out)),
         };
         out.push(Output::Answer { id: called.id, result });
     }
 
-    fn asked(&self, call: interface::Call) -> Result<Encoded, XrlError> {
+    fn asked(&self, now: Instant, call: interface::Call) -> Result<Encoded, XrlError> {
         match call {
             interface::Call::Show(request) => {
-                let json = self.show(&request)?.to_string();
+                let json = self.show(now, &request)?.to_string();
                 Ok(Encoded::new(interface::ShowReply { json }))
             }
         }
@@ -369,7 +394,7 @@ impl Bgp {
     fn world_event(&mut self, now: Instant, event: Event, out: &mut Vec<Output>) {
         let of = |channel: &ChannelId| self.channels.get(channel).copied();
         match event {
-            Event::Start => self.started = now,
+            Event::Start => self.restart = Restart::new(now),
             Event::Stream { token, event } => self.stream(now, token, event, out),
             Event::Messages { channel, messages } => {
                 let Some(address) = of(&channel) else { return };
@@ -410,10 +435,10 @@ impl Bgp {
                 self.open_listener(place, out);
             }
         }
-        let is_due = |peer: &&Peer| peer.session.deadline().is_some_and(|deadline| deadline <= now);
+        let is_due = |peer: &&Peer| peer.deadline().is_some_and(|deadline| deadline <= now);
         let due: Vec<_> = self.peers.values().filter(is_due).map(|peer| peer.address).collect();
         for address in due {
-            self.with_peer(now, address, out, |peer, world| peer.handle(fsm::Input::Tick, world));
+            self.with_peer(now, address, out, |peer, world| peer.tick(world));
         }
     }
 }
@@ -438,14 +463,15 @@ impl Component for Bgp {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        let sessions = self.peers.values().filter_map(|peer| peer.session.deadline());
+        let sessions = self.peers.values().filter_map(Peer::deadline);
         let others = self.listen_again.into_iter().flatten();
         let rib = [self.to_rib.deadline(), self.patience].into_iter().flatten();
         sessions.chain(others).chain(rib).min()
     }
 
     fn has_background_work(&self) -> bool {
-        self.routes.table.has_work() || self.fanout.has_work(&self.routes)
+        let tells = !self.restart.defers() && self.fanout.has_work(&self.routes);
+        self.routes.table.has_work() || tells
     }
 
     fn counters(&self) -> Vec<CounterGroup> {

@@ -13,7 +13,8 @@ use weft_xrl::Output;
 
 use super::Activity;
 use super::context::World;
-use crate::config::{Config, PORT, PeerConfig};
+use super::stale::Stale;
+use crate::config::{Config, PORT, PeerConfig, Standing};
 use crate::fsm::{
     AttemptId, ConnectionId, Ending, Input, Negotiated, Output as Outcome, PeerAs, Session,
     Settings, State,
@@ -21,7 +22,9 @@ use crate::fsm::{
 use crate::incoming::{Announcer, Taken, family, version};
 use crate::routes::decision::Source;
 use crate::routes::export::Audience;
-use crate::wire::{Neighbour, Notification, RefreshKind, RouteRefresh, end_of_rib};
+use crate::wire::{
+    GracefulRestart, Neighbour, Notification, RefreshKind, RouteRefresh, end_of_rib,
+};
 
 /// Routes are exchanged.
 #[derive(Debug)]
@@ -32,6 +35,8 @@ pub(super) struct Up {
     pub(super) since: Instant,
     /// Families of which the peer has announced all that it had.
     pub(super) complete: BTreeSet<Version>,
+    /// What it has said of graceful restart.
+    pub(super) graceful: Option<GracefulRestart>,
     /// It knows where sending again begins and ends (RFC 7313).
     is_enhanced: bool,
     /// It cannot take more.
@@ -63,6 +68,8 @@ pub(super) struct Peer {
     pub(super) tally: Tally,
     /// Why routes are not exchanged any more.
     pub(super) ending: Option<Ending>,
+    /// Routes of it that serve on while it is away.
+    pub(super) stale: Stale,
     /// Its own addresses of connections.
     locals: BTreeMap<ChannelId, SocketAddr>,
     /// Attempts to connect, and what they are to the driver.
@@ -75,36 +82,48 @@ impl Peer {
         address: IpAddr,
         config: PeerConfig,
         own: &Config,
+        standing: Standing,
         origin: OriginId,
         random: Random,
     ) -> Self {
         Self {
             address,
-            session: Session::new(settings(&config, own), random),
+            session: Session::new(settings(&config, own, standing), random),
             config,
             origin,
             up: None,
             tally: Tally::default(),
             ending: None,
+            stale: Stale::new(origin),
             locals: BTreeMap::new(),
             attempts: BTreeMap::new(),
         }
     }
 
     /// Takes another configuration: the session begins anew.
-    pub(super) fn configure(&mut self, config: PeerConfig, own: &Config) {
-        self.session.set_settings(settings(&config, own));
+    pub(super) fn configure(&mut self, config: PeerConfig, own: &Config, standing: Standing) {
         self.config = config;
+        self.stand(own, standing);
     }
 
-    /// What it is to the decision until it has said its identifier.
-    pub(super) fn source(&self, own: &Config) -> Source {
-        Source {
-            is_external: !self.config.is_internal(own),
-            is_client: self.config.is_client,
-            router_id: std::net::Ipv4Addr::UNSPECIFIED,
-            address: self.address,
+    /// What the process says of itself from the next connection on.
+    pub(super) fn stand(&mut self, own: &Config, standing: Standing) {
+        self.session.set_settings(settings(&self.config, own, standing));
+    }
+
+    /// When something is to be done at the latest.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.session.deadline().into_iter().chain(self.stale.until).min()
+    }
+
+    /// Time has passed.
+    pub(super) fn tick(&mut self, world: &mut World<'_>) {
+        if self.stale.until.is_some_and(|until| until <= world.now) {
+            let line = format!("{}: what it has not announced again in time goes", self.address);
+            report(Level::Warning, line, world.out);
+            self.stale.end_all(world.routes);
         }
+        self.handle(Input::Tick, world);
     }
 
     /// Something happens to the session: does all that follows.
@@ -143,7 +162,7 @@ impl Peer {
                 world.out.push(Output::World(Action::Close { channel }));
             }
             Outcome::Up { connection, negotiated } => self.is_up(connection, &negotiated, world),
-            Outcome::Down { ending, .. } => self.is_down(ending, world),
+            Outcome::Down { ending, is_graceful } => self.is_down(ending, is_graceful, world),
             Outcome::Update(body) => return self.update(&body, world).map(Input::BadUpdate),
             Outcome::Refresh(refresh) => self.refresh(refresh, world),
             Outcome::Transition(transition) => {
@@ -278,14 +297,19 @@ impl Peer {
             local_address: local.ip(),
             exports: self.config.export,
         };
-        let source = Source { router_id: negotiated.peer_identifier, ..self.source(own) };
+        let source = self.config.source(self.address, own);
+        let source = Source { router_id: negotiated.peer_identifier, ..source };
         world.routes.set_source(self.origin, source);
+        let graceful = negotiated.graceful_restart.clone();
+        let until = world.now + own.graceful.stale_time;
+        self.stale.resumed(until, context.families, graceful.as_ref(), world.routes);
         self.up = Some(Up {
             channel,
             announcer,
             audience,
             since: world.now,
             complete: BTreeSet::new(),
+            graceful,
             is_enhanced: negotiated.enhanced_refresh,
             is_congested: false,
         });
@@ -304,14 +328,14 @@ impl Peer {
         families.into_iter().flat_map(|families| families.iter().filter_map(version)).collect()
     }
 
-    fn is_down(&mut self, ending: Ending, world: &mut World<'_>) {
-        for version in self.families() {
-            world.routes.table.renew(version, self.origin);
-            world.routes.table.sweep(version, self.origin);
-        }
+    fn is_down(&mut self, ending: Ending, is_graceful: bool, world: &mut World<'_>) {
+        let exchanged = self.families();
         world.fanout.leave(self.origin, None, world.routes);
-        self.up = None;
-        let line = format!("{}: routes are not exchanged any more: {ending}", self.address);
+        let up = self.up.take();
+        let graceful = up.as_ref().and_then(|up| up.graceful.as_ref()).filter(|_| is_graceful);
+        self.stale.begin(world.now, &exchanged, graceful, world.routes);
+        let more = if self.stale.versions.is_empty() { "" } else { "; its own serve on" };
+        let line = format!("{}: routes are not exchanged any more: {ending}{more}", self.address);
         report(Level::Warning, line, world.out);
         self.ending = Some(ending);
     }
@@ -328,7 +352,10 @@ impl Peer {
         self.tally.announced += announced;
         self.tally.withdrawn += withdrawn;
         self.tally.faults += faults.len() as u64;
-        up.complete.extend(end_of_rib.and_then(version));
+        if let Some(version) = end_of_rib.and_then(version) {
+            up.complete.insert(version);
+            self.stale.end(version, world.routes);
+        }
         for fault in faults {
             world.counters.add(Activity::Faults, 1);
             let line = format!("{}: in an UPDATE: {fault}", self.address);
@@ -339,6 +366,7 @@ impl Peer {
             if let Some(version) = version(family) {
                 world.routes.table.renew(version, self.origin);
                 world.routes.table.sweep(version, self.origin);
+                self.stale.end(version, world.routes);
             }
         }
         None
@@ -377,8 +405,8 @@ impl Peer {
 }
 
 /// What a session with such a peer is to be like.
-fn settings(config: &PeerConfig, own: &Config) -> Settings {
-    Settings {
+fn settings(config: &PeerConfig, own: &Config, standing: Standing) -> Settings {
+    let mut settings = Settings {
         families: config.families,
         // The configuration allows no more than fits.
         hold_time: u16::try_from(config.hold_time.as_secs()).unwrap_or(u16::MAX),
@@ -388,7 +416,9 @@ fn settings(config: &PeerConfig, own: &Config) -> Settings {
             None => Vec::new(),
         },
         ..Settings::new(own.local_as, own.router_id, PeerAs::Exactly(config.remote_as))
-    }
+    };
+    settings.graceful_restart = own.graceful.capability(config.graceful, &settings, standing);
+    settings
 }
 
 /// A connection as the session knows it: by the number of its channel.

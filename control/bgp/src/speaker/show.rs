@@ -1,6 +1,7 @@
 //! The state of BGP, for operators.
 
 use serde_json::{Value, json};
+use weft_base::Instant;
 use weft_routing::Candidate;
 use weft_routing::ip::Version;
 use weft_xrl::XrlError;
@@ -12,11 +13,11 @@ use crate::routes::Path;
 
 impl Bgp {
     /// What is asked for.
-    pub(super) fn show(&self, request: &interface::Show) -> Result<Value, XrlError> {
+    pub(super) fn show(&self, now: Instant, request: &interface::Show) -> Result<Value, XrlError> {
         let table = &self.routes.table;
         let wrong = |error: weft_routing::ip::PageError| XrlError::bad_args(error.to_string());
         match request.what.as_str() {
-            "peers" => Ok(self.peers.values().map(|peer| self.peer(peer)).collect()),
+            "peers" => Ok(self.peers.values().map(|peer| self.peer(now, peer)).collect()),
             "routes" => match &request.prefix {
                 Some(text) => {
                     let found = table.serving(text).map_err(wrong)?;
@@ -35,6 +36,7 @@ impl Bgp {
                     "ipv4": table.len(Version::V4), "ipv6": table.len(Version::V6),
                     "attributes": self.routes.sets.len(), "cohorts": cohorts, "slow-cohorts": slow,
                     "waiting": table.waiting(), "rib": self.to_rib.is_there(),
+                    "restarting": self.restart.defers(),
                 }))
             }
             other => {
@@ -44,7 +46,16 @@ impl Bgp {
         }
     }
 
-    fn peer(&self, peer: &Peer) -> Value {
+    fn peer(&self, now: Instant, peer: &Peer) -> Value {
+        // Families whose routes serve on, and for how many seconds at most.
+        let stale = peer.stale.until.map(|until| {
+            let families = peer.stale.versions.iter().map(|version| match version {
+                Version::V4 => "ipv4",
+                Version::V6 => "ipv6",
+            });
+            let seconds = until.since(now).as_secs();
+            json!({ "families": families.collect::<Vec<_>>(), "seconds": seconds })
+        });
         let paths = |version| self.routes.table.routes_of(version, peer.origin);
         json!({
             "address": peer.address.to_string(), "as": peer.config.remote_as,
@@ -52,7 +63,7 @@ impl Bgp {
             "ending": peer.ending.as_ref().map(ToString::to_string),
             "ipv4": paths(Version::V4), "ipv6": paths(Version::V6),
             "updates": peer.tally.updates, "announced": peer.tally.announced, "withdrawn": peer.tally.withdrawn,
-            "faults": peer.tally.faults, "sessions": peer.tally.sessions,
+            "stale": stale, "faults": peer.tally.faults, "sessions": peer.tally.sessions,
         })
     }
 

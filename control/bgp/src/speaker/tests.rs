@@ -1,13 +1,14 @@
 //! The process between its peers: connections come in, bytes go out.
 
+mod graceful;
+mod rib;
+
 use std::time::Duration;
 
-use ipnet::IpNet;
 use weft_base::{Buffer, Message};
 use weft_routing::{BitString, Prefix};
 
 use super::*;
-use crate::routes::next_hops::Reached;
 use crate::wire::{
     AsPath, Attributes, Capability, Context, Cutter, Family, MessageType, Neighbour, NextHop, Open,
     RefreshKind, RouteRefresh, UpdateEncoder, keepalive,
@@ -15,10 +16,11 @@ use crate::wire::{
 
 const HOLD: u16 = 9;
 
-/// Two external peers, at channels 1 and 2.
+/// Two external peers, at channels 1 and 2, and the RIB.
 struct World {
     bgp: Bgp,
     now: Instant,
+    rib: rib::Rib,
 }
 
 fn address(peer: u8) -> Ipv4Addr {
@@ -26,45 +28,83 @@ fn address(peer: u8) -> Ipv4Addr {
 }
 
 impl World {
+    /// Routes are exchanged.
     fn new() -> Self {
-        let mut world = Self { bgp: Bgp::new(Random::from_seed(1)), now: Instant::ZERO };
+        let mut world = Self::started("");
+        world.born(false);
+        for number in [1, 2] {
+            world.connect(number);
+        }
+        world
+    }
+
+    /// The process has started, and is configured, with this besides.
+    fn started(more: &str) -> Self {
+        let bgp = Bgp::new(Random::from_seed(1));
+        let mut world = Self { bgp, now: Instant::ZERO, rib: rib::Rib::default() };
+        world.happens(Event::Start);
         let peer = |number: u8| {
             let address = address(number);
             format!(
                 "peer {address} {{ as 6500{number}; passive on; hold-time {HOLD}s; import all; export all; }}"
             )
         };
-        let text = format!("bgp {{ as 65000; router-id 192.0.2.1; {} {} }}", peer(1), peer(2));
+        let text =
+            format!("bgp {{ as 65000; router-id 192.0.2.1; {more} {} {} }}", peer(1), peer(2));
         let config = config::read("t", &text).unwrap();
         world.bgp.configure(world.now, config, &mut Vec::new());
-        for number in [1, 2] {
-            world.connect(number);
-            let next_hop = IpNet::from(IpAddr::from(address(number)));
-            let reached = Reached { metric: Some(0), is_neighbour: true };
-            world.bgp.routes.next_hops.told(next_hop, reached);
-        }
+        world.happens(Event::Tick);
         world
     }
 
-    fn happens(&mut self, event: Event) -> Vec<Output> {
-        let mut out = Vec::new();
-        self.bgp.handle(self.now, Input::World(event), &mut out);
-        out
+    /// The RIB is there; whether it has kept routes of an earlier process.
+    fn born(&mut self, kept: bool) -> Vec<Output> {
+        self.rib.kept = kept;
+        self.input(Input::Born { class: RIB.to_owned(), instance: RIB.to_owned() })
     }
 
-    /// The peer connects, and routes can be exchanged.
-    fn connect(&mut self, number: u8) {
+    fn happens(&mut self, event: Event) -> Vec<Output> {
+        self.input(Input::World(event))
+    }
+
+    /// Something happens, with all that follows at once: the RIB answers, what is done in the background is done.
+    fn input(&mut self, input: Input) -> Vec<Output> {
+        let (mut out, mut done) = (Vec::new(), 0);
+        self.bgp.handle(self.now, input, &mut out);
+        loop {
+            let replies: Vec<_> =
+                out[done..].iter().filter_map(|output| self.rib.answer(output)).collect();
+            done = out.len();
+            let mut inputs = replies;
+            if inputs.is_empty() && self.bgp.has_background_work() {
+                inputs.push(Input::World(Event::Slice));
+            }
+            if inputs.is_empty() {
+                return out;
+            }
+            inputs.into_iter().for_each(|input| self.bgp.handle(self.now, input, &mut out));
+        }
+    }
+
+    /// The peer connects, and routes can be exchanged. Returns what it was sent.
+    fn connect(&mut self, number: u8) -> Vec<Output> {
+        self.connect_with(number, &[])
+    }
+
+    fn connect_with(&mut self, number: u8, more: &[Capability]) -> Vec<Output> {
         let event = StreamEvent::Accepted {
             channel: ChannelId(number.into()),
             local: SocketAddr::new([10, 0, number, 1].into(), PORT),
             peer: SocketAddr::new(address(number).into(), 40_000),
         };
-        self.happens(Event::Stream { token: LISTENERS[0], event });
+        let mut out = self.happens(Event::Stream { token: LISTENERS[0], event });
         let mut open = Open::new(65000 + u32::from(number), HOLD, address(number));
         open.capabilities.extend([Capability::RouteRefresh, Capability::EnhancedRefresh]);
-        self.says(number, &open.emit());
-        self.says(number, &keepalive());
+        open.capabilities.extend_from_slice(more);
+        out.extend(self.says(number, &open.emit()));
+        out.extend(self.says(number, &keepalive()));
         assert!(self.bgp.peers[&IpAddr::from(address(number))].up.is_some());
+        out
     }
 
     fn says(&mut self, number: u8, bytes: &[u8]) -> Vec<Output> {

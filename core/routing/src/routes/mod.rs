@@ -64,6 +64,8 @@ enum Occasion {
 struct Origin {
     /// In which its routes are told now.
     generation: u16,
+    /// Routes of generations before this one go when the walk comes to them.
+    kept_from: u16,
     /// How many routes it has, stale ones included.
     routes: usize,
     /// Until which step of the walk its stale routes are taken, if they are.

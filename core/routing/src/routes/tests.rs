@@ -306,6 +306,33 @@ fn a_peering_that_comes_back_with_the_same_routes_changes_nothing() {
 }
 
 #[test]
+fn what_was_stale_when_a_sweep_began_goes_and_nothing_else() {
+    let mut table = RouteTable::<Ipv4Net, u32>::new();
+    let (origin, decide) = (table.add_origin(), Lowest { barred: None });
+    for number in 0..12 {
+        table.set(net(number), origin, 0, 1, &decide);
+    }
+    table.renew(origin);
+    // Half of it is told again before all of it is stale once more.
+    for number in 0..6 {
+        table.set(net(number), origin, 0, 1, &decide);
+    }
+    table.sweep(origin);
+    table.work(3, &decide, |_, _| {});
+    table.renew(origin);
+    table.set(net(0), origin, 0, 1, &decide);
+    while table.has_work() {
+        table.work(3, &decide, |_, _| {});
+    }
+    assert_eq!(table.len(), 6);
+    table.sweep(origin);
+    while table.has_work() {
+        table.work(3, &decide, |_, _| {});
+    }
+    assert_eq!(table.len(), 1);
+}
+
+#[test]
 fn destinations_can_be_anything_that_has_an_order() {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     struct Name(&'static str);

@@ -53,12 +53,10 @@ impl Walk {
 
 impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
     /// The origin tells its routes anew: those that it has told are stale, and serve until it tells them again
-    /// or [`RouteTable::sweep`] is called.
+    /// or [`RouteTable::sweep`] is called. A sweep that goes on takes what was stale when it began, and no more.
     pub fn renew(&mut self, origin: OriginId) {
         let state = &mut self.origins[origin.place()];
         state.generation = state.generation.wrapping_add(1);
-        // A sweep that goes on would take what serves until the next one.
-        state.swept_until = None;
     }
 
     /// The origin has told its routes anew, or will not: the stale ones go, in the background.
@@ -66,7 +64,7 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         let state = &mut self.origins[origin.place()];
         if state.routes > 0 {
             let until = self.walk.round();
-            state.swept_until = Some(until);
+            (state.swept_until, state.kept_from) = (Some(until), state.generation);
             self.walk.sweeps.push_back((until, origin));
         }
     }
@@ -132,6 +130,8 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
     /// Whether a route is stale, and stale ones of its origin go.
     fn is_going(&self, candidate: &Candidate<R>) -> bool {
         let origin = &self.origins[candidate.origin.place()];
-        candidate.generation != origin.generation && origin.swept_until.is_some()
+        // Generations follow one another in a circle: none is as far back as half of it.
+        let is_older = candidate.generation.wrapping_sub(origin.kept_from) > u16::MAX / 2;
+        is_older && origin.swept_until.is_some()
     }
 }

@@ -1,0 +1,342 @@
+//! Graceful restart in both roles, to the nanosecond.
+
+use std::collections::BTreeSet;
+
+use ipnet::{IpNet, Ipv4Net};
+
+use super::*;
+use crate::speaker::restart::ASKING;
+use crate::wire::{GracefulRestart, Notification, Update, end_of_rib, withdraw};
+
+const TIME: u16 = 60;
+const NANOSECOND: Duration = Duration::from_nanos(1);
+
+fn net(number: u8) -> Ipv4Net {
+    Ipv4Net::new([203, 0, number, 0].into(), 24).unwrap()
+}
+
+/// What a peer says that keeps forwarding, or not, while it restarts.
+fn graceful(restarted: bool, forwards: bool, notification: bool) -> Capability {
+    let families = vec![(Family::IPV4_UNICAST, forwards)];
+    Capability::GracefulRestart(GracefulRestart { restarted, notification, time: TIME, families })
+}
+
+/// What a peer is told: prefixes announced, and withdrawn.
+fn told(number: u8, out: &[Output]) -> (BTreeSet<Ipv4Net>, BTreeSet<Ipv4Net>) {
+    let (mut announced, mut withdrawn) = (BTreeSet::new(), BTreeSet::new());
+    let mut cutter = Cutter::new();
+    for output in out {
+        if let Output::World(Action::Send { channel, message }) = output
+            && *channel == ChannelId(number.into())
+        {
+            cutter.push(message.bytes());
+        }
+    }
+    let context = Context::new(Neighbour::External);
+    while let Some(message) = cutter.take().unwrap() {
+        if message.kind == MessageType::Update {
+            let update = Update::new_checked(message.body(), &context).unwrap();
+            let nets = |nlri: crate::wire::Nlri<'_>| {
+                nlri.iter().map(|(_, prefix)| Ipv4Net::from_prefix(&prefix)).collect::<Vec<_>>()
+            };
+            update.reach().for_each(|reach| announced.extend(nets(reach.nlri)));
+            update.withdrawn().for_each(|(_, nlri)| withdrawn.extend(nets(nlri)));
+        }
+    }
+    (announced, withdrawn)
+}
+
+/// What OPEN says of graceful restart, of those that a peer was sent.
+fn said(number: u8, out: &[Output]) -> Option<GracefulRestart> {
+    let mut cutter = Cutter::new();
+    for output in out {
+        if let Output::World(Action::Send { channel, message }) = output
+            && *channel == ChannelId(number.into())
+        {
+            cutter.push(message.bytes());
+        }
+    }
+    let message = cutter.take().unwrap().filter(|message| message.kind == MessageType::Open)?;
+    let open = Open::parse(message.body()).unwrap();
+    open.capabilities.into_iter().find_map(|capability| match capability {
+        Capability::GracefulRestart(graceful) => Some(graceful),
+        _ => None,
+    })
+}
+
+/// Two peers, of which the first is as this says and has announced these.
+fn helped(capability: &Capability, nets: &[u8]) -> World {
+    let mut world = World::started("");
+    world.born(false);
+    world.connect_with(1, std::slice::from_ref(capability));
+    world.connect(2);
+    for number in nets {
+        world.announces(1, &net(*number).prefix());
+    }
+    world
+}
+
+fn lose(world: &mut World) -> Vec<Output> {
+    world.happens(Event::Closed { channel: ChannelId(1) })
+}
+
+/// Everything that happens until then, which is not told by peers.
+fn pass(world: &mut World, until: Instant) -> Vec<Output> {
+    let mut out = Vec::new();
+    while let Some(deadline) = world.bgp.deadline().filter(|deadline| *deadline <= until) {
+        world.now = deadline;
+        out.extend(world.happens(Event::Tick));
+        world.says(2, &keepalive());
+    }
+    world.now = until;
+    out
+}
+
+fn nets(numbers: &[u8]) -> BTreeSet<Ipv4Net> {
+    numbers.iter().map(|number| net(*number)).collect()
+}
+
+#[test]
+fn routes_of_a_peer_that_is_away_serve_for_the_time_that_it_told() {
+    let mut world = helped(&graceful(false, true, false), &[1, 2]);
+    let lost = world.now;
+    let changes = world.rib.changes;
+    let mut out = lose(&mut world);
+    let gone = lost + Duration::from_secs(TIME.into());
+    out.extend(pass(&mut world, gone - NANOSECOND));
+    assert_eq!(told(2, &out).1, nets(&[]));
+    assert_eq!((world.rib.changes, world.rib.routes.len()), (changes, 2));
+    let out = pass(&mut world, gone);
+    assert_eq!(told(2, &out).1, nets(&[1, 2]));
+    assert!(world.rib.routes.is_empty());
+}
+
+#[test]
+fn what_a_peer_announces_again_was_never_gone() {
+    let mut world = helped(&graceful(false, false, false), &[1, 2]);
+    let changes = world.rib.changes;
+    let mut out = lose(&mut world);
+    out.extend(world.connect_with(1, &[graceful(true, true, false)]));
+    out.extend(world.announces(1, &net(1).prefix()));
+    assert_eq!(told(2, &out), (nets(&[]), nets(&[])));
+    assert_eq!(world.rib.changes, changes);
+    let out = world.says(1, &end_of_rib(Family::IPV4_UNICAST));
+    assert_eq!(told(2, &out).1, nets(&[2]));
+    assert_eq!(world.rib.changes, changes + 1);
+    assert_eq!(world.bgp.peers[&IpAddr::from(address(1))].stale.until, None);
+}
+
+#[test]
+fn a_peer_that_is_back_has_its_time_to_announce_again() {
+    let mut world = helped(&graceful(false, true, false), &[1]);
+    lose(&mut world);
+    world.now += Duration::from_secs(30);
+    world.connect_with(1, &[graceful(true, true, false)]);
+    let due = world.now + Duration::from_secs(360);
+    let mut out = Vec::new();
+    for _ in 0..1000 {
+        let deadline = world.bgp.deadline().unwrap();
+        if deadline == due {
+            break;
+        }
+        assert!(deadline < due);
+        world.now = deadline;
+        out.extend(world.happens(Event::Tick));
+        world.says(1, &keepalive());
+        world.says(2, &keepalive());
+    }
+    assert_eq!(told(2, &out).1, nets(&[]));
+    world.now = due;
+    assert_eq!(told(2, &world.happens(Event::Tick)).1, nets(&[1]));
+    assert!(world.bgp.peers[&IpAddr::from(address(1))].up.is_some());
+}
+
+#[test]
+fn what_a_peer_has_not_gone_on_forwarding_goes_when_it_is_back() {
+    let not_listed = Capability::GracefulRestart(GracefulRestart {
+        restarted: true,
+        notification: false,
+        time: TIME,
+        families: Vec::new(),
+    });
+    for back in [vec![graceful(true, false, false)], vec![not_listed], Vec::new()] {
+        let mut world = helped(&graceful(false, true, false), &[1]);
+        assert_eq!(told(2, &lose(&mut world)).1, nets(&[]));
+        let out = world.connect_with(1, &back);
+        assert_eq!(told(2, &out).1, nets(&[1]), "{back:?}");
+    }
+}
+
+#[test]
+fn what_was_stale_goes_when_the_peer_is_lost_once_more() {
+    let mut world = helped(&graceful(false, true, false), &[1, 2]);
+    lose(&mut world);
+    world.connect_with(1, &[graceful(true, true, false)]);
+    world.announces(1, &net(1).prefix());
+    let out = lose(&mut world);
+    assert_eq!(told(2, &out).1, nets(&[2]), "RFC 4724, section 4.2");
+    assert_eq!(world.rib.routes, BTreeSet::from([IpNet::from(net(1))]));
+}
+
+#[test]
+fn how_a_session_ends_decides_whether_routes_are_kept() {
+    use crate::numbers::cease;
+    let reset = Notification::cease(cease::ADMIN_RESET);
+    let hard = reset.clone().into_hard_reset();
+    for (capability, ending, keeps) in [
+        (graceful(false, true, false), Some(&reset), false),
+        (graceful(false, true, true), Some(&reset), true),
+        (graceful(false, true, true), Some(&hard), false),
+        (graceful(false, true, true), None, true),
+    ] {
+        let mut world = helped(&capability, &[1]);
+        let out = match ending {
+            Some(ending) => world.says(1, &ending.emit()),
+            None => lose(&mut world),
+        };
+        assert_eq!(told(2, &out).1.is_empty(), keeps, "{capability:?} {ending:?}");
+    }
+    // Silence, which RFC 4724 alone does not forgive.
+    for (notification, keeps) in [(true, true), (false, false)] {
+        let mut world = helped(&graceful(false, true, notification), &[1]);
+        let until = world.now + Duration::from_secs(u64::from(HOLD));
+        let out = pass(&mut world, until);
+        assert!(world.bgp.peers[&IpAddr::from(address(1))].up.is_none());
+        assert_eq!(told(2, &out).1.is_empty(), keeps, "{notification}");
+    }
+}
+
+#[test]
+fn a_peer_that_is_not_configured_any_more_leaves_nothing() {
+    let mut world = helped(&graceful(false, true, true), &[1]);
+    lose(&mut world);
+    let text = format!(
+        "bgp {{ as 65000; router-id 192.0.2.1; peer {} {{ as 65002; passive on; hold-time {HOLD}s; import all; export all; }} }}",
+        address(2)
+    );
+    let mut out = Vec::new();
+    world.bgp.configure(world.now, config::read("t", &text).unwrap(), &mut out);
+    out.extend(world.happens(Event::Slice));
+    assert_eq!(told(2, &out).1, nets(&[1]));
+}
+
+/// A process after whose forerunner these routes serve on, with both peers back.
+fn restarted(first: &Capability, second: &[Capability]) -> (World, Vec<Output>) {
+    let mut world = World::started("");
+    world.rib.stale = [1, 2, 3].map(|number| IpNet::from(net(number))).into();
+    world.born(true);
+    let mut out = world.connect_with(1, std::slice::from_ref(first));
+    out.extend(world.connect_with(2, second));
+    (world, out)
+}
+
+#[test]
+fn nothing_is_told_after_our_restart_until_peers_have_told_everything() {
+    let keeps = graceful(false, true, false);
+    let (mut world, mut out) = restarted(&keeps, std::slice::from_ref(&keeps));
+    let families = vec![(Family::IPV4_UNICAST, true)];
+    let expected = GracefulRestart { restarted: true, notification: true, time: 120, families };
+    assert_eq!(said(1, &out), Some(expected.clone()));
+    out.extend(world.announces(1, &net(1).prefix()));
+    out.extend(world.says(1, &end_of_rib(Family::IPV4_UNICAST)));
+    out.extend(world.announces(2, &net(2).prefix()));
+    assert_eq!(told(1, &out), (nets(&[]), nets(&[])));
+    assert!(!sent(1, &out).contains(&MessageType::Update), "no End-of-RIB either");
+    assert_eq!((world.rib.changes, world.rib.ends), (0, 0));
+    let out = world.says(2, &end_of_rib(Family::IPV4_UNICAST));
+    assert_eq!(told(1, &out).0, nets(&[2]));
+    assert_eq!(told(2, &out).0, nets(&[1]));
+    assert_eq!(sent(1, &out), [MessageType::Update, MessageType::Update]);
+    assert_eq!((world.rib.changes, world.rib.ends, world.rib.stale.len()), (2, 2, 0));
+    // The restart is over, and our forwarding is as good as before.
+    lose(&mut world);
+    let out = world.connect_with(1, &[keeps]);
+    assert_eq!(said(1, &out), Some(GracefulRestart { restarted: false, ..expected }));
+}
+
+#[test]
+fn a_peer_that_has_restarted_itself_or_cannot_say_it_is_done_is_not_waited_for() {
+    let (mut world, _) = restarted(&graceful(true, true, false), &[graceful(false, true, false)]);
+    world.says(2, &end_of_rib(Family::IPV4_UNICAST));
+    assert_eq!(world.rib.ends, 2);
+    let (mut world, _) = restarted(&graceful(false, true, false), &[]);
+    let up = world.now;
+    world.says(1, &end_of_rib(Family::IPV4_UNICAST));
+    let quiet = up + Duration::from_secs(10);
+    while let Some(deadline) = world.bgp.deadline().filter(|deadline| *deadline < quiet) {
+        world.now = deadline;
+        world.happens(Event::Tick);
+        world.says(1, &keepalive());
+        world.says(2, &keepalive());
+    }
+    assert_eq!(world.rib.ends, 0);
+    world.now = quiet;
+    world.happens(Event::Tick);
+    assert_eq!(world.rib.ends, 2);
+}
+
+#[test]
+fn peers_that_do_not_come_are_waited_for_until_the_deferral_time() {
+    let mut world = World::started("graceful-restart { deferral-time 40s; }");
+    world.born(true);
+    world.connect_with(2, &[graceful(false, true, false)]);
+    let mut out = world.announces(2, &net(1).prefix());
+    world.says(2, &end_of_rib(Family::IPV4_UNICAST));
+    let due = Instant::ZERO + Duration::from_secs(40);
+    out.extend(pass(&mut world, due - NANOSECOND));
+    assert_eq!((world.rib.changes, world.rib.ends), (0, 0));
+    pass(&mut world, due);
+    assert_eq!((world.rib.changes, world.rib.ends), (1, 2));
+}
+
+#[test]
+fn sessions_wait_for_the_rib_but_not_for_ever() {
+    let mut world = World::started("");
+    let listens = |out: &[Output]| {
+        out.iter().any(|output| {
+            matches!(output, Output::World(Action::Stream { token, .. }) if *token == LISTENERS[0])
+        })
+    };
+    assert_eq!(world.bgp.deadline(), Some(Instant::ZERO + ASKING));
+    let out = pass(&mut world, Instant::ZERO + ASKING - NANOSECOND);
+    assert!(!listens(&out));
+    let until = Instant::ZERO + ASKING;
+    assert!(listens(&pass(&mut world, until)));
+    let out = world.connect(1);
+    let said = said(1, &out).unwrap();
+    assert!(!said.restarted && said.families == [(Family::IPV4_UNICAST, false)], "{said:?}");
+    // At once if it answers.
+    let mut world = World::started("");
+    assert!(listens(&world.born(false)));
+}
+
+#[test]
+fn a_helper_lists_no_families_and_who_takes_no_part_says_nothing() {
+    for (mode, expected) in [("helper", Some(0)), ("off", None)] {
+        let mut world = World::started(&format!("graceful-restart {{ mode {mode}; }}"));
+        world.born(true);
+        let out = world.connect_with(1, &[graceful(false, true, false)]);
+        let said = said(1, &out);
+        assert_eq!(said.map(|said| said.families.len()), expected);
+        // Peers have forgotten us, and are told what there is as it comes.
+        world.connect(2);
+        assert_eq!(told(2, &world.announces(1, &net(1).prefix())).0, nets(&[1]));
+    }
+    let mut world = World::started("graceful-restart { mode off; }");
+    world.born(false);
+    world.connect_with(1, &[graceful(false, true, false)]);
+    world.connect(2);
+    world.announces(1, &net(1).prefix());
+    assert_eq!(told(2, &lose(&mut world)).1, nets(&[1]));
+}
+
+#[test]
+fn a_route_that_is_withdrawn_while_others_are_stale_goes() {
+    let mut world = helped(&graceful(false, true, false), &[1, 2]);
+    lose(&mut world);
+    world.connect_with(1, &[graceful(true, true, false)]);
+    let mut bytes = Vec::new();
+    let context = Context::new(Neighbour::External);
+    withdraw(Family::IPV4_UNICAST, &context, [(0, net(1).prefix())], &mut bytes);
+    assert_eq!(told(2, &world.says(1, &bytes)).1, nets(&[1]));
+}
