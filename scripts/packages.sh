@@ -26,8 +26,10 @@ demo   iproute2        ip
 fuzz   g++             c++
 test   bird2           bird
 test   ethtool         ethtool
+test   exabgp          exabgp
 test   fish            fish
 test   frr             vtysh
+test   gobgpd          gobgpd
 test   groff           groff
 test   iproute2        ip
 test   openssl         openssl
@@ -44,6 +46,8 @@ test   zsh             zsh
 # the programs are needed, so bootstrap.sh leaves them off.
 services='
 bird2  bird.service
+exabgp  exabgp.service
 frr  frr.service
+gobgpd  gobgpd.service
 smcroute  smcroute.service smcroute-helper.service
 '

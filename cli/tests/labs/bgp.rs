@@ -14,6 +14,11 @@ fn routers_restart_and_no_packet_is_lost() {
     run("restart");
 }
 
+#[test]
+fn sessions_are_what_routers_of_others_agree_to() {
+    run("peers");
+}
+
 /// Runs one of the labs, and sees that nothing is left of it.
 fn run(name: &str) {
     if !is_root() {

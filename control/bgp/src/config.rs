@@ -16,23 +16,60 @@
 //! that is said).
 
 mod graceful;
+mod session;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use weft_config::{Block, Document, Entry, Errors, Form, Keyword, gather};
+use weft_config::{Block, Document, Entry, Errors, Form, Keyword, Name, gather};
 
 use crate::routes::decision::Source;
 use crate::wire::{AddPath, Families, Family};
 pub(crate) use graceful::{Graceful, Mode, Standing};
+pub(crate) use session::{Excess, PrefixLimit, SessionConfig, listener};
 
 /// The statement.
 pub const STATEMENT: &str = "bgp";
 
+/// What may be said of a peer, and of a group for all its peers.
+macro_rules! peer_statements {
+    () => {
+        r#"
+        leaf local-address address { help "this router's address of the session"; }
+        leaf passive switch { default off; help "whether the peer must open the session"; }
+        leaf hold-time duration { default 90s; help "after which silence the session ends: 0s for never, or from 3s on"; }
+        leaf graceful-restart one-of both helper off { help "as the mode for all peers"; }
+        leaf-list family one-of ipv4-unicast ipv6-unicast { help "which routes are exchanged; those of the address without it"; }
+        leaf add-path one-of receive send both { help "whether several routes to a destination are exchanged (RFC 7911), if the peer wants that too"; }
+        leaf route-reflector-client switch { default off; help "whether the peer is a client of this route reflector (RFC 4456)"; }
+        leaf next-hop-self switch { default off; help "whether a peer in this system is told to send packets for other systems here"; }
+        leaf import one-of all none { help "which of its routes are taken; of a peer in another system none without it"; }
+        leaf export one-of all none { help "which routes it is told; a peer in another system none without it"; }
+        leaf md5-key text { secret; help "the key by which both sides sign what they send (RFC 2385)"; }
+        leaf ttl-security number { range 1 254; help "at how many hops at most the peer is, which both sides check (RFC 5082)"; }
+        leaf multihop number { range 1 255; help "at how many hops a peer in another system may be; it is a neighbour without it"; }
+        leaf local-role one-of provider route-server route-server-client customer peer { help "what this router is to the peer (RFC 9234)"; }
+        leaf role-strict switch { default off; help "whether a peer that says no role is refused"; }
+        leaf connect-retry duration { default 120s; help "when to connect again after a connection could not be opened"; }
+        leaf extended-next-hop switch { default off; help "whether routes of IPv4 may have next hops of IPv6 (RFC 8950)"; }
+        container prefix-limit {
+            help "how many prefixes of each family the peer may announce";
+            leaf most number { mandatory; range 1 4294967295; help "this many"; }
+            leaf action one-of end warn { default end; help "what is done beyond"; }
+            leaf restart-after duration { help "when the session that was ended for it begins again; when an operator says so without it"; }
+        }
+        leaf graceful-shutdown switch { default off; help "whether the peer is told to use other ways, since this one will be closed (RFC 8326)"; }
+        words shutdown { usage "[TEXT]"; help "there is no session, and the peer's operator is told this text"; }
+        leaf description text { help "for people"; }
+"#
+    };
+}
+
 /// What may be configured.
-pub const SCHEMA: &str = r#"
+pub const SCHEMA: &str = concat!(
+    r#"
 container bgp {
     help "the Border Gateway Protocol";
     leaf as number { mandatory; range 1 4294967294; help "the number of this router's autonomous system"; }
@@ -48,20 +85,27 @@ container bgp {
     list peer {
         help "a router to exchange routes with";
         key address address { help "the peer's address"; }
-        leaf as number { mandatory; range 1 4294967294; help "the number of its autonomous system"; }
-        leaf local-address address { help "this router's address of the session"; }
-        leaf passive switch { default off; help "whether the peer must open the session"; }
-        leaf hold-time duration { default 90s; help "after which silence the session ends: 0s for never, or from 3s on"; }
-        leaf graceful-restart one-of both helper off { help "as the mode for all peers"; }
-        leaf-list family one-of ipv4-unicast ipv6-unicast { help "which routes are exchanged; those of the address without it"; }
-        leaf add-path one-of receive send both { help "whether several routes to a destination are exchanged (RFC 7911), if the peer wants that too"; }
-        leaf route-reflector-client switch { default off; help "whether the peer is a client of this route reflector (RFC 4456)"; }
-        leaf next-hop-self switch { default off; help "whether a peer in this system is told to send packets for other systems here"; }
-        leaf import one-of all none { help "which of its routes are taken; of a peer in another system none without it"; }
-        leaf export one-of all none { help "which routes it is told; a peer in another system none without it"; }
+        leaf as number { mandatory; range 1 4294967294; help "the number of its autonomous system"; }"#,
+    peer_statements!(),
+    r#"
+    }
+    list group {
+        help "peers that are alike";
+        key name name { help "its name"; }
+        leaf as number { range 1 4294967294; help "the number of their autonomous system"; }"#,
+    peer_statements!(),
+    r#"
+        list peer {
+            help "one of them; what is said of it here counts before what is said of the group";
+            key address address { help "the peer's address"; }
+            leaf as number { range 1 4294967294; help "the number of its autonomous system"; }"#,
+    peer_statements!(),
+    r#"
+        }
     }
 }
-"#;
+"#
+);
 
 /// The port of BGP (RFC 4271 §3); the FEA opens no other for this process.
 pub(crate) const PORT: u16 = 179;
@@ -127,6 +171,7 @@ pub(crate) struct PeerConfig {
     pub(crate) add_path: Option<AddPath>,
     pub(crate) is_client: bool,
     pub(crate) next_hop_self: bool,
+    pub(crate) session: SessionConfig,
     pub(crate) import: bool,
     pub(crate) export: bool,
 }
@@ -135,6 +180,13 @@ impl PeerConfig {
     /// Whether it is in this router's own system.
     pub(crate) fn is_internal(&self, config: &Config) -> bool {
         self.remote_as == config.local_as
+    }
+
+    /// Whether a session that is like this has to end before one can be like `other`. Limits, times of timers,
+    /// descriptions and what is told before a shutdown can change while routes are exchanged.
+    pub(crate) fn needs_reset(&self, other: &Self) -> bool {
+        let hard = |one: &Self| Self { session: one.session.hard(), ..one.clone() };
+        hard(self) != hard(other)
     }
 
     /// What the peer at this address is to the decision until it has said its identifier.
@@ -160,9 +212,9 @@ pub(crate) fn read(source: &str, text: &str) -> Result<Option<Config>, Errors> {
         let cluster_id = block.leaf("cluster-id")?.unwrap_or(router_id);
         let graceful = Graceful::read(block)?;
         let mut peers = BTreeMap::new();
-        let entries = block.many("peer").into_iter().map(|mut entry| {
+        let entries = entries(block)?.into_iter().map(|(mut entry, group)| {
             let address: IpAddr = entry.argument_with(ADDRESS, str::parse)?;
-            let peer = peer(&entry, address, local_as)?;
+            let peer = peer(&entry, group.as_ref(), address, local_as)?;
             match peers.insert(address, peer) {
                 None => Ok(()),
                 Some(_) => {
@@ -177,8 +229,39 @@ pub(crate) fn read(source: &str, text: &str) -> Result<Option<Config>, Errors> {
     })
 }
 
-fn peer(entry: &Entry<'_>, address: IpAddr, local_as: u32) -> Result<PeerConfig, Errors> {
+/// The statements of all peers, and the groups around them.
+fn entries<'d>(block: &mut Block<'d>) -> Result<Vec<(Entry<'d>, Option<Entry<'d>>)>, Errors> {
+    let mut all: Vec<_> = block.many("peer").into_iter().map(|entry| (entry, None)).collect();
+    let mut names = BTreeSet::new();
+    for mut group in block.many("group") {
+        let name: Name = group.argument("the group")?;
+        if !names.insert(name.to_string()) {
+            let sentence = format!("the group {name} was described before: put both together");
+            return Err(group.error_at(1, sentence).into());
+        }
+        let peers = group.block()?.many("peer");
+        if peers.is_empty() {
+            let sentence =
+                format!("the group {name} has no peers: name one in it, or leave it out");
+            return Err(group.error_at(1, sentence).into());
+        }
+        all.extend(peers.into_iter().map(|entry| (entry, Some(group.clone()))));
+    }
+    Ok(all)
+}
+
+fn peer(
+    entry: &Entry<'_>,
+    group: Option<&Entry<'_>>,
+    address: IpAddr,
+    local_as: u32,
+) -> Result<PeerConfig, Errors> {
     entry.read_block(|block| {
+        if let Some(group) = group {
+            let mut group = group.block()?;
+            group.many("peer");
+            block.inherit(group);
+        }
         let remote_as = block.required_in("as", AS_NUMBERS)?;
         // RFC 8212: with an external peer only what is said; RFC 4271 §9.2: inside a system everything.
         let is_internal = remote_as == local_as;
@@ -194,6 +277,7 @@ fn peer(entry: &Entry<'_>, address: IpAddr, local_as: u32) -> Result<PeerConfig,
             add_path: block.leaf("add-path")?,
             is_client: client(block, is_internal)?,
             next_hop_self: block.leaf("next-hop-self")?.unwrap_or(false),
+            session: SessionConfig::read(block, is_internal)?,
             import: policy(block.leaf("import")?),
             export: policy(block.leaf("export")?),
         })
@@ -276,6 +360,60 @@ mod tests {
         let loaded = schema.load(&Tree::empty(), &tree, LoadMode::Override).unwrap();
         let text: String = loaded.part(STATEMENT).statements().map(ToString::to_string).collect();
         assert_eq!(read("t", &text).unwrap(), read("t", TEXT).unwrap());
+    }
+
+    #[test]
+    fn peers_of_a_group_are_alike_but_for_what_they_say() {
+        let text = "bgp { as 65000; router-id 192.0.2.1; peer 192.0.2.2 { as 1; }
+            group clients { as 65001; hold-time 9s; import all; family ipv4-unicast; prefix-limit { most 5; }
+                peer 192.0.2.3;
+                peer 192.0.2.4 { as 65002; hold-time 30s; family ipv6-unicast; prefix-limit { most 7; } } } }";
+        let config = read("t", text).unwrap().unwrap();
+        let peer = |last: u8| &config.peers[&IpAddr::from([192, 0, 2, last])];
+        let most = |last| peer(last).session.prefix_limit.map(|limit| limit.most);
+        assert_eq!((peer(2).remote_as, peer(2).import, most(2)), (1, false, None));
+        assert_eq!((peer(3).remote_as, peer(3).import, most(3)), (65001, true, Some(5)));
+        assert_eq!((peer(4).remote_as, peer(4).import, most(4)), (65002, true, Some(7)));
+        assert_eq!([3, 4].map(|last| peer(last).hold_time.as_secs()), [9, 30]);
+        assert_eq!(peer(4).families, Families::from_iter([Family::IPV6_UNICAST]));
+        let schema = Schema::parse("s", &format!("version 1; {SCHEMA}")).unwrap();
+        let tree = Tree::parse("t", &format!("version 1; {text}")).unwrap();
+        schema.load(&Tree::empty(), &tree, LoadMode::Override).unwrap();
+        for (text, part) in [
+            ("group a { as 1; }", "no peers"),
+            ("group a { peer 192.0.2.2; }", "as"),
+            ("group a { as 1; peer 192.0.2.2; } group a { as 1; peer 192.0.2.3; }", "before"),
+            ("peer 192.0.2.2 { as 1; } group a { as 1; peer 192.0.2.2; }", "before"),
+            ("group a { as 1; impotr all; peer 192.0.2.2; }", "did you mean"),
+        ] {
+            let text = format!("bgp {{ as 1; router-id 192.0.2.1; {text} }}");
+            let error = read("t", &text).unwrap_err().to_string();
+            assert!(error.contains(part) && error.contains("t:1:"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_can_change_while_routes_are_exchanged_resets_nothing() {
+        let peer = |words: &str| {
+            let text =
+                format!("bgp {{ as 1; router-id 192.0.2.1; peer 192.0.2.2 {{ as 2; {words} }} }}");
+            read("t", &text).unwrap().unwrap().peers.into_values().next().unwrap()
+        };
+        let plain = peer("");
+        for soft in [
+            "prefix-limit { most 5; }",
+            "description x;",
+            "connect-retry 5s;",
+            "graceful-shutdown on;",
+            "shutdown;",
+        ] {
+            assert!(plain != peer(soft) && !plain.needs_reset(&peer(soft)), "{soft}");
+        }
+        for hard in
+            ["md5-key x;", "hold-time 9s;", "ttl-security 1;", "local-role peer;", "passive on;"]
+        {
+            assert!(plain.needs_reset(&peer(hard)), "{hard}");
+        }
     }
 
     #[test]

@@ -9,9 +9,10 @@ use weft_routing::OriginId;
 use weft_routing::ip::Version;
 
 use crate::routes::attribute_sets::AttributesId;
+use crate::routes::conventions;
 use crate::routes::{Path, Routes};
 use crate::wire::{
-    Attributes, Context, Disposition, Family, Fault, MessageError, Neighbour, Reach, Update,
+    Attributes, Context, Disposition, Family, Fault, MessageError, Neighbour, Reach, Role, Update,
 };
 
 /// Who announces, and what is done with it.
@@ -29,6 +30,8 @@ pub(crate) struct Announcer {
     pub(crate) router_id: Ipv4Addr,
     /// That of its cluster (RFC 4456 §7).
     pub(crate) cluster_id: Ipv4Addr,
+    /// What this router is to it (RFC 9234).
+    pub(crate) role: Option<Role>,
     /// Whether its routes are taken (RFC 8212).
     pub(crate) imports: bool,
 }
@@ -112,12 +115,14 @@ impl Announcer {
     ) {
         let Some(version) = version(reach.family) else { return };
         let next_hop = reach.next_hop.or(attributes.next_hop);
-        let attributes = Attributes { next_hop, ..attributes.clone() };
+        let mut attributes = Attributes { next_hop, ..attributes.clone() };
         // RFC 7606 §7.3 and §7.11: without a next hop that can be one, nothing is announced.
         if !next_hop.is_some_and(|next_hop| next_hop.is_host()) {
             return self.withdraw(reach, routes, taken);
         }
-        let accepts = self.accepts(&attributes);
+        let is_external = self.context.neighbour == Neighbour::External;
+        let fits = !is_external || conventions::take(self.role, self.remote_as, &mut attributes);
+        let accepts = fits && self.accepts(&attributes);
         let received = routes.intern(attributes);
         let accepted = if accepts { received } else { AttributesId::NONE };
         let route = Path { received, accepted };

@@ -150,6 +150,8 @@ impl World {
             cluster_id: Ipv4Addr::new(10, 0, 0, 1),
             next_hop_self: false,
             local_address: [10, 0, 0, 1].into(),
+            role: None,
+            is_closing: false,
             exports: true,
         }
     }
@@ -176,6 +178,7 @@ impl World {
             local_as: LOCAL_AS,
             router_id: Ipv4Addr::new(10, 0, 0, 1),
             cluster_id: Ipv4Addr::new(10, 0, 0, 1),
+            role: None,
             imports: true,
         };
         for body in bodies(bytes) {

@@ -206,6 +206,26 @@ impl<'d> Block<'d> {
         self.left.drain(..).map(|statement| Entry::new(self.source, statement)).collect()
     }
 
+    /// Adds the statements of `outer` that are left there, but those whose first word a statement of this block has,
+    /// too: what is said inside counts before what is said around it.
+    ///
+    /// ```
+    /// use weft_config::Document;
+    ///
+    /// let document = Document::parse("t", "all { colour red; size 1; one { size 2; } }")?;
+    /// let mut all = document.block().required_one("all")?.block()?;
+    /// let mut one = all.required_one("one")?.block()?;
+    /// one.inherit(all);
+    /// assert_eq!(one.required::<u32>("size")?, 2);
+    /// assert_eq!(one.required::<String>("colour")?, "red");
+    /// # Ok::<(), weft_config::Errors>(())
+    /// ```
+    pub fn inherit(&mut self, outer: Self) {
+        let own: Vec<_> = self.left.iter().map(|statement| statement.keyword()).collect();
+        let news = outer.left.into_iter().filter(|statement| !own.contains(&statement.keyword()));
+        self.left.extend(news.collect::<Vec<_>>());
+    }
+
     /// Reports the statements that were not taken.
     ///
     /// # Errors

@@ -5,9 +5,10 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use super::conventions;
 use super::decision::{DEFAULT_LOCAL_PREF, Source};
 use crate::numbers::community::{NO_ADVERTISE, NO_EXPORT, NO_EXPORT_SUBCONFED};
-use crate::wire::{Attributes, NextHop};
+use crate::wire::{Attributes, NextHop, Role};
 
 /// Whom a route is told, as far as that changes what is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,6 +25,10 @@ pub(crate) struct Audience {
     pub(crate) next_hop_self: bool,
     /// This router's address of the session: where others send packets.
     pub(crate) local_address: IpAddr,
+    /// What this router is to them (RFC 9234).
+    pub(crate) role: Option<Role>,
+    /// Whether they are told to use other ways (RFC 8326).
+    pub(crate) is_closing: bool,
     /// Whether they are told anything (RFC 8212).
     pub(crate) exports: bool,
 }
@@ -37,7 +42,8 @@ impl Audience {
         }
         if self.is_external {
             return (!has(NO_EXPORT) && !has(NO_EXPORT_SUBCONFED))
-                .then(|| self.outward(attributes));
+                .then(|| self.outward(attributes))
+                .flatten();
         }
         // RFC 4456 §6: what an internal peer says is passed on by route reflectors alone.
         if source.is_external {
@@ -77,7 +83,7 @@ impl Audience {
 
     /// To another autonomous system: through this one, by this router (§5.1.2, §5.1.3), without what is for this system
     /// only (§5.1.4, §5.1.5).
-    fn outward(&self, attributes: &Attributes) -> Attributes {
+    fn outward(&self, attributes: &Attributes) -> Option<Attributes> {
         let mut told = Attributes {
             as_path: attributes.as_path.prepend(self.local_as, 1),
             next_hop: Some(self.here()),
@@ -90,7 +96,10 @@ impl Audience {
             rare.cluster_list = Box::default();
             rare.aigp = None;
         });
-        told
+        if self.is_closing {
+            conventions::announce_shutdown(&mut told);
+        }
+        conventions::tell(self.role, self.local_as, &mut told).then_some(told)
     }
 }
 
@@ -113,6 +122,8 @@ mod tests {
             cluster_id: Ipv4Addr::new(10, 0, 0, 1),
             next_hop_self: false,
             local_address: "192.0.2.1".parse().unwrap(),
+            role: None,
+            is_closing: false,
             exports: true,
         }
     }

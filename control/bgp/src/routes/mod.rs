@@ -9,6 +9,7 @@
 //! why.
 
 pub(crate) mod attribute_sets;
+pub(crate) mod conventions;
 pub(crate) mod decision;
 pub(crate) mod export;
 pub(crate) mod next_hops;

@@ -4,6 +4,9 @@
 //! connections).
 
 mod context;
+mod limit;
+mod listeners;
+mod operate;
 mod peer;
 mod restart;
 mod show;
@@ -12,18 +15,15 @@ mod stale;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::time::Duration;
+use std::net::{IpAddr, SocketAddr};
 
 use weft_base::{ChannelId, CounterGroup, Counters, Instant, KeyedHash, Random, Token};
 use weft_config::Errors;
 use weft_routing::OriginId;
-use weft_runtime::{
-    Action, Component, Event, Level, StreamEvent, StreamListenerSpec, StreamOptions, StreamRequest,
-};
+use weft_runtime::{Action, Component, Event, Level, StreamEvent};
 use weft_xrl::{Called, Encoded, Input, Interface, Output, XrlError, configurable};
 
-use crate::config::{self, Config, PORT};
+use crate::config::{self, Config};
 use crate::fanout::Fanout;
 use crate::fsm;
 use crate::interface;
@@ -31,6 +31,7 @@ use crate::numbers::cease;
 use crate::routes::Routes;
 use crate::to_rib::{RIB, ToRib};
 use context::World;
+use listeners::{LISTENERS, Listeners};
 use peer::Peer;
 use restart::Restart;
 
@@ -39,17 +40,14 @@ weft_base::reasons! {
     pub(crate) enum Activity {
         Accepted = "accepted", "connections that peers have opened";
         Strangers = "strangers", "connections of who is no peer, which were closed";
+        Unchecked = "unchecked", "connections of peers with ttl-security that could not be checked, which were closed";
         Faults = "faults", "faults in attributes";
         Told = "told", "messages with routes that were made for peers";
     }
 }
 
-/// What the sockets that listen are to the driver: of IPv4 and of IPv6.
-const LISTENERS: [Token; 2] = [Token(1), Token(2)];
 /// The first token of attempts to connect.
 const FIRST_TOKEN: u32 = 16;
-/// When a socket that could not be opened is opened again.
-const AGAIN: Duration = Duration::from_secs(1);
 
 /// The interfaces of BGP.
 #[must_use]
@@ -71,10 +69,7 @@ pub struct Bgp {
     channels: BTreeMap<ChannelId, IpAddr>,
     attempts: BTreeMap<Token, IpAddr>,
     last_token: u32,
-    /// Of IPv4 and IPv6: whether connections are, or will be, accepted.
-    listening: [bool; 2],
-    /// When a socket is opened again, and which.
-    listen_again: [Option<Instant>; 2],
+    listeners: Listeners,
     restart: Restart,
     /// When peers may count as having announced what they have.
     patience: Option<Instant>,
@@ -97,8 +92,7 @@ impl Bgp {
             channels: BTreeMap::new(),
             attempts: BTreeMap::new(),
             last_token: FIRST_TOKEN,
-            listening: [false; 2],
-            listen_again: [None; 2],
+            listeners: Listeners::default(),
             restart: Restart::new(Instant::ZERO),
             patience: None,
             counters: Counters::new(),
@@ -132,7 +126,10 @@ impl Bgp {
 
     fn stream(&mut self, now: Instant, token: Token, event: StreamEvent, out: &mut Vec<Output>) {
         if let Some(place) = LISTENERS.iter().position(|one| *one == token) {
-            return self.listener(now, place, event, out);
+            if let StreamEvent::Accepted { channel, local, peer } = event {
+                return self.accepted(now, channel, [local, peer], out);
+            }
+            return self.listeners.event(now, place, &event, out);
         }
         let Some(address) = self.attempts.remove(&token) else {
             if let StreamEvent::Opened { channel, .. } = event {
@@ -158,66 +155,32 @@ impl Bgp {
         }
     }
 
-    /// Something of a socket that listens.
-    fn listener(&mut self, now: Instant, place: usize, event: StreamEvent, out: &mut Vec<Output>) {
-        match event {
-            StreamEvent::Accepted { channel, local, peer } => {
-                let address = peer.ip().to_canonical();
-                if !self.peers.contains_key(&address) {
-                    self.counters.add(Activity::Strangers, 1);
-                    return out.push(Output::World(Action::Close { channel }));
-                }
-                self.counters.add(Activity::Accepted, 1);
-                self.with_peer(now, address, out, |peer, world| {
-                    peer.accepted(channel, local, world);
-                });
-            }
-            StreamEvent::Failed { error } => {
-                let line = format!("no connections are accepted, and will be tried again: {error}");
-                out.push(Output::World(Action::Report { level: Level::Warning, line }));
-                self.listen_again[place] = Some(now + AGAIN);
-            }
-            StreamEvent::Listening { .. } => self.listen_again[place] = None,
-            _ => {}
+    /// A peer has connected, or somebody else.
+    fn accepted(
+        &mut self,
+        now: Instant,
+        channel: ChannelId,
+        [local, peer]: [SocketAddr; 2],
+        out: &mut Vec<Output>,
+    ) {
+        let address = peer.ip().to_canonical();
+        let Some(known) = self.peers.get(&address) else {
+            self.counters.add(Activity::Strangers, 1);
+            return out.push(Output::World(Action::Close { channel }));
+        };
+        if known.config.session.ttl_security.is_some() && !self.listeners.checks_hops(address) {
+            // Who can say from how far it comes?
+            self.counters.add(Activity::Unchecked, 1);
+            return out.push(Output::World(Action::Close { channel }));
         }
+        self.counters.add(Activity::Accepted, 1);
+        self.with_peer(now, address, out, |peer, world| peer.accepted(channel, local, world));
     }
 
     /// Opens and closes the sockets that listen, as the configuration wants it.
     fn listen(&mut self, out: &mut Vec<Output>) {
-        let may_begin = self.restart.may_begin();
-        let any =
-            |is_v4: bool| may_begin && self.peers.keys().any(|address| address.is_ipv4() == is_v4);
-        let wanted = [true, false].map(any);
-        for (place, wanted) in wanted.into_iter().enumerate() {
-            let had = std::mem::replace(&mut self.listening[place], wanted);
-            if had == wanted {
-                continue;
-            }
-            if had {
-                out.push(Output::World(Action::CloseListener { token: LISTENERS[place] }));
-                self.listen_again[place] = None;
-            }
-            if wanted {
-                self.open_listener(place, out);
-            }
-        }
-    }
-
-    fn open_listener(&mut self, place: usize, out: &mut Vec<Output>) {
-        if !self.listening[place] {
-            return;
-        }
-        let address: IpAddr = match place {
-            0 => Ipv4Addr::UNSPECIFIED.into(),
-            _ => Ipv6Addr::UNSPECIFIED.into(),
-        };
-        let spec = StreamListenerSpec {
-            local: SocketAddr::new(address, PORT),
-            keys: Vec::new(),
-            options: StreamOptions::default(),
-        };
-        let (token, request) = (LISTENERS[place], StreamRequest::Listen(spec));
-        out.push(Output::World(Action::Stream { token, request }));
+        let config = self.config.as_ref().filter(|_| self.restart.may_begin());
+        self.listeners.configure(config, out);
     }
 
     /// Takes another configuration.
@@ -237,7 +200,7 @@ impl Bgp {
         // Whoever goes is told so with the old configuration.
         let new = std::mem::replace(&mut self.config, old);
         for address in gone {
-            self.stop(now, address, cease::PEER_DECONFIGURED, out);
+            self.stop(now, address, (cease::PEER_DECONFIGURED, ""), out);
             self.peers.remove(&address);
         }
         self.config = new;
@@ -257,13 +220,19 @@ impl Bgp {
     ) {
         let Some(own) = self.config.clone() else { return };
         let standing = self.restart.standing();
-        match self.peers.get(&address).map(|peer| peer.config == *wanted && !is_other_router) {
-            Some(true) => return,
-            Some(false) => {
-                self.stop(now, address, cease::CONFIGURATION_CHANGE, out);
-                if let Some(peer) = self.peers.get_mut(&address) {
-                    peer.configure(wanted.clone(), &own, standing);
-                }
+        match self.peers.get(&address).map(|peer| peer.config.clone()) {
+            Some(had) if had == *wanted && !is_other_router => return,
+            Some(had) => {
+                let reason = match &wanted.session.shutdown {
+                    Some(text) => (had.session.shutdown != Some(text.clone()))
+                        .then_some((cease::ADMIN_SHUTDOWN, text.as_str())),
+                    None => (is_other_router || had.needs_reset(wanted))
+                        .then_some((cease::CONFIGURATION_CHANGE, "")),
+                };
+                reason.into_iter().for_each(|reason| self.stop(now, address, reason, out));
+                self.with_peer(now, address, out, |peer, world| {
+                    peer.configure(wanted.clone(), &own, standing, world);
+                });
             }
             None => {
                 let random = self.random.fork(&address.to_string());
@@ -278,7 +247,7 @@ impl Bgp {
             }
         }
         if self.restart.may_begin() {
-            self.with_peer(now, address, out, |peer, world| peer.handle(fsm::Input::Start, world));
+            self.with_peer(now, address, out, |peer, world| peer.start(world));
         }
     }
 
@@ -287,7 +256,7 @@ impl Bgp {
         self.stand();
         self.listen(out);
         for address in self.peers.keys().copied().collect::<Vec<_>>() {
-            self.with_peer(now, address, out, |peer, world| peer.handle(fsm::Input::Start, world));
+            self.with_peer(now, address, out, |peer, world| peer.start(world));
         }
     }
 
@@ -298,8 +267,14 @@ impl Bgp {
         self.peers.values_mut().for_each(|peer| peer.stand(own, standing));
     }
 
-    fn stop(&mut self, now: Instant, address: IpAddr, subcode: u8, out: &mut Vec<Output>) {
-        let stop = fsm::Input::Stop { subcode, text: "" };
+    fn stop(
+        &mut self,
+        now: Instant,
+        address: IpAddr,
+        (subcode, text): (u8, &str),
+        out: &mut Vec<Output>,
+    ) {
+        let stop = fsm::Input::Stop { subcode, text };
         self.with_peer(now, address, out, |peer, world| {
             peer.handle(stop, world);
             peer.stale.end_all(world.routes);
@@ -347,14 +322,20 @@ impl Bgp {
 
     fn called(&mut self, now: Instant, mut called: Called, out: &mut Vec<Output>) {
         let result = match called.interface.name == interface::INTERFACE.name {
-            true => called.read().and_then(|call| self.asked(now, call)),
+            true => called.read().and_then(|call| self.asked(now, call, out)),
             false => called.read().and_then(|call| self.manage(now, call, out)),
         };
         out.push(Output::Answer { id: called.id, result });
     }
 
-    fn asked(&self, now: Instant, call: interface::Call) -> Result<Encoded, XrlError> {
+    fn asked(
+        &mut self,
+        now: Instant,
+        call: interface::Call,
+        out: &mut Vec<Output>,
+    ) -> Result<Encoded, XrlError> {
         match call {
+            interface::Call::Clear(request) => self.clear(now, &request, out),
             interface::Call::Show(request) => {
                 let json = self.show(now, &request)?.to_string();
                 Ok(Encoded::new(interface::ShowReply { json }))
@@ -419,7 +400,7 @@ impl Bgp {
             Event::Tick => self.tick(now, out),
             Event::Stop => {
                 for address in self.peers.keys().copied().collect::<Vec<_>>() {
-                    self.stop(now, address, cease::ADMIN_SHUTDOWN, out);
+                    self.stop(now, address, (cease::ADMIN_SHUTDOWN, ""), out);
                 }
                 out.push(Output::World(Action::Exit { status: 0 }));
             }
@@ -429,12 +410,7 @@ impl Bgp {
 
     fn tick(&mut self, now: Instant, out: &mut Vec<Output>) {
         self.to_rib.tick(now, &mut self.routes, out);
-        for place in 0..LISTENERS.len() {
-            if self.listen_again[place].is_some_and(|again| again <= now) {
-                self.listen_again[place] = None;
-                self.open_listener(place, out);
-            }
-        }
+        self.listeners.tick(now, out);
         let is_due = |peer: &&Peer| peer.deadline().is_some_and(|deadline| deadline <= now);
         let due: Vec<_> = self.peers.values().filter(is_due).map(|peer| peer.address).collect();
         for address in due {
@@ -464,7 +440,7 @@ impl Component for Bgp {
 
     fn deadline(&self) -> Option<Instant> {
         let sessions = self.peers.values().filter_map(Peer::deadline);
-        let others = self.listen_again.into_iter().flatten();
+        let others = self.listeners.deadline();
         let rib = [self.to_rib.deadline(), self.patience].into_iter().flatten();
         sessions.chain(others).chain(rib).min()
     }

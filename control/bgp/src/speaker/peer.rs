@@ -8,11 +8,12 @@ use std::net::{IpAddr, SocketAddr};
 use weft_base::{Buffer, ChannelId, Instant, Message, Random, Token};
 use weft_routing::OriginId;
 use weft_routing::ip::Version;
-use weft_runtime::{Action, Level, StreamOptions, StreamRequest, StreamSpec};
+use weft_runtime::{Action, Level, StreamRequest, StreamSpec};
 use weft_xrl::Output;
 
 use super::Activity;
 use super::context::World;
+use super::limit::{Held, Limit, Verdict};
 use super::stale::Stale;
 use crate::config::{Config, PORT, PeerConfig, Standing};
 use crate::fsm::{
@@ -20,11 +21,10 @@ use crate::fsm::{
     Settings, State,
 };
 use crate::incoming::{Announcer, Taken, family, version};
+use crate::numbers::cease;
 use crate::routes::decision::Source;
 use crate::routes::export::Audience;
-use crate::wire::{
-    GracefulRestart, Neighbour, Notification, RefreshKind, RouteRefresh, end_of_rib,
-};
+use crate::wire::{Families, GracefulRestart, Neighbour, RefreshKind, RouteRefresh, end_of_rib};
 
 /// Routes are exchanged.
 #[derive(Debug)]
@@ -70,6 +70,8 @@ pub(super) struct Peer {
     pub(super) ending: Option<Ending>,
     /// Routes of it that serve on while it is away.
     pub(super) stale: Stale,
+    /// What became of the limit on its prefixes.
+    pub(super) limit: Limit,
     /// Its own addresses of connections.
     locals: BTreeMap<ChannelId, SocketAddr>,
     /// Attempts to connect, and what they are to the driver.
@@ -95,15 +97,41 @@ impl Peer {
             tally: Tally::default(),
             ending: None,
             stale: Stale::new(origin),
+            limit: Limit::default(),
             locals: BTreeMap::new(),
             attempts: BTreeMap::new(),
         }
     }
 
-    /// Takes another configuration: the session begins anew.
-    pub(super) fn configure(&mut self, config: PeerConfig, own: &Config, standing: Standing) {
-        self.config = config;
+    /// Takes another configuration. If the session had to end for it, it has.
+    pub(super) fn configure(
+        &mut self,
+        config: PeerConfig,
+        own: &Config,
+        standing: Standing,
+        world: &mut World<'_>,
+    ) {
+        let had = std::mem::replace(&mut self.config, config);
         self.stand(own, standing);
+        if had.session.prefix_limit != self.config.session.prefix_limit {
+            self.limit = Limit::default();
+        }
+        let is_closing = self.config.session.graceful_shutdown;
+        if let Some(up) = self.up.as_mut().filter(|up| up.audience.is_closing != is_closing) {
+            up.audience.is_closing = is_closing;
+            self.tell_again(world);
+        }
+    }
+
+    /// There shall be a session, if nothing speaks against it.
+    pub(super) fn start(&mut self, world: &mut World<'_>) {
+        if self.may_run() && self.state() == State::Idle {
+            self.handle(Input::Start, world);
+        }
+    }
+
+    fn may_run(&self) -> bool {
+        self.config.session.shutdown.is_none() && self.limit.held == Held::No
     }
 
     /// What the process says of itself from the next connection on.
@@ -113,7 +141,8 @@ impl Peer {
 
     /// When something is to be done at the latest.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.session.deadline().into_iter().chain(self.stale.until).min()
+        let others = [self.stale.until, self.limit.deadline()];
+        self.session.deadline().into_iter().chain(others.into_iter().flatten()).min()
     }
 
     /// Time has passed.
@@ -122,6 +151,9 @@ impl Peer {
             let line = format!("{}: what it has not announced again in time goes", self.address);
             report(Level::Warning, line, world.out);
             self.stale.end_all(world.routes);
+        }
+        if self.limit.is_over(world.now) {
+            self.start(world);
         }
         self.handle(Input::Tick, world);
     }
@@ -133,7 +165,7 @@ impl Peer {
         let mut outcomes = VecDeque::from(outcomes);
         while let Some(outcome) = outcomes.pop_front() {
             let Some(input) = self.carry_out(outcome, world) else { continue };
-            if matches!(input, Input::BadUpdate(_)) {
+            if matches!(input, Input::BadUpdate(_) | Input::Stop { .. }) {
                 // What is behind it does not count any more.
                 outcomes.retain(|outcome| !matches!(outcome, Outcome::Update(_)));
             }
@@ -163,7 +195,7 @@ impl Peer {
             }
             Outcome::Up { connection, negotiated } => self.is_up(connection, &negotiated, world),
             Outcome::Down { ending, is_graceful } => self.is_down(ending, is_graceful, world),
-            Outcome::Update(body) => return self.update(&body, world).map(Input::BadUpdate),
+            Outcome::Update(body) => return self.update(&body, world),
             Outcome::Refresh(refresh) => self.refresh(refresh, world),
             Outcome::Transition(transition) => {
                 let line = format!(
@@ -183,8 +215,8 @@ impl Peer {
         let spec = StreamSpec {
             peer: SocketAddr::new(self.address, PORT),
             local: self.config.local_address.map(|local| SocketAddr::new(local, 0)),
-            key: None,
-            options: StreamOptions::default(),
+            key: self.config.session.key.clone(),
+            options: self.config.session.options(self.config.is_internal(world.config)),
         };
         let request = StreamRequest::Open(spec);
         world.out.push(Output::World(Action::Stream { token, request }));
@@ -286,6 +318,7 @@ impl Peer {
             local_as: own.local_as,
             router_id: own.router_id,
             cluster_id: own.cluster_id,
+            role: self.config.session.role,
             imports: self.config.import,
         };
         let audience = Audience {
@@ -295,6 +328,8 @@ impl Peer {
             cluster_id: own.cluster_id,
             next_hop_self: self.config.next_hop_self,
             local_address: local.ip(),
+            role: self.config.session.role,
+            is_closing: self.config.session.graceful_shutdown,
             exports: self.config.export,
         };
         let source = self.config.source(self.address, own);
@@ -340,13 +375,13 @@ impl Peer {
         self.ending = Some(ending);
     }
 
-    /// The peer announces something; if the session has to end for it, returns what the peer is told.
-    fn update(&mut self, body: &[u8], world: &mut World<'_>) -> Option<Notification> {
+    /// The peer announces something; if the session has to end for it, returns how.
+    fn update(&mut self, body: &[u8], world: &mut World<'_>) -> Option<Input<'static>> {
         let up = self.up.as_mut()?;
         self.tally.updates += 1;
         let taken = match up.announcer.take(body, world.routes) {
             Ok(taken) => taken,
-            Err(error) => return Some(error.notification()),
+            Err(error) => return Some(Input::BadUpdate(error.notification())),
         };
         let Taken { announced, withdrawn, end_of_rib, faults, disabled } = taken;
         self.tally.announced += announced;
@@ -369,7 +404,46 @@ impl Peer {
                 self.stale.end(version, world.routes);
             }
         }
-        None
+        self.check_limit(world)
+    }
+
+    /// Whether it has announced more than it may; if the session has to end for that, returns how.
+    fn check_limit(&mut self, world: &mut World<'_>) -> Option<Input<'static>> {
+        let limit = self.config.session.prefix_limit;
+        let (line, ends) = match self.limit.judge(limit, self.origin, world.routes) {
+            Verdict::Fine => return None,
+            Verdict::Warn(line) => (line, false),
+            Verdict::End(line) => (line, true),
+        };
+        report(Level::Warning, format!("{}: {line}", self.address), world.out);
+        if !ends {
+            return None;
+        }
+        self.limit.hold(world.now, limit);
+        Some(Input::Stop { subcode: cease::MAX_PREFIXES, text: "" })
+    }
+
+    /// It is told everything again.
+    pub(super) fn tell_again(&mut self, world: &mut World<'_>) {
+        for version in self.families() {
+            let Some(up) = &self.up else { return };
+            let (audience, context) = (up.audience, up.announcer.context);
+            let end = end_of_rib(family(version));
+            world.fanout.leave(self.origin, Some(version), world.routes);
+            world.fanout.join(self.origin, version, audience, context, end, world.routes);
+        }
+    }
+
+    /// It is asked to announce everything again; false if it does not know how.
+    pub(super) fn ask_again(&mut self, world: &mut World<'_>) -> bool {
+        if !self.session.negotiated().is_some_and(|negotiated| negotiated.route_refresh) {
+            return false;
+        }
+        for version in self.families() {
+            let (family, kind) = (family(version), RefreshKind::Request);
+            self.tell(&RouteRefresh { family, kind }.emit(), world);
+        }
+        true
     }
 
     /// The peer wants to hear everything again, or says where its own hearing begins and ends.
@@ -415,6 +489,14 @@ fn settings(config: &PeerConfig, own: &Config, standing: Standing) -> Settings {
             Some(add_path) => config.families.iter().map(|family| (family, add_path)).collect(),
             None => Vec::new(),
         },
+        connect_retry: config.session.connect_retry,
+        extended_next_hop: match config.session.extended_next_hop {
+            true => config.families,
+            false => Families::EMPTY,
+        },
+        role: config.session.role,
+        is_role_strict: config.session.role_strict,
+        transport: config.session.transport(),
         ..Settings::new(own.local_as, own.router_id, PeerAs::Exactly(config.remote_as))
     };
     settings.graceful_restart = own.graceful.capability(config.graceful, &settings, standing);

@@ -7,6 +7,7 @@ use weft_routing::ip::Version;
 use weft_xrl::XrlError;
 
 use super::Bgp;
+use super::limit::Held;
 use super::peer::Peer;
 use crate::interface;
 use crate::routes::Path;
@@ -63,7 +64,8 @@ impl Bgp {
             "ending": peer.ending.as_ref().map(ToString::to_string),
             "ipv4": paths(Version::V4), "ipv6": paths(Version::V6),
             "updates": peer.tally.updates, "announced": peer.tally.announced, "withdrawn": peer.tally.withdrawn,
-            "stale": stale, "faults": peer.tally.faults, "sessions": peer.tally.sessions,
+            "stale": stale, "description": peer.config.session.description,
+            "shutdown": peer.config.session.shutdown, "over-limit": peer.limit.held != Held::No, "faults": peer.tally.faults, "sessions": peer.tally.sessions,
         })
     }
 

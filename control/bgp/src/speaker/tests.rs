@@ -2,13 +2,16 @@
 
 mod graceful;
 mod rib;
+mod sessions;
 
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use weft_base::{Buffer, Message};
 use weft_routing::{BitString, Prefix};
 
 use super::*;
+use crate::config::PORT;
 use crate::wire::{
     AsPath, Attributes, Capability, Context, Cutter, Family, MessageType, Neighbour, NextHop, Open,
     RefreshKind, RouteRefresh, UpdateEncoder, keepalive,
@@ -27,6 +30,18 @@ fn address(peer: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, peer, 2)
 }
 
+/// Two external peers, with this besides, and these of each of them.
+fn configured(more: &str, of: [&str; 2]) -> Option<Config> {
+    let peer = |number: u8| {
+        let (address, of) = (address(number), of[usize::from(number) - 1]);
+        format!(
+            "peer {address} {{ as 6500{number}; passive on; hold-time {HOLD}s; import all; export all; {of} }}"
+        )
+    };
+    let text = format!("bgp {{ as 65000; router-id 192.0.2.1; {more} {} {} }}", peer(1), peer(2));
+    config::read("t", &text).unwrap()
+}
+
 impl World {
     /// Routes are exchanged.
     fn new() -> Self {
@@ -43,15 +58,7 @@ impl World {
         let bgp = Bgp::new(Random::from_seed(1));
         let mut world = Self { bgp, now: Instant::ZERO, rib: rib::Rib::default() };
         world.happens(Event::Start);
-        let peer = |number: u8| {
-            let address = address(number);
-            format!(
-                "peer {address} {{ as 6500{number}; passive on; hold-time {HOLD}s; import all; export all; }}"
-            )
-        };
-        let text =
-            format!("bgp {{ as 65000; router-id 192.0.2.1; {more} {} {} }}", peer(1), peer(2));
-        let config = config::read("t", &text).unwrap();
+        let config = configured(more, ["", ""]);
         world.bgp.configure(world.now, config, &mut Vec::new());
         world.happens(Event::Tick);
         world

@@ -73,7 +73,7 @@ pub struct ExtendedNextHop {
 }
 
 /// What a speaker is to the one it speaks to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// It provides transit.
     Provider,

@@ -1,0 +1,129 @@
+//! The sockets at which peers connect, one for each version of IP.
+//!
+//! Reference: RFC 4271 §8.2.1 (accepting connections); RFC 2385 (keys of peers); RFC 5082 §3 (what is checked before a
+//! connection is accepted).
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use weft_base::{Instant, Token};
+use weft_runtime::{Action, Level, PeerKey, StreamEvent, StreamListenerSpec, StreamRequest};
+use weft_xrl::Output;
+
+use crate::config::{Config, PORT, listener};
+
+/// What the sockets are to the driver: of IPv4 and of IPv6.
+pub(super) const LISTENERS: [Token; 2] = [Token(1), Token(2)];
+/// When a socket that could not be opened is opened again.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Both sockets.
+#[derive(Debug, Default)]
+pub(super) struct Listeners {
+    /// As they are, or are to be.
+    specs: [Option<StreamListenerSpec>; 2],
+    /// When one is opened again.
+    again: [Option<Instant>; 2],
+}
+
+impl Listeners {
+    /// Opens, changes and closes them as the configuration wants it; none are open without one.
+    pub(super) fn configure(&mut self, config: Option<&Config>, out: &mut Vec<Output>) {
+        for (place, token) in LISTENERS.into_iter().enumerate() {
+            let wanted = config.and_then(|config| spec(place == 0, config));
+            if self.specs[place] == wanted {
+                continue;
+            }
+            let had = std::mem::replace(&mut self.specs[place], wanted);
+            let same = |one: &StreamListenerSpec| one.options.clone();
+            match (had, &self.specs[place]) {
+                (Some(had), Some(wanted)) if same(&had) == same(wanted) => {
+                    // Connections that are open keep their keys.
+                    let request = StreamRequest::SetKeys(wanted.keys.clone());
+                    out.push(Output::World(Action::Stream { token, request }));
+                }
+                (had, _) => {
+                    if had.is_some() {
+                        out.push(Output::World(Action::CloseListener { token }));
+                    }
+                    self.open(place, out);
+                }
+            }
+        }
+    }
+
+    fn open(&mut self, place: usize, out: &mut Vec<Output>) {
+        self.again[place] = None;
+        if let Some(spec) = &self.specs[place] {
+            let (token, request) = (LISTENERS[place], StreamRequest::Listen(spec.clone()));
+            out.push(Output::World(Action::Stream { token, request }));
+        }
+    }
+
+    /// Whether connections from this address are checked for how far they have come.
+    pub(super) fn checks_hops(&self, address: IpAddr) -> bool {
+        let spec = self.specs[usize::from(address.is_ipv6())].as_ref();
+        spec.is_some_and(|spec| spec.options.least_ttl.is_some())
+    }
+
+    /// Something of a socket but a new connection.
+    pub(super) fn event(
+        &mut self,
+        now: Instant,
+        place: usize,
+        event: &StreamEvent,
+        out: &mut Vec<Output>,
+    ) {
+        let wrong = match event {
+            StreamEvent::Listening { .. } => {
+                self.again[place] = None;
+                return;
+            }
+            StreamEvent::KeysSet { result: Err(error) } => {
+                // A socket of an FEA that is not there any more: another one can have them.
+                out.push(Output::World(Action::CloseListener { token: LISTENERS[place] }));
+                error
+            }
+            StreamEvent::Failed { error } => error,
+            _ => return,
+        };
+        let line = format!("no connections are accepted, and will be tried again: {wrong}");
+        out.push(Output::World(Action::Report { level: Level::Warning, line }));
+        self.again[place] = Some(now + AGAIN);
+    }
+
+    /// When something is to be done at the latest.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.again.into_iter().flatten().min()
+    }
+
+    /// Time has passed.
+    pub(super) fn tick(&mut self, now: Instant, out: &mut Vec<Output>) {
+        for place in 0..LISTENERS.len() {
+            if self.again[place].is_some_and(|again| again <= now) {
+                self.open(place, out);
+            }
+        }
+    }
+}
+
+/// What a socket is to be like; none if no peer would connect there.
+fn spec(is_v4: bool, config: &Config) -> Option<StreamListenerSpec> {
+    let address: IpAddr =
+        if is_v4 { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let mut peers =
+        config.peers.iter().filter(|(address, _)| address.is_ipv4() == is_v4).peekable();
+    peers.peek()?;
+    let peers: Vec<_> = peers.collect();
+    let keys = peers.iter().filter_map(|(address, peer)| {
+        let key = peer.session.key.clone()?;
+        let prefix_length = if is_v4 { 32 } else { 128 };
+        Some(PeerKey { network: **address, prefix_length, key })
+    });
+    let (options, _) = listener(peers.iter().map(|(_, peer)| peer.session.ttl_security));
+    Some(StreamListenerSpec {
+        local: SocketAddr::new(address, PORT),
+        keys: keys.collect(),
+        options,
+    })
+}

@@ -1,0 +1,222 @@
+//! What the configuration says of sessions, and what operators do with them.
+
+use weft_runtime::StreamRequest;
+
+use super::*;
+use crate::interface::Clear;
+use crate::numbers::community::GRACEFUL_SHUTDOWN;
+use crate::numbers::{cease, error_code};
+use crate::wire::{Notification, Role, Update};
+
+fn prefix(number: u8) -> Prefix {
+    ipnet::Ipv4Net::new([203, 0, number, 0].into(), 24).unwrap().prefix()
+}
+
+/// The messages that a peer was sent: their types and bodies.
+fn messages(number: u8, out: &[Output]) -> Vec<(MessageType, Vec<u8>)> {
+    let mut cutter = Cutter::new();
+    for output in out {
+        if let Output::World(Action::Send { channel, message }) = output
+            && *channel == ChannelId(number.into())
+        {
+            cutter.push(message.bytes());
+        }
+    }
+    let next = || cutter.take().unwrap().map(|message| (message.kind, message.body().to_vec()));
+    std::iter::from_fn(next).collect()
+}
+
+fn notification(number: u8, out: &[Output]) -> Option<Notification> {
+    let told = messages(number, out).into_iter().find(|one| one.0 == MessageType::Notification)?;
+    Some(Notification::parse(&told.1))
+}
+
+/// The attributes of the last route that a peer is told.
+fn told(number: u8, out: &[Output]) -> Option<Attributes> {
+    let context = Context::new(Neighbour::External);
+    let updates = messages(number, out).into_iter().filter(|one| one.0 == MessageType::Update);
+    let mut told = updates.filter_map(|(_, body)| {
+        let update = Update::new_checked(&body, &context).unwrap();
+        update.reach().next()?;
+        Some(update.judge(&context).attributes)
+    });
+    told.next_back()
+}
+
+impl World {
+    /// Another configuration comes.
+    fn configure(&mut self, of: [&str; 2]) -> Vec<Output> {
+        let mut out = Vec::new();
+        self.bgp.configure(self.now, configured("", of), &mut out);
+        out.extend(self.happens(Event::Tick));
+        out
+    }
+
+    fn clear(&mut self, number: u8, soft: Option<&str>) -> Result<Vec<Output>, String> {
+        let (peer, soft) = (address(number).into(), soft.map(str::to_owned));
+        let mut out = Vec::new();
+        self.bgp
+            .clear(self.now, &Clear { peer, soft }, &mut out)
+            .map_err(|error| error.note.to_string())?;
+        out.extend(self.happens(Event::Tick));
+        Ok(out)
+    }
+
+    fn is_up(&self, number: u8) -> bool {
+        self.bgp.peers[&IpAddr::from(address(number))].up.is_some()
+    }
+}
+
+#[test]
+fn a_peer_that_announces_too_much_comes_back_when_it_may() {
+    let mut world = World::new();
+    world.configure(["prefix-limit { most 2; restart-after 60s; }", ""]);
+    assert!(world.is_up(1), "a limit resets nothing");
+    world.announces(1, &prefix(1));
+    assert_eq!(notification(1, &world.announces(1, &prefix(2))), None);
+    let out = world.announces(1, &prefix(3));
+    let told = notification(1, &out).unwrap();
+    assert_eq!((told.code, told.subcode), (error_code::CEASE, cease::MAX_PREFIXES));
+    assert!(!world.is_up(1) && world.rib.routes.is_empty());
+    let due = world.now + Duration::from_secs(60);
+    while let Some(deadline) = world.bgp.deadline().filter(|deadline| *deadline < due) {
+        world.now = deadline;
+        world.happens(Event::Tick);
+        world.says(2, &keepalive());
+    }
+    assert_eq!(world.bgp.peers[&IpAddr::from(address(1))].state().to_string(), "Idle");
+    world.now = due;
+    world.happens(Event::Tick);
+    world.connect(1);
+}
+
+#[test]
+fn an_operator_can_only_be_told_or_has_to_say_when_it_begins_again() {
+    let mut world = World::new();
+    world.configure(["prefix-limit { most 1; action warn; }", "prefix-limit { most 1; }"]);
+    world.announces(1, &prefix(1));
+    let warns = |out: &[Output]| {
+        out.iter().any(|output| {
+            matches!(output, Output::World(Action::Report { level: Level::Warning, .. }))
+        })
+    };
+    assert!(warns(&world.announces(1, &prefix(2))));
+    assert!(!warns(&world.announces(1, &prefix(3))), "once is enough");
+    assert!(world.is_up(1));
+    world.announces(2, &prefix(4));
+    world.announces(2, &prefix(5));
+    assert!(!world.is_up(2));
+    world.now += Duration::from_secs(3600);
+    world.happens(Event::Tick);
+    assert_eq!(world.bgp.peers[&IpAddr::from(address(2))].state().to_string(), "Idle");
+    world.clear(2, None).unwrap();
+    world.connect(2);
+}
+
+#[test]
+fn a_session_that_is_shut_down_says_why_and_comes_back_when_that_is_gone() {
+    let mut world = World::new();
+    let out = world.configure(["shutdown \"new fibre\";", ""]);
+    let told = notification(1, &out).unwrap();
+    assert_eq!(told.shutdown_text().as_deref(), Some("new fibre"));
+    assert!(!world.is_up(1) && world.is_up(2));
+    // What else is configured meanwhile does not open it.
+    world.configure(["shutdown \"new fibre\"; description x;", ""]);
+    assert_eq!(world.bgp.peers[&IpAddr::from(address(1))].state().to_string(), "Idle");
+    world.configure(["", ""]);
+    world.connect(1);
+    // One that must end for something else says that.
+    let told = notification(1, &world.configure(["local-role provider;", ""])).unwrap();
+    assert_eq!(told.subcode, cease::CONFIGURATION_CHANGE);
+}
+
+#[test]
+fn routes_of_a_way_that_will_be_closed_are_told_so_without_a_reset() {
+    let mut world = World::new();
+    world.announces(2, &prefix(1));
+    let out = world.configure(["graceful-shutdown on;", ""]);
+    assert!(world.is_up(1));
+    assert!(told(1, &out).unwrap().has_community(GRACEFUL_SHUTDOWN));
+    let out = world.configure(["", ""]);
+    assert!(!told(1, &out).unwrap().has_community(GRACEFUL_SHUTDOWN));
+}
+
+#[test]
+fn operators_end_sessions_or_have_routes_sent_again() {
+    let mut world = World::new();
+    world.announces(2, &prefix(1));
+    let out = world.clear(1, Some("out")).unwrap();
+    assert!(told(1, &out).is_some() && world.is_up(1));
+    let out = world.clear(1, Some("in")).unwrap();
+    let asked = messages(1, &out);
+    assert_eq!(asked.first().map(|one| one.0), Some(MessageType::RouteRefresh));
+    let told = notification(1, &world.clear(1, None).unwrap()).unwrap();
+    assert_eq!((told.code, told.subcode), (error_code::CEASE, cease::ADMIN_RESET));
+    assert!(!world.is_up(1));
+    for (number, soft, part) in [
+        (1, Some("in"), "no routes are exchanged"),
+        (2, Some("up"), "in or out"),
+        (9, None, "no peer"),
+    ] {
+        let error = world.clear(number, soft).unwrap_err();
+        assert!(error.contains(part), "{error}");
+    }
+    world.connect(1);
+}
+
+#[test]
+fn the_other_side_is_told_the_role_and_routes_only_go_down() {
+    let role = Capability::Role(Role::Provider);
+    let mut world = World::started("");
+    world.born(false);
+    world.configure(["local-role customer;", "local-role customer;"]);
+    world.connect_with(1, std::slice::from_ref(&role));
+    world.connect_with(2, std::slice::from_ref(&role));
+    // From one provider to the other: that would be a leak.
+    assert_eq!(told(2, &world.announces(1, &prefix(1))), None);
+    assert_eq!(world.rib.routes.len(), 1);
+    world.configure(["local-role customer;", "local-role provider;"]);
+    let out = world.connect_with(2, &[Capability::Role(Role::Customer)]);
+    assert_eq!(told(2, &out).unwrap().rare().only_to_customer, Some(65001));
+}
+
+#[test]
+fn keys_go_to_the_socket_that_listens_without_closing_it() {
+    let mut world = World::new();
+    let requests = |out: Vec<Output>| {
+        let of = |output| match output {
+            Output::World(Action::Stream { token, request }) if token == LISTENERS[0] => {
+                Some(request)
+            }
+            Output::World(Action::CloseListener { .. }) => panic!("it stays open"),
+            _ => None,
+        };
+        out.into_iter().filter_map(of).collect::<Vec<_>>()
+    };
+    let asked = requests(world.configure(["md5-key hush;", ""]));
+    let [StreamRequest::SetKeys(keys)] = &asked[..] else { panic!("{asked:?}") };
+    assert_eq!((keys.len(), keys[0].network), (1, IpAddr::from(address(1))));
+    // An FEA that does not know the socket has it opened once more.
+    let event = StreamEvent::KeysSet { result: Err("not known".to_owned()) };
+    world.happens(Event::Stream { token: LISTENERS[0], event });
+    world.now += Duration::from_secs(1);
+    let asked = requests(world.happens(Event::Tick));
+    assert!(matches!(&asked[..], [StreamRequest::Listen(spec)] if spec.keys.len() == 1));
+}
+
+#[test]
+fn a_connection_of_unknown_hops_is_not_taken_from_who_has_a_limit() {
+    let mut world = World::started("");
+    world.born(false);
+    world.configure(["ttl-security 1;", ""]);
+    let event = StreamEvent::Accepted {
+        channel: ChannelId(1),
+        local: SocketAddr::new([10, 0, 1, 1].into(), PORT),
+        peer: SocketAddr::new(address(1).into(), 40_000),
+    };
+    let out = world.happens(Event::Stream { token: LISTENERS[0], event });
+    assert!(matches!(&out[..], [Output::World(Action::Close { channel: ChannelId(1) })]));
+    // If all have one, the socket checks it.
+    world.configure(["ttl-security 1;", "ttl-security 2;"]);
+    world.connect(1);
+}
