@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::bench::{BenchArgs, SourceArgs};
+use crate::bgp::BgpCommand;
 use crate::call::CallArgs;
 use crate::configure::ConfigureArgs;
 use crate::demo::DemoArgs;
@@ -76,6 +77,9 @@ pub(crate) enum Command {
     /// Networks of nodes on this machine or in the simulator
     #[command(subcommand)]
     Lab(LabCommand),
+    /// Commands of BGP: tables in files
+    #[command(subcommand)]
+    Bgp(BgpCommand),
     /// Commands of XIA: addresses, keys, applications, live changes
     #[command(subcommand)]
     Xia(XiaCommand),

@@ -6,6 +6,7 @@
 
 mod args;
 mod bench;
+mod bgp;
 mod call;
 mod configure;
 mod demo;
@@ -48,6 +49,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Doctor(doctor) => doctor::run(&doctor),
         Command::Run(run) => node::run(&run),
         Command::Show(command) => show::run(&command),
+        Command::Bgp(command) => bgp::run(&command),
         Command::Demo(args) => demo::run(&args),
         Command::Lab(command) => lab::run(&command),
         Command::Xia(command) => xia::run(&command),

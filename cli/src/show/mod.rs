@@ -192,7 +192,7 @@ impl Asker {
     ///
     /// # Errors
     /// A sentence that says whom, and why there is no answer.
-    fn ask<R: Request>(&self, target: &str, request: R) -> Result<R::Reply, String> {
+    pub(crate) fn ask<R: Request>(&self, target: &str, request: R) -> Result<R::Reply, String> {
         self.try_ask(target, request).map_err(|error| format!("{target}: {error}"))
     }
 

@@ -6,6 +6,7 @@
 //!   storing them, the attributes as a value, and what RFC 7606 says is to be done with them.
 //!   [`wire::UpdateEncoder`] is where routes go out.
 //! * [`fsm`] is the life of a session, from the first connection on.
+//! * [`mrt`] reads and writes files with tables and messages.
 //! * [`numbers`] has the registries.
 //!
 //! ```
@@ -45,6 +46,7 @@ mod config;
 mod fanout;
 pub mod fsm;
 mod incoming;
+pub mod mrt;
 pub mod numbers;
 mod routes;
 mod speaker;

@@ -4,6 +4,7 @@
 //! connections).
 
 mod context;
+mod dump;
 mod limit;
 mod listeners;
 mod operate;
@@ -340,6 +341,7 @@ impl Bgp {
                 let json = self.show(now, &request)?.to_string();
                 Ok(Encoded::new(interface::ShowReply { json }))
             }
+            interface::Call::Dump(request) => Ok(Encoded::new(self.dump(&request)?)),
         }
     }
 

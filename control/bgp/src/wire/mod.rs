@@ -28,7 +28,7 @@ mod open;
 mod refresh;
 mod stream;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod update;
 
 pub use as_path::{AsPath, AsPathError, Segment, SegmentKind, Segments};
@@ -47,3 +47,6 @@ pub use open::Open;
 pub use refresh::{RefreshKind, RouteRefresh};
 pub use stream::{Cutter, HEADER_LEN, Message, MessageType, keepalive};
 pub use update::{Disposition, Judgement, Reach, Update};
+
+pub(crate) use attributes::{RawAttributes, emit_block, expected_flags};
+pub(crate) use nlri::emit as emit_prefix;

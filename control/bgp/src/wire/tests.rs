@@ -164,7 +164,7 @@ fn host4() -> impl Strategy<Value = NextHop> {
         .prop_filter("a host", NextHop::is_host)
 }
 
-fn host6() -> impl Strategy<Value = NextHop> {
+pub(crate) fn host6() -> impl Strategy<Value = NextHop> {
     (any::<u128>(), prop::option::of(any::<u128>()))
         .prop_map(|(global, link_local)| NextHop::V6 {
             global: Ipv6Addr::from_bits(global),
@@ -174,7 +174,7 @@ fn host6() -> impl Strategy<Value = NextHop> {
 }
 
 /// What a neighbour inside may say.
-fn attributes(has_confederation: bool) -> impl Strategy<Value = Attributes> {
+pub(crate) fn attributes(has_confederation: bool) -> impl Strategy<Value = Attributes> {
     let origin = prop::sample::select(vec![Origin::Igp, Origin::Egp, Origin::Incomplete]);
     let large = (any::<u32>(), any::<u32>(), any::<u32>())
         .prop_map(|(administrator, first, second)| LargeCommunity { administrator, first, second });

@@ -24,7 +24,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 pub(crate) use emit::emit_block;
 pub use fault::{Action, Fault, Rule};
 pub use parse::Parsed;
-pub(crate) use parse::{Raw, RawAttributes};
+pub(crate) use parse::{Raw, RawAttributes, expected_flags};
 
 use super::as_path::AsPath;
 

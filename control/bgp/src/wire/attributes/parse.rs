@@ -82,7 +82,7 @@ impl Parsed {
 }
 
 /// Optional and Transitive of the attributes that are known here.
-const fn expected_flags(code: u8) -> Option<u8> {
+pub(crate) const fn expected_flags(code: u8) -> Option<u8> {
     Some(match code {
         code::ORIGIN
         | code::AS_PATH
