@@ -52,6 +52,7 @@ run "components that hang" "once each" \
 soak=(env WEFT_SOAK_ROUNDS="$rounds" cargo test --release --locked -p weft --test labs --
     --ignored --nocapture --test-threads 1)
 run "nodes that stay" "$rounds transfers" "${soak[@]}" soak_nodes
+run "processes of a BGP router, killed" "each 50 times" "${soak[@]}" soak_each_process_of_a_router
 run "seeds of a bad network, simulated" "$rounds seeds" "${soak[@]}" soak_every_seed
 
 cat >"$results" <<END

@@ -4,7 +4,7 @@ use crate::network::{lab, receive, run};
 use crate::support::is_root;
 
 /// Kills a process of the node and waits until it is back. Nothing else may have been started again.
-const KILL: &str = r#"
+pub(crate) const KILL: &str = r#"
 set -eu
 processes() {
     weft call finder://manager/manager/1.0/processes | tr '()' '\n\n' | grep '^instance='

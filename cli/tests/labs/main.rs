@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
 mod bgp;
+mod bgp_killed;
 mod builds;
 mod demo;
 mod disk;
