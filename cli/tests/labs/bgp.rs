@@ -19,6 +19,11 @@ fn sessions_are_what_routers_of_others_agree_to() {
     run("peers");
 }
 
+#[test]
+fn xia_crosses_three_systems_whose_only_routing_protocol_is_bgp() {
+    run("xia");
+}
+
 /// Runs one of the labs, and sees that nothing is left of it.
 fn run(name: &str) {
     if !is_root() {
