@@ -19,7 +19,7 @@ export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 target := $(or $(CARGO_TARGET_DIR),target)
 weft := $(target)/release/weft
 libraries := $(target)/release/libweftflow.so $(target)/release/libweftxia.so
-benches := config fib flow link-state restart routing xip-attack xip-engine xip-forward xia-push xrl zfilter
+benches := config fib flow link-state restart route-latency route-load route-peers route-storm routing xip-attack xip-engine xip-forward xia-push xrl zfilter
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test lint bench fuzz soak docs install clean

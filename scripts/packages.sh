@@ -11,7 +11,9 @@
 #   test   what `make test` needs beside building: second decoders, tools the tests look through
 # shellcheck disable=SC2034
 packages='
+bench  bird2           bird
 bench  frr             vtysh
+bench  gobgpd          gobgpd
 bench  iperf           iperf
 bench  iproute2        ip
 bench  iputils-ping    ping

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-use crate::bench::{BenchArgs, SourceArgs};
+use crate::bench::{BenchArgs, BgpEndArgs, SourceArgs};
 use crate::bgp::BgpCommand;
 use crate::call::CallArgs;
 use crate::configure::ConfigureArgs;
@@ -59,6 +59,9 @@ pub(crate) enum Command {
     /// The other process of `weft bench flow`, which starts it
     #[command(hide = true)]
     BenchFlowSource(SourceArgs),
+    /// A process beside the router of the benchmarks of BGP, which start it
+    #[command(hide = true)]
+    BenchBgpEnd(BgpEndArgs),
     /// Say what this machine can and cannot do for weft, and how to mend it
     #[command(after_help = "Examples:\n  weft doctor\n  weft doctor --json")]
     Doctor(DoctorArgs),

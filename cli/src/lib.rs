@@ -46,6 +46,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Component(args) => node::component::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::BenchFlowSource(args) => bench::run_source(&args),
+        Command::BenchBgpEnd(args) => bench::run_end(&args),
         Command::Doctor(doctor) => doctor::run(&doctor),
         Command::Run(run) => node::run(&run),
         Command::Show(command) => show::run(&command),

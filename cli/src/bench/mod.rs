@@ -6,6 +6,7 @@
 //! becomes so for both. The [`Report`] is printed as a table, and written as JSON
 //! (`--json`) and as a drawing (`--plot`).
 
+mod bgp;
 mod config;
 mod directory;
 mod fib;
@@ -36,6 +37,7 @@ use crate::output::{Outcome, print_lines, say};
 use measure::{Bench, Plan, Program};
 use report::Report;
 
+pub(crate) use bgp::{BgpEndArgs, run_end};
 pub(crate) use flow::{SourceArgs, run_source};
 
 /// All benchmarks.
@@ -45,6 +47,10 @@ const BENCHES: &[&dyn Bench] = &[
     &flow::FlowBench,
     &link_state::LinkState,
     &restart::Restart,
+    &bgp::RouteLatency,
+    &bgp::RouteLoad,
+    &bgp::RoutePeers,
+    &bgp::RouteStorm,
     &routing::Routing,
     &xia_push::XiaPush,
     &xip_attack::XipAttack,
@@ -94,7 +100,7 @@ pub(crate) struct BenchArgs {
 /// `weft bench`: measures, prints, and writes the files that were asked for.
 pub(crate) fn run(args: &BenchArgs) -> Outcome {
     if args.list {
-        let line = |bench: &&dyn Bench| format!("{:<12} {}", bench.name(), bench.summary());
+        let line = |bench: &&dyn Bench| format!("{:<13} {}", bench.name(), bench.summary());
         print_lines(BENCHES.iter().map(line))?;
         return Ok(0);
     }

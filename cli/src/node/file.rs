@@ -119,7 +119,7 @@ impl NodeFile {
 
 impl NodeFile {
     /// Checks what the manager will check: that everything is described by some component.
-    pub(super) fn check(&self) -> Result<(), NodeFileError> {
+    pub(crate) fn check(&self) -> Result<(), NodeFileError> {
         let tree = Tree::from_document(self.document.clone())?;
         Ok(Schema::parse("schema", &schema())?.check(&tree, None)?)
     }

@@ -34,6 +34,7 @@
 mod attachment;
 mod engine;
 mod error;
+mod filter;
 mod found;
 mod live;
 mod loss;
@@ -55,6 +56,7 @@ pub use engine::{
     Egress, Engine, EngineMode, EnginePort, EngineProgram, EngineTables, MOST_PORTS, Slot, mac_word,
 };
 pub use error::ProgramError;
+pub use filter::attach_filter;
 pub use found::{FoundProgram, HookKind, name, programs_of};
 pub use live::LiveRun;
 pub use loss::{LossLink, LossProbability, LossSequence, LossStatistics, ProbabilityError};

@@ -20,6 +20,8 @@ pub enum ProgramType {
     TrafficControl,
     /// For what an interface receives, before the network stack sees it.
     Xdp,
+    /// For what a socket receives: see [`attach_filter`](crate::attach_filter).
+    SocketFilter,
 }
 
 impl ProgramType {
@@ -27,6 +29,7 @@ impl ProgramType {
         match self {
             Self::TrafficControl => sys::SCHED_CLS,
             Self::Xdp => 6,
+            Self::SocketFilter => 1,
         }
     }
 }

@@ -142,7 +142,7 @@ pub(super) fn text_of(mac: [u8; 6]) -> String {
 }
 
 /// Runs a program, and says what it says if it fails.
-pub(super) fn run(program: &str, words: &[&str]) -> Result<(), String> {
+pub(in crate::bench) fn run(program: &str, words: &[&str]) -> Result<(), String> {
     let output = Command::new(program).args(words).stdin(Stdio::null()).output();
     let output = output.map_err(|error| format!("cannot run {program}: {error}"))?;
     if output.status.success() {

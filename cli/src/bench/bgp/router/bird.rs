@@ -1,0 +1,33 @@
+//! BIRD 2.
+
+use std::process::Command;
+
+use super::super::super::measure;
+use super::super::network::Peer;
+use super::{ROUTER_AS, Router};
+
+/// What has to be installed.
+pub(in super::super) const BIRD: measure::Program =
+    measure::Program { name: "bird", package: "bird2" };
+
+pub(super) fn start(router: &mut Router, peers: &[Peer], has_kernel: bool) -> Result<(), String> {
+    router.write("bird.conf", &configuration(peers, has_kernel))?;
+    router.run(Command::new("bird").args(["-f", "-c", "bird.conf", "-s", "ctl", "-P", "pid"]))
+}
+
+fn configuration(peers: &[Peer], has_kernel: bool) -> String {
+    let mut text = "router id 10.255.0.1;\nprotocol device { }\n".to_owned();
+    if has_kernel {
+        // Once an hour it compares the whole table: not while it is measured.
+        text += "protocol kernel { scan time 3600; ipv4 { import none; export all; }; }\n";
+    }
+    for (number, Peer { router, address, autonomous_system, is_told }) in peers.iter().enumerate() {
+        let export = if *is_told { "all" } else { "none" };
+        text += &format!(
+            "protocol bgp p{number} {{ local {router} as {ROUTER_AS}; \
+             neighbor {address} as {autonomous_system}; passive on; \
+             ipv4 {{ import all; export {export}; }}; }}\n"
+        );
+    }
+    text
+}
