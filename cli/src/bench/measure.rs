@@ -6,6 +6,9 @@ use std::time::{Duration, Instant};
 use super::report::{Goal, Row};
 use super::samples::Samples;
 
+/// How often a measurement that takes long says how far it is, at most.
+const PROGRESS: Duration = Duration::from_secs(30);
+
 /// A benchmark: what it is called, what it needs, and how it is set up.
 pub(crate) trait Bench: Sync {
     /// Its name on the command line.
@@ -106,7 +109,7 @@ pub(crate) fn measure(session: &mut dyn Session, plan: &Plan) -> Result<Vec<Row>
     let all = session.experiments().into_iter().enumerate();
     let experiments: Vec<_> = all.filter(|(_, experiment)| plan.includes(experiment)).collect();
     let mut series: Vec<_> = experiments.iter().map(|(_, one)| empty_series(one)).collect();
-    let mut longest = Duration::ZERO;
+    let (mut longest, mut said) = (Duration::ZERO, Instant::now());
     for run in 0..plan.runs {
         let begin = Instant::now();
         if run > 0 && plan.until.is_some_and(|until| begin + longest > until) {
@@ -116,6 +119,11 @@ pub(crate) fn measure(session: &mut dyn Session, plan: &Plan) -> Result<Vec<Row>
         for ((index, experiment), series) in experiments.iter().zip(&mut series) {
             if experiment.most_runs.is_none_or(|most| run < most) {
                 contest(session, *index, run, series)?;
+            }
+            if said.elapsed() >= PROGRESS {
+                let case = experiment.figures.last().map_or("", |figure| &figure.case);
+                eprintln!("run {} of {}: measured {case}", run + 1, plan.runs);
+                said = Instant::now();
             }
         }
         longest = longest.max(begin.elapsed());
