@@ -75,6 +75,7 @@ container bgp {
     leaf as number { mandatory; range 1 4294967294; help "the number of this router's autonomous system"; }
     leaf router-id ipv4 { mandatory; help "a number that no other router of the system has, in the form of an address of IPv4"; }
     leaf cluster-id ipv4 { help "what marks the routes that this router reflects, the same for all reflectors of the same clients; the router-id without it"; }
+    leaf multipath number { default 1; range 1 64; help "among how many next hops packets to a destination are shared out, of paths that are equally good"; }
     container graceful-restart {
         help "routes serve on while this router's BGP, or a peer's, restarts";
         leaf mode one-of both helper off { default both; help "whether peers are asked to keep our routes, and theirs are kept, or only the latter"; }
@@ -111,6 +112,8 @@ container bgp {
 pub(crate) const PORT: u16 = 179;
 /// Numbers of autonomous systems: 0 is nobody's (RFC 7607), the last one neither (RFC 7300).
 const AS_NUMBERS: RangeInclusive<u32> = 1..=u32::MAX - 1;
+/// The most next hops of a destination.
+const MOST_PATHS: u32 = 64;
 /// RFC 4271 §10.
 const HOLD_TIME: Duration = Duration::from_secs(90);
 /// RFC 4271 §4.2: 0, or at least this.
@@ -154,6 +157,8 @@ pub(crate) struct Config {
     pub(crate) local_as: u32,
     pub(crate) router_id: Ipv4Addr,
     pub(crate) cluster_id: Ipv4Addr,
+    /// Among how many next hops packets to a destination are shared out.
+    pub(crate) multipath: usize,
     pub(crate) graceful: Graceful,
     pub(crate) peers: BTreeMap<IpAddr, PeerConfig>,
 }
@@ -210,6 +215,7 @@ pub(crate) fn read(source: &str, text: &str) -> Result<Option<Config>, Errors> {
         let local_as = block.required_in("as", AS_NUMBERS)?;
         let router_id: Ipv4Addr = block.required("router-id")?;
         let cluster_id = block.leaf("cluster-id")?.unwrap_or(router_id);
+        let multipath = block.leaf_in("multipath", 1..=MOST_PATHS)?.unwrap_or(1) as usize;
         let graceful = Graceful::read(block)?;
         let mut peers = BTreeMap::new();
         let entries = entries(block)?.into_iter().map(|(mut entry, group)| {
@@ -225,7 +231,7 @@ pub(crate) fn read(source: &str, text: &str) -> Result<Option<Config>, Errors> {
             }
         });
         gather(entries.collect::<Vec<Result<(), Errors>>>())?;
-        Ok(Some(Config { local_as, router_id, cluster_id, graceful, peers }))
+        Ok(Some(Config { local_as, router_id, cluster_id, multipath, graceful, peers }))
     })
 }
 
@@ -349,7 +355,7 @@ mod tests {
         assert!(internal.is_internal(&config) && !external.is_internal(&config));
         assert_eq!((internal.add_path, external.add_path), (Some(AddPath::Both), None));
         assert!(internal.is_client && internal.next_hop_self && !external.is_client);
-        assert_eq!(config.cluster_id, config.router_id);
+        assert_eq!((config.cluster_id, config.multipath), (config.router_id, 1));
         assert_eq!(read("t", "").unwrap(), None);
     }
 

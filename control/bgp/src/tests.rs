@@ -297,6 +297,21 @@ impl World {
         expected
     }
 
+    /// Among which next hops packets to a network are shared out, of two at most.
+    fn ways(&self, net: u8) -> (Vec<IpAddr>, Vec<IpAddr>) {
+        let Some(number) = self.routes.table.number(Version::V4, &self::net(net)) else {
+            return Default::default();
+        };
+        let ways = self.routes.next_hops_to(Version::V4, number, 2).into_iter();
+        let told = (0..PEERS.len()).filter(|peer| self.metrics[*peer].is_some());
+        let told = told.filter_map(|peer| Some((peer, *self.told.get(&(peer, net))?)));
+        let expected = ties(told.collect(), &self.metrics).into_iter().take(2);
+        (
+            ways.map(|id| self.routes.next_hops.address(id)).collect(),
+            expected.map(|(peer, _)| address(peer).into()).collect(),
+        )
+    }
+
     /// What a peer has heard: the attributes of each path, in order.
     fn heard(&self, peer: usize) -> BTreeMap<Prefix, Vec<Attributes>> {
         let mut heard = BTreeMap::<_, Vec<_>>::new();
@@ -321,11 +336,8 @@ fn source(peer: usize) -> Source {
     }
 }
 
-/// RFC 4271 §9.1.2.2, by elimination.
-fn best(
-    mut rivals: Vec<(usize, Announced)>,
-    metrics: &[Option<u32>],
-) -> Option<(usize, Announced)> {
+/// RFC 4271 §9.1.2.2, by elimination: those that are equally good but for identifiers and addresses, the best first.
+fn ties(mut rivals: Vec<(usize, Announced)>, metrics: &[Option<u32>]) -> Vec<(usize, Announced)> {
     fn keep_least<K: Ord>(
         rivals: &mut Vec<(usize, Announced)>,
         key: impl Fn(&(usize, Announced)) -> K,
@@ -348,8 +360,12 @@ fn best(
     });
     keep_least(&mut rivals, |(peer, _)| !is_external(*peer));
     keep_least(&mut rivals, |(peer, _)| metrics[*peer]);
-    keep_least(&mut rivals, |(peer, _)| address(*peer));
-    rivals.first().copied()
+    rivals.sort_by_key(|(peer, _)| address(*peer));
+    rivals
+}
+
+fn best(rivals: Vec<(usize, Announced)>, metrics: &[Option<u32>]) -> Option<(usize, Announced)> {
+    ties(rivals, metrics).first().copied()
 }
 
 /// The bodies of the UPDATEs among these messages.
@@ -381,6 +397,10 @@ fn run(steps: &[Step]) -> Result<(), TestCaseError> {
         if world.up[peer] {
             prop_assert_eq!(world.heard(peer), world.expected(peer), "peer {}", peer);
         }
+    }
+    for number in 0..10 {
+        let (ways, expected) = world.ways(number);
+        prop_assert_eq!(ways, expected, "network {}", number);
     }
     // Those that are told the same have come together.
     let kind = |peer| (World::audience(peer), HEAR_PATHS.contains(&peer));

@@ -66,6 +66,8 @@ enum State {
 #[derive(Debug, Default)]
 pub(crate) struct ToRib {
     state: State,
+    /// Among how many next hops packets to a destination are shared out; 0 is 1.
+    multipath: usize,
     /// The numbers that the RIB has given to the protocols.
     origins: [Option<u32>; 2],
     /// Whether routes serve on that an earlier process has told, of each of the protocols.
@@ -83,6 +85,25 @@ pub(crate) struct ToRib {
 }
 
 impl ToRib {
+    /// Among how many next hops packets to a destination are shared out.
+    pub(crate) fn set_multipath(&mut self, most: usize, routes: &mut Routes) {
+        if std::mem::replace(&mut self.multipath, most) != most
+            && let Some(readers) = self.readers
+        {
+            // All routes are told again; to the RIB most of them are the same.
+            for (version, reader) in Version::ALL.into_iter().zip(readers) {
+                routes.table.close_reader(version, reader);
+            }
+            self.readers = Some(self.open_readers(routes));
+        }
+    }
+
+    fn open_readers(&self, routes: &mut Routes) -> [ReaderId; 2] {
+        // With several next hops it matters when one comes or goes that is not the best.
+        let hears = if self.multipath > 1 { Hears::All } else { Hears::Best };
+        Version::ALL.map(|version| routes.table.open_reader(version, hears))
+    }
+
     /// The RIB is there; told again when the Finder has come back, which changes nothing.
     pub(crate) fn born(&mut self, routes: &mut Routes, out: &mut Vec<Output>) {
         match self.state {
@@ -191,9 +212,13 @@ impl ToRib {
         let before = said.set(news.number, protocol).map(|before| usize::from(before.0));
         let net = version.net(&news.prefix);
         if let Some((protocol, path)) = now {
-            let next_hop = routes.next_hops.address(routes.sets.next_hop(path.accepted));
+            let next_hops = match self.multipath {
+                0 | 1 => vec![routes.sets.next_hop(path.accepted)],
+                most => routes.next_hops_to(version, news.number, most),
+            };
+            let gateways = next_hops.into_iter().map(|id| routes.next_hops.address(id)).collect();
             let metric = routes.sets.get(path.accepted).med.unwrap_or(0);
-            changes[protocol].set(net, next_hop, metric);
+            changes[protocol].set(net, gateways, metric);
         }
         if let Some(before) = before.filter(|before| now.is_none_or(|(now, _)| now != *before)) {
             changes[before].request.gone.push(net);
@@ -236,9 +261,7 @@ impl ToRib {
                 self.kept[place] = kept == Some(true);
                 if self.origins.iter().all(Option::is_some) {
                     self.state = State::There;
-                    self.readers = Some(
-                        Version::ALL.map(|version| routes.table.open_reader(version, Hears::Best)),
-                    );
+                    self.readers = Some(self.open_readers(routes));
                 }
             }
             About::Change => self.changes -= 1,
@@ -297,7 +320,8 @@ impl ToRib {
 /// A call in the making.
 struct Change {
     request: interface::Change,
-    sets: BTreeMap<IpAddr, u32>,
+    /// The numbers of sets of gateways.
+    sets: BTreeMap<Vec<IpAddr>, u32>,
 }
 
 impl Change {
@@ -307,14 +331,24 @@ impl Change {
         Self { request, sets: BTreeMap::new() }
     }
 
-    fn set(&mut self, net: ipnet::IpNet, gateway: IpAddr, metric: u32) {
+    fn set(&mut self, net: ipnet::IpNet, gateways: Vec<IpAddr>, metric: u32) {
         // There are no more than routes in a call.
         let next = self.sets.len() as u32 + FIRST_SET;
         let hops = &mut self.request.hops;
-        let set = *self.sets.entry(gateway).or_insert_with(|| {
-            hops.push(interface::Hop { set: next, gateway, interface: 0, weight: 1 });
-            next
-        });
+        let set = match self.sets.get(&gateways) {
+            Some(set) => *set,
+            None => {
+                let hop = |gateway: &IpAddr| interface::Hop {
+                    set: next,
+                    gateway: *gateway,
+                    interface: 0,
+                    weight: 1,
+                };
+                hops.extend(gateways.iter().map(hop));
+                self.sets.insert(gateways, next);
+                next
+            }
+        };
         self.request.routes.push(interface::Route { net, set, metric, tag: 0 });
     }
 }

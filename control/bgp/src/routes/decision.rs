@@ -10,7 +10,7 @@ use weft_routing::{Candidate, Candidates, Decide, OriginId};
 
 use super::Path;
 use super::attribute_sets::AttributeSets;
-use super::next_hops::NextHops;
+use super::next_hops::{NextHopId, NextHops};
 use crate::wire::{Attributes, Origin};
 
 /// Preferred to others if nobody says how much (RFC 4271 leaves it to the implementation; all take this).
@@ -86,13 +86,17 @@ impl Decision<'_> {
     }
 }
 
-impl Decide<Path> for Decision<'_> {
-    fn best(&self, candidates: Candidates<'_, Path>) -> Option<usize> {
-        let mut usable = candidates.enumerate().filter(|(_, one)| self.is_usable(one));
-        let (place, only) = usable.next()?;
-        let Some(second) = usable.next() else { return Some(place) };
-        let rivals: Vec<_> = [(place, only), second].into_iter().chain(usable).collect();
-        let first = rivals.iter().map(|(_, one)| self.first(one)).min()?;
+impl Decision<'_> {
+    /// Those that are as good as any until the next hop counts: what is left when §9.1.2.2 has come to d), with their
+    /// places.
+    fn rivals<'a>(
+        &self,
+        usable: impl Iterator<Item = (usize, &'a Candidate<Path>)>,
+    ) -> Vec<(usize, &'a Candidate<Path>)> {
+        let rivals: Vec<_> = usable.collect();
+        let Some(first) = rivals.iter().map(|(_, one)| self.first(one)).min() else {
+            return rivals;
+        };
         let rivals: Vec<_> =
             rivals.into_iter().filter(|(_, one)| self.first(one) == first).collect();
         // A route goes if another one of the same neighbour has a lower MED, whether that one stays or not; so the
@@ -101,7 +105,41 @@ impl Decide<Path> for Decision<'_> {
         let stays = |med: &(Option<u32>, u32)| {
             !meds.iter().any(|other| other.0 == med.0 && other.1 < med.1)
         };
-        let rest = rivals.into_iter().zip(&meds).filter(|(_, med)| stays(med)).map(|(one, _)| one);
-        rest.min_by_key(|(_, one)| self.last(one)).map(|(place, _)| place)
+        rivals.into_iter().zip(&meds).filter(|(_, med)| stays(med)).map(|(one, _)| one).collect()
+    }
+
+    /// The next hops among which packets are shared out, of `most` paths at most, the best first: those that are as good
+    /// as the best until only identifiers and addresses make a difference (§9.1.2.2 f), g)). Of several paths to one next
+    /// hop one counts. Whether they go through the same systems is not asked.
+    pub(crate) fn next_hops(
+        &self,
+        candidates: Candidates<'_, Path>,
+        most: usize,
+    ) -> Vec<NextHopId> {
+        let usable = candidates.enumerate().filter(|(_, one)| self.is_usable(one));
+        let mut rivals: Vec<_> =
+            self.rivals(usable).into_iter().map(|(_, one)| (self.last(one), one)).collect();
+        rivals.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let best = rivals.first().map(|(last, _)| (last.0, last.1));
+        let mut next_hops = Vec::new();
+        for (last, one) in rivals {
+            let next_hop = self.sets.next_hop(one.route.accepted);
+            let is_as_good = Some((last.0, last.1)) == best;
+            if is_as_good && next_hops.len() < most && !next_hops.contains(&next_hop) {
+                next_hops.push(next_hop);
+            }
+        }
+        next_hops
+    }
+}
+
+impl Decide<Path> for Decision<'_> {
+    fn best(&self, candidates: Candidates<'_, Path>) -> Option<usize> {
+        let mut usable = candidates.enumerate().filter(|(_, one)| self.is_usable(one));
+        let only = usable.next()?;
+        // Mostly there is no other.
+        let Some(second) = usable.next() else { return Some(only.0) };
+        let rivals = self.rivals([only, second].into_iter().chain(usable));
+        rivals.into_iter().min_by_key(|(_, one)| self.last(one)).map(|(place, _)| place)
     }
 }

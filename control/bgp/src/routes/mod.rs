@@ -22,7 +22,7 @@ use weft_routing::{Candidate, OriginId, Prefix};
 use crate::wire::Attributes;
 use attribute_sets::{AttributeSets, AttributesId};
 use decision::{Decision, Source};
-use next_hops::NextHops;
+use next_hops::{NextHopId, NextHops};
 use path_ids::PathIds;
 
 /// Destinations that one slice of background work visits: some tenths of a millisecond.
@@ -111,6 +111,16 @@ impl Routes {
         let decision = self.decision();
         let all = self.table.candidates(version, number).copied();
         all.filter(move |one| decision.is_usable(one))
+    }
+
+    /// Where packets go to the destination with this number, of `most` next hops at most, the best first.
+    pub(crate) fn next_hops_to(
+        &self,
+        version: Version,
+        number: u32,
+        most: usize,
+    ) -> Vec<NextHopId> {
+        self.decision().next_hops(self.table.candidates(version, number), most)
     }
 
     fn decision(&self) -> Decision<'_> {

@@ -205,6 +205,8 @@ impl Bgp {
             self.peers.remove(&address);
         }
         self.config = new;
+        let multipath = config.as_ref().map_or(1, |config| config.multipath);
+        self.to_rib.set_multipath(multipath, &mut self.routes);
         for (address, peer) in wanted {
             self.configure_peer(now, *address, peer, is_other_router, out);
         }
