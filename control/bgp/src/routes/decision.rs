@@ -119,7 +119,7 @@ impl Decision<'_> {
         let usable = candidates.enumerate().filter(|(_, one)| self.is_usable(one));
         let mut rivals: Vec<_> =
             self.rivals(usable).into_iter().map(|(_, one)| (self.last(one), one)).collect();
-        rivals.sort_by(|(one, _), (other, _)| one.cmp(other));
+        rivals.sort_by_key(|(last, _)| *last);
         let best = rivals.first().map(|(last, _)| (last.0, last.1));
         let mut next_hops = Vec::new();
         for (last, one) in rivals {
