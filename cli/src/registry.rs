@@ -99,7 +99,7 @@ pub(crate) fn components() -> Vec<Registered> {
                 statement: Some(weft_bgp::STATEMENT),
                 access: "rib/rib fea/fea/1.0/open_stream?port=179 \
                          fea/fea/1.0/open_stream_listener?port=179 fea/fea/1.0/cancel_stream fea/fea/1.0/set_stream_keys \
-                         fea/fea/1.0/close_stream_listener"
+                         fea/fea/1.0/close_stream_listener fea/fea/1.0/watch_interfaces"
                     .into(),
                 ..Class::new("bgp")
             },

@@ -6,6 +6,7 @@
 mod context;
 mod dump;
 mod limit;
+mod links;
 mod listeners;
 mod operate;
 mod peer;
@@ -32,6 +33,7 @@ use crate::numbers::cease;
 use crate::routes::Routes;
 use crate::to_rib::{RIB, ToRib};
 use context::World;
+use links::Links;
 use listeners::{LISTENERS, Listeners};
 use peer::Peer;
 use restart::Restart;
@@ -71,6 +73,7 @@ pub struct Bgp {
     attempts: BTreeMap<Token, IpAddr>,
     last_token: u32,
     listeners: Listeners,
+    links: Links,
     restart: Restart,
     /// When peers may count as having announced what they have.
     patience: Option<Instant>,
@@ -94,6 +97,7 @@ impl Bgp {
             attempts: BTreeMap::new(),
             last_token: FIRST_TOKEN,
             listeners: Listeners::default(),
+            links: Links::default(),
             restart: Restart::new(Instant::ZERO),
             patience: None,
             counters: Counters::new(),
@@ -379,7 +383,11 @@ impl Bgp {
     fn world_event(&mut self, now: Instant, event: Event, out: &mut Vec<Output>) {
         let of = |channel: &ChannelId| self.channels.get(channel).copied();
         match event {
-            Event::Start => self.restart = Restart::new(now),
+            Event::Start => {
+                self.restart = Restart::new(now);
+                out.push(Output::World(Action::WatchInterfaces));
+            }
+            Event::Interface { change } => self.interface(now, change, out),
             Event::Stream { token, event } => self.stream(now, token, event, out),
             Event::Messages { channel, messages } => {
                 let Some(address) = of(&channel) else { return };

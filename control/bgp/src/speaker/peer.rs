@@ -279,6 +279,21 @@ impl Peer {
         self.handle(Input::Lost(connection(channel)), world);
     }
 
+    /// The link to it is down: its connections are as good as lost.
+    pub(super) fn link_is_down(&mut self, world: &mut World<'_>) {
+        for channel in self.locals.keys().copied().collect::<Vec<_>>() {
+            self.lost(channel, world);
+        }
+    }
+
+    /// The link to it is up again: it is connected to at once, if we wait for that to make sense.
+    pub(super) fn link_is_up(&mut self, world: &mut World<'_>) {
+        if !self.config.passive && matches!(self.state(), State::Connect | State::Active) {
+            self.handle(Input::Stop { subcode: cease::ADMIN_RESET, text: "" }, world);
+            self.start(world);
+        }
+    }
+
     /// The peer does not keep up, or does again.
     pub(super) fn congested(
         &mut self,

@@ -34,8 +34,9 @@ fn address(peer: u8) -> Ipv4Addr {
 fn configured(more: &str, of: [&str; 2]) -> Option<Config> {
     let peer = |number: u8| {
         let (address, of) = (address(number), of[usize::from(number) - 1]);
+        let passive = if of.contains("passive") { "" } else { "passive on;" };
         format!(
-            "peer {address} {{ as 6500{number}; passive on; hold-time {HOLD}s; import all; export all; {of} }}"
+            "peer {address} {{ as 6500{number}; {passive} hold-time {HOLD}s; import all; export all; {of} }}"
         )
     };
     let text = format!("bgp {{ as 65000; router-id 192.0.2.1; {more} {} {} }}", peer(1), peer(2));

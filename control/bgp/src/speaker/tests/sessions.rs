@@ -220,3 +220,49 @@ fn a_connection_of_unknown_hops_is_not_taken_from_who_has_a_limit() {
     world.configure(["ttl-security 1;", "ttl-security 2;"]);
     world.connect(1);
 }
+
+#[test]
+fn a_session_ends_with_the_link_that_it_uses_and_begins_with_it() {
+    use weft_runtime::{Interface, InterfaceAddress, InterfaceChange};
+    let mut world = World::started("");
+    world.born(false);
+    world.configure(["passive off;", "multihop 3;"]);
+    let change = |number: u8, running| {
+        let ip = [10, 0, number, 1].into();
+        let addresses = [InterfaceAddress { ip, prefix_length: 24 }].into();
+        let (index, name) = (u32::from(number), format!("eth{number}"));
+        let (kind, mtu, up) = ("veth".to_owned(), 1500, true);
+        let (mac, master) = (None, None);
+        let interface = Interface { index, name, kind, mac, mtu, up, running, master, addresses };
+        Event::Interface { change: InterfaceChange::Changed(interface) }
+    };
+    for number in [1, 2] {
+        world.happens(change(number, true));
+        world.connect(number);
+    }
+    let closed = |out: &[Output], number| {
+        out.iter().any(|output| {
+            matches!(output, Output::World(Action::Close { channel }) if *channel == ChannelId(number))
+        })
+    };
+    let out = world.happens(change(1, false));
+    assert!(closed(&out, 1) && !world.is_up(1));
+    // One that may be reached in another way notices it in its own time.
+    let out = world.happens(change(2, false));
+    assert!(!closed(&out, 2) && world.is_up(2));
+    // What was tried meanwhile has failed.
+    let opens = |out: &[Output]| {
+        out.iter().find_map(|output| match output {
+            Output::World(Action::Stream { token, request: StreamRequest::Open(_) }) => {
+                Some(*token)
+            }
+            _ => None,
+        })
+    };
+    world.now += Duration::from_secs(2);
+    let token = opens(&world.happens(Event::Tick)).unwrap();
+    let event = StreamEvent::Failed { error: "no way".to_owned() };
+    assert_eq!(opens(&world.happens(Event::Stream { token, event })), None);
+    assert!(opens(&world.happens(change(1, true))).is_some());
+    assert_eq!(opens(&world.happens(change(1, true))), None, "nothing is different");
+}
