@@ -16,6 +16,7 @@
 //! that is said).
 
 mod graceful;
+mod range;
 mod session;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,9 +26,11 @@ use std::time::Duration;
 
 use weft_config::{Block, Document, Entry, Errors, Form, Keyword, Name, gather};
 
+use crate::fsm::PeerAs;
 use crate::routes::decision::Source;
 use crate::wire::{AddPath, Families, Family};
 pub(crate) use graceful::{Graceful, Mode, Standing};
+pub(crate) use range::Range;
 pub(crate) use session::{Excess, PrefixLimit, SessionConfig, listener};
 
 /// The statement.
@@ -87,6 +90,14 @@ container bgp {
         help "a router to exchange routes with";
         key address address { help "the peer's address"; }
         leaf as number { mandatory; range 1 4294967294; help "the number of its autonomous system"; }"#,
+    peer_statements!(),
+    r#"
+    }
+    list range {
+        help "neighbours that are not named: whoever connects from this network";
+        key prefix prefix { help "the network"; }
+        leaf as text { mandatory; form "a number of an autonomous system, or external"; help "the number of their autonomous system, or external for any but this one"; }
+        leaf limit number { range 1 10000; default 100; help "how many there may be at a time"; }"#,
     peer_statements!(),
     r#"
     }
@@ -161,12 +172,21 @@ pub(crate) struct Config {
     pub(crate) multipath: usize,
     pub(crate) graceful: Graceful,
     pub(crate) peers: BTreeMap<IpAddr, PeerConfig>,
+    /// Of neighbours that are not named; the smallest are first.
+    pub(crate) ranges: Vec<Range>,
+}
+
+impl Config {
+    /// The range around an address.
+    pub(crate) fn range(&self, address: IpAddr) -> Option<&Range> {
+        self.ranges.iter().find(|range| range.net.contains(&address))
+    }
 }
 
 /// What is said of a peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PeerConfig {
-    pub(crate) remote_as: u32,
+    pub(crate) remote_as: PeerAs,
     pub(crate) local_address: Option<IpAddr>,
     pub(crate) passive: bool,
     pub(crate) hold_time: Duration,
@@ -184,7 +204,7 @@ pub(crate) struct PeerConfig {
 impl PeerConfig {
     /// Whether it is in this router's own system.
     pub(crate) fn is_internal(&self, config: &Config) -> bool {
-        self.remote_as == config.local_as
+        self.remote_as == PeerAs::Exactly(config.local_as)
     }
 
     /// Whether a session that is like this has to end before one can be like `other`. Limits, times of timers,
@@ -231,7 +251,9 @@ pub(crate) fn read(source: &str, text: &str) -> Result<Option<Config>, Errors> {
             }
         });
         gather(entries.collect::<Vec<Result<(), Errors>>>())?;
-        Ok(Some(Config { local_as, router_id, cluster_id, multipath, graceful, peers }))
+        let ranges = range::read(block, local_as)?;
+        let config = Config { local_as, router_id, cluster_id, multipath, graceful, peers, ranges };
+        Ok(Some(config))
     })
 }
 
@@ -268,26 +290,55 @@ fn peer(
             group.many("peer");
             block.inherit(group);
         }
-        let remote_as = block.required_in("as", AS_NUMBERS)?;
-        // RFC 8212: with an external peer only what is said; RFC 4271 §9.2: inside a system everything.
-        let is_internal = remote_as == local_as;
-        let policy =
-            |policy: Option<Policy>| policy.map_or(is_internal, |policy| policy == Policy::All);
-        Ok(PeerConfig {
-            remote_as,
-            local_address: block.leaf_with("local-address", ADDRESS, str::parse)?,
-            passive: block.leaf("passive")?.unwrap_or(false),
-            hold_time: hold_time(block)?,
-            graceful: block.leaf("graceful-restart")?,
-            families: families(block, address)?,
-            add_path: block.leaf("add-path")?,
-            is_client: client(block, is_internal)?,
-            next_hop_self: block.leaf("next-hop-self")?.unwrap_or(false),
-            session: SessionConfig::read(block, is_internal)?,
-            import: policy(block.leaf("import")?),
-            export: policy(block.leaf("export")?),
-        })
+        statements(block, address, local_as, false)
     })
+}
+
+/// What is said of a peer at this address, or of all in a range.
+fn statements(
+    block: &mut Block<'_>,
+    address: IpAddr,
+    local_as: u32,
+    is_range: bool,
+) -> Result<PeerConfig, Errors> {
+    let remote_as = match is_range {
+        true => system(block)?,
+        false => PeerAs::Exactly(block.required_in("as", AS_NUMBERS)?),
+    };
+    // RFC 8212: with an external peer only what is said; RFC 4271 §9.2: inside a system everything.
+    let is_internal = remote_as == PeerAs::Exactly(local_as);
+    let policy =
+        |policy: Option<Policy>| policy.map_or(is_internal, |policy| policy == Policy::All);
+    Ok(PeerConfig {
+        remote_as,
+        local_address: block.leaf_with("local-address", ADDRESS, str::parse)?,
+        passive: block.leaf("passive")?.unwrap_or(false),
+        hold_time: hold_time(block)?,
+        graceful: block.leaf("graceful-restart")?,
+        families: families(block, address)?,
+        add_path: block.leaf("add-path")?,
+        is_client: client(block, is_internal)?,
+        next_hop_self: block.leaf("next-hop-self")?.unwrap_or(false),
+        session: SessionConfig::read(block, is_internal)?,
+        import: policy(block.leaf("import")?),
+        export: policy(block.leaf("export")?),
+    })
+}
+
+/// In which system the neighbours of a range are, or that they are in others than this one.
+fn system(block: &mut Block<'_>) -> Result<PeerAs, Errors> {
+    let mut entry = block.required_one("as")?;
+    if entry.take("external") {
+        entry.end()?;
+        return Ok(PeerAs::External);
+    }
+    let number: u32 = entry.argument("a number, or external")?;
+    entry.end()?;
+    if !AS_NUMBERS.contains(&number) {
+        let sentence = format!("{number} is the number of no autonomous system");
+        return Err(entry.error_at(1, sentence).into());
+    }
+    Ok(PeerAs::Exactly(number))
 }
 
 /// Whether routes are reflected to and from it, which makes sense inside a system only (RFC 4456 §6).
@@ -377,9 +428,15 @@ mod tests {
         let config = read("t", text).unwrap().unwrap();
         let peer = |last: u8| &config.peers[&IpAddr::from([192, 0, 2, last])];
         let most = |last| peer(last).session.prefix_limit.map(|limit| limit.most);
-        assert_eq!((peer(2).remote_as, peer(2).import, most(2)), (1, false, None));
-        assert_eq!((peer(3).remote_as, peer(3).import, most(3)), (65001, true, Some(5)));
-        assert_eq!((peer(4).remote_as, peer(4).import, most(4)), (65002, true, Some(7)));
+        assert_eq!((peer(2).remote_as, peer(2).import, most(2)), (PeerAs::Exactly(1), false, None));
+        assert_eq!(
+            (peer(3).remote_as, peer(3).import, most(3)),
+            (PeerAs::Exactly(65001), true, Some(5))
+        );
+        assert_eq!(
+            (peer(4).remote_as, peer(4).import, most(4)),
+            (PeerAs::Exactly(65002), true, Some(7))
+        );
         assert_eq!([3, 4].map(|last| peer(last).hold_time.as_secs()), [9, 30]);
         assert_eq!(peer(4).families, Families::from_iter([Family::IPV6_UNICAST]));
         let schema = Schema::parse("s", &format!("version 1; {SCHEMA}")).unwrap();

@@ -6,7 +6,7 @@
 //!  8 length (4) of what follows
 //! ```
 //!
-//! [`Records`] cuts a file into records and reads those that are about BGP: the table of a moment ([`Table`], of types
+//! [`Records`] cuts a file into records and reads those that are about BGP: the table of a moment ([`PeerTable`], [`Rib`], of types
 //! TABLE_DUMP_V2) and messages as they came ([`Message`], of types BGP4MP). Others are passed over and counted. What is
 //! written ([`emit_peers`], [`emit_rib`], [`emit_message`]) is read so again.
 //!

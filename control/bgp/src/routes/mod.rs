@@ -73,6 +73,11 @@ impl Routes {
         self.table.add_origin()
     }
 
+    /// How many sources there were.
+    pub(crate) fn sources(&self) -> usize {
+        self.sources.len()
+    }
+
     /// A source is another one now: its session was opened again.
     pub(crate) fn set_source(&mut self, origin: OriginId, source: Source) {
         let known = &mut self.sources[usize::from(origin.0)];

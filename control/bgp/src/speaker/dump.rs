@@ -51,7 +51,8 @@ impl Bgp {
                 address: address.copied().unwrap_or(Ipv4Addr::UNSPECIFIED.into()),
                 autonomous_system: address
                     .and_then(|address| self.peers.get(address))
-                    .map_or(0, |peer| peer.config.remote_as),
+                    .and_then(|peer| peer.remote_as())
+                    .unwrap_or(0),
             }
         });
         PeerTable { collector, view: String::new(), peers: peers.collect() }

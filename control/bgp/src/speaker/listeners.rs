@@ -6,11 +6,12 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
+use ipnet::IpNet;
 use weft_base::{Instant, Token};
 use weft_runtime::{Action, Level, PeerKey, StreamEvent, StreamListenerSpec, StreamRequest};
 use weft_xrl::Output;
 
-use crate::config::{Config, PORT, listener};
+use crate::config::{Config, PORT, PeerConfig, listener};
 
 /// What the sockets are to the driver: of IPv4 and of IPv6.
 pub(super) const LISTENERS: [Token; 2] = [Token(1), Token(2)];
@@ -111,14 +112,14 @@ impl Listeners {
 fn spec(is_v4: bool, config: &Config) -> Option<StreamListenerSpec> {
     let address: IpAddr =
         if is_v4 { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let mut peers =
-        config.peers.iter().filter(|(address, _)| address.is_ipv4() == is_v4).peekable();
-    peers.peek()?;
-    let peers: Vec<_> = peers.collect();
-    let keys = peers.iter().filter_map(|(address, peer)| {
+    let named = config.peers.iter().map(|(address, peer)| (IpNet::from(*address), peer));
+    let ranges = config.ranges.iter().map(|range| (range.net, &range.peer));
+    let of_version = |(net, _): &(IpNet, &PeerConfig)| net.addr().is_ipv4() == is_v4;
+    let peers: Vec<_> = named.chain(ranges).filter(of_version).collect();
+    peers.first()?;
+    let keys = peers.iter().filter_map(|(net, peer)| {
         let key = peer.session.key.clone()?;
-        let prefix_length = if is_v4 { 32 } else { 128 };
-        Some(PeerKey { network: **address, prefix_length, key })
+        Some(PeerKey { network: net.addr(), prefix_length: net.prefix_len(), key })
     });
     let (options, _) = listener(peers.iter().map(|(_, peer)| peer.session.ttl_security));
     Some(StreamListenerSpec {

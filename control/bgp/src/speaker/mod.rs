@@ -13,6 +13,7 @@ mod peer;
 mod restart;
 mod show;
 mod stale;
+mod strangers;
 #[cfg(test)]
 mod tests;
 
@@ -69,6 +70,8 @@ pub struct Bgp {
     /// Origins of peers that there are and were, so that both tables number them alike.
     origins: BTreeMap<IpAddr, OriginId>,
     by_origin: BTreeMap<OriginId, IpAddr>,
+    /// Origins of peers that nobody has named and that are gone.
+    free_origins: Vec<OriginId>,
     channels: BTreeMap<ChannelId, IpAddr>,
     attempts: BTreeMap<Token, IpAddr>,
     last_token: u32,
@@ -93,6 +96,7 @@ impl Bgp {
             peers: BTreeMap::new(),
             origins: BTreeMap::new(),
             by_origin: BTreeMap::new(),
+            free_origins: Vec::new(),
             channels: BTreeMap::new(),
             attempts: BTreeMap::new(),
             last_token: FIRST_TOKEN,
@@ -127,6 +131,9 @@ impl Bgp {
             out,
         };
         act(peer, &mut world);
+        if peer.range.is_some() {
+            self.forget_gone(address);
+        }
     }
 
     fn stream(&mut self, now: Instant, token: Token, event: StreamEvent, out: &mut Vec<Output>) {
@@ -169,6 +176,9 @@ impl Bgp {
         out: &mut Vec<Output>,
     ) {
         let address = peer.ip().to_canonical();
+        if !self.peers.contains_key(&address) {
+            self.welcome(now, address, out);
+        }
         let Some(known) = self.peers.get(&address) else {
             self.counters.add(Activity::Strangers, 1);
             return out.push(Output::World(Action::Close { channel }));
@@ -191,8 +201,7 @@ impl Bgp {
     /// Takes another configuration.
     fn configure(&mut self, now: Instant, config: Option<Config>, out: &mut Vec<Output>) {
         let old = std::mem::replace(&mut self.config, config.clone());
-        let none = BTreeMap::new();
-        let wanted = config.as_ref().map_or(&none, |config| &config.peers);
+        let wanted = self.wanted(config.as_ref());
         let is_other_router = match (&old, &config) {
             (Some(old), Some(new)) => {
                 let say = |one: &Config| (one.local_as, one.router_id, one.cluster_id);
@@ -211,8 +220,14 @@ impl Bgp {
         self.config = new;
         let multipath = config.as_ref().map_or(1, |config| config.multipath);
         self.to_rib.set_multipath(multipath, &mut self.routes);
-        for (address, peer) in wanted {
-            self.configure_peer(now, *address, peer, is_other_router, out);
+        let named = |address: &IpAddr| {
+            config.as_ref().is_some_and(|config| config.peers.contains_key(address))
+        };
+        for (address, wanted) in &wanted {
+            if let Some(peer) = self.peers.get_mut(address).filter(|_| named(address)) {
+                peer.range = None;
+            }
+            self.configure_peer(now, *address, wanted, is_other_router, out);
         }
         self.listen(out);
     }
@@ -245,7 +260,7 @@ impl Bgp {
                 let random = self.random.fork(&address.to_string());
                 let known = self.origins.get(&address).copied();
                 let source = wanted.source(address, &own);
-                let origin = known.unwrap_or_else(|| self.routes.add_source(source));
+                let origin = known.unwrap_or_else(|| self.origin(source));
                 let peer = Peer::new(address, wanted.clone(), &own, standing, origin, random);
                 self.routes.set_source(peer.origin, source);
                 self.origins.insert(address, peer.origin);

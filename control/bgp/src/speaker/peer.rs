@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
+use ipnet::IpNet;
 use weft_base::{Buffer, ChannelId, Instant, Message, Random, Token};
 use weft_routing::OriginId;
 use weft_routing::ip::Version;
@@ -61,6 +62,8 @@ pub(super) struct Tally {
 /// A peer.
 pub(super) struct Peer {
     pub(super) address: IpAddr,
+    /// The range that allows it, if the configuration does not name it.
+    pub(super) range: Option<IpNet>,
     pub(super) config: PeerConfig,
     pub(super) session: Session,
     pub(super) origin: OriginId,
@@ -90,6 +93,7 @@ impl Peer {
     ) -> Self {
         Self {
             address,
+            range: None,
             session: Session::new(settings(&config, own, standing), random),
             config,
             origin,
@@ -128,6 +132,19 @@ impl Peer {
         if self.may_run() && self.state() == State::Idle {
             self.handle(Input::Start, world);
         }
+    }
+
+    /// The number of its system, as far as that is known.
+    pub(super) fn remote_as(&self) -> Option<u32> {
+        match self.config.remote_as {
+            PeerAs::Exactly(number) => Some(number),
+            PeerAs::External | PeerAs::Any => self.up.as_ref().map(|up| up.announcer.remote_as),
+        }
+    }
+
+    /// Whether it has no connection.
+    pub(super) fn is_alone(&self) -> bool {
+        self.locals.is_empty()
     }
 
     fn may_run(&self) -> bool {
@@ -512,7 +529,7 @@ fn settings(config: &PeerConfig, own: &Config, standing: Standing) -> Settings {
         role: config.session.role,
         is_role_strict: config.session.role_strict,
         transport: config.session.transport(),
-        ..Settings::new(own.local_as, own.router_id, PeerAs::Exactly(config.remote_as))
+        ..Settings::new(own.local_as, own.router_id, config.remote_as)
     };
     settings.graceful_restart = own.graceful.capability(config.graceful, &settings, standing);
     settings

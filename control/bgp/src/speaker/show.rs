@@ -59,13 +59,13 @@ impl Bgp {
         });
         let paths = |version| self.routes.table.routes_of(version, peer.origin);
         json!({
-            "address": peer.address.to_string(), "as": peer.config.remote_as,
+            "address": peer.address.to_string(), "as": peer.remote_as(),
             "state": peer.state().to_string(), "since": peer.up.as_ref().map(|up| up.since.as_nanos()),
             "ending": peer.ending.as_ref().map(ToString::to_string),
             "ipv4": paths(Version::V4), "ipv6": paths(Version::V6),
             "updates": peer.tally.updates, "announced": peer.tally.announced, "withdrawn": peer.tally.withdrawn,
             "stale": stale, "description": peer.config.session.description,
-            "shutdown": peer.config.session.shutdown, "over-limit": peer.limit.held != Held::No, "faults": peer.tally.faults, "sessions": peer.tally.sessions,
+            "range": peer.range.map(|range| range.to_string()), "shutdown": peer.config.session.shutdown, "over-limit": peer.limit.held != Held::No, "faults": peer.tally.faults, "sessions": peer.tally.sessions,
         })
     }
 

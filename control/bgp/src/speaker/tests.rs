@@ -34,6 +34,9 @@ fn address(peer: u8) -> Ipv4Addr {
 fn configured(more: &str, of: [&str; 2]) -> Option<Config> {
     let peer = |number: u8| {
         let (address, of) = (address(number), of[usize::from(number) - 1]);
+        if of == "-" {
+            return String::new();
+        }
         let passive = if of.contains("passive") { "" } else { "passive on;" };
         format!(
             "peer {address} {{ as 6500{number}; {passive} hold-time {HOLD}s; import all; export all; {of} }}"

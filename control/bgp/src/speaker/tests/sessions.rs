@@ -181,6 +181,31 @@ fn the_other_side_is_told_the_role_and_routes_only_go_down() {
 }
 
 #[test]
+fn a_route_that_a_customer_has_from_another_provider_is_not_used() {
+    let mut world = World::started("");
+    world.born(false);
+    world.configure(["local-role provider;", ""]);
+    world.connect_with(1, &[Capability::Role(Role::Customer)]);
+    world.connect(2);
+    let mut attributes = Attributes {
+        as_path: AsPath::from_sequence(&[65001, 65009]),
+        next_hop: Some(NextHop::V4(address(1))),
+        ..Attributes::default()
+    };
+    let mut announce = |attributes: &Attributes| {
+        let context = Context::new(Neighbour::External);
+        let encoder = UpdateEncoder::new(attributes, Family::IPV4_UNICAST, &context).unwrap();
+        let mut bytes = Vec::new();
+        encoder.all([(0, prefix(1))], &mut bytes);
+        world.says(1, &bytes);
+        world.rib.routes.len()
+    };
+    assert_eq!(announce(&attributes), 1);
+    attributes.change_rare(|rare| rare.only_to_customer = Some(65009));
+    assert_eq!(announce(&attributes), 0);
+}
+
+#[test]
 fn keys_go_to_the_socket_that_listens_without_closing_it() {
     let mut world = World::new();
     let requests = |out: Vec<Output>| {
@@ -265,4 +290,52 @@ fn a_session_ends_with_the_link_that_it_uses_and_begins_with_it() {
     assert_eq!(opens(&world.happens(Event::Stream { token, event })), None);
     assert!(opens(&world.happens(change(1, true))).is_some());
     assert_eq!(opens(&world.happens(change(1, true))), None, "nothing is different");
+}
+
+#[test]
+fn whoever_connects_from_a_range_is_a_peer_until_nothing_of_him_is_left() {
+    let range = |more: &str| {
+        let text =
+            format!("range 10.0.0.0/16 {{ as external; limit 1; import all; export all; {more} }}");
+        configured(&text, ["-", "-"])
+    };
+    let mut world = World::started("");
+    world.born(false);
+    let configure = |world: &mut World, config| {
+        let mut out = Vec::new();
+        world.bgp.configure(world.now, config, &mut out);
+        world.happens(Event::Tick);
+        out
+    };
+    configure(&mut world, range(""));
+    assert!(world.bgp.peers.is_empty());
+    world.connect(1);
+    world.announces(1, &prefix(1));
+    assert_eq!(world.rib.routes.len(), 1);
+    let accepted = |number: u8| {
+        let event = StreamEvent::Accepted {
+            channel: ChannelId(number.into()),
+            local: SocketAddr::new([10, 0, number, 1].into(), PORT),
+            peer: SocketAddr::new(address(number).into(), 40_000),
+        };
+        Event::Stream { token: LISTENERS[0], event }
+    };
+    let out = world.happens(accepted(2));
+    assert!(
+        matches!(&out[..], [Output::World(Action::Close { channel: ChannelId(2) })]),
+        "one may"
+    );
+    world.happens(Event::Closed { channel: ChannelId(1) });
+    assert!(world.bgp.peers.is_empty() && world.rib.routes.is_empty());
+    world.connect(2);
+    world.happens(Event::Closed { channel: ChannelId(2) });
+    world.connect(3);
+    assert_eq!(world.bgp.routes.sources(), 2, "the place of one that is gone serves again");
+    world.happens(Event::Closed { channel: ChannelId(3) });
+    world.connect(2);
+    // A change that needs a reset ends it, and so does the end of the range.
+    assert!(notification(2, &configure(&mut world, range("hold-time 30s;"))).is_some());
+    world.connect(2);
+    assert!(notification(2, &configure(&mut world, configured("", ["-", "-"]))).is_some());
+    assert!(world.bgp.peers.is_empty());
 }
