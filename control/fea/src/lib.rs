@@ -389,7 +389,7 @@ fn spec(text: &str) -> Result<PortSpec, XrlError> {
 fn spec_of_handle(text: &str) -> Result<PortSpec, XrlError> {
     let spec = spec(text)?;
     let is_ipv6 = match &spec {
-        PortSpec::Udp { local } => local.is_ipv6(),
+        PortSpec::Udp { local } | PortSpec::Group { group: local, .. } => local.is_ipv6(),
         PortSpec::Ip { local, .. } => local.is_ipv6(),
         PortSpec::Ethernet { .. }
         | PortSpec::Xdp { .. }

@@ -45,6 +45,7 @@
 pub mod datagrams;
 mod error;
 mod ethernet;
+mod group;
 mod ip;
 mod link;
 pub mod memory;

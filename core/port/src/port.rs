@@ -6,6 +6,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use weft_base::Packet;
 
 use crate::ethernet::EthernetPort;
+use crate::group;
 use crate::ip::IpPort;
 use crate::tun::TunPort;
 use crate::udp::UdpPort;
@@ -95,6 +96,7 @@ pub fn open_descriptors(
         }
         PortSpec::Tap { .. } | PortSpec::Tun { .. } => TunPort::open_descriptor(spec)?,
         PortSpec::Udp { .. } => UdpPort::open_descriptor(spec, options)?,
+        PortSpec::Group { .. } => group::open_descriptor(spec, options)?,
         PortSpec::Ip { .. } => IpPort::open_descriptor(spec, options)?,
     };
     Ok((vec![descriptor], info))
@@ -136,6 +138,10 @@ pub fn adopt(
         PortSpec::Udp { .. } => {
             let [socket] = exactly(spec, descriptors)?;
             Box::new(UdpPort::adopt(spec, socket, info)?)
+        }
+        PortSpec::Group { .. } => {
+            let [socket] = exactly(spec, descriptors)?;
+            Box::new(group::adopt(spec, socket, info)?)
         }
         PortSpec::Ip { .. } => {
             let [socket] = exactly(spec, descriptors)?;

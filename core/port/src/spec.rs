@@ -12,7 +12,7 @@ const LONGEST_NAME: usize = 15;
 /// interface (simulated).
 ///
 /// Its text form is read back as the same: `ethernet:eth0:0xc0de`, `xdp:eth0:0xc0de`, `tap:NAME`, `tun:NAME`,
-/// `udp:192.0.2.1:4000`, `udp:[2001:db8::1]:4000`, `ip:192.0.2.1:253`, `ip:[2001:db8::1]:253`.
+/// `udp:192.0.2.1:4000`, `udp:[2001:db8::1]:4000`, `group:eth0:224.0.0.9:520`, `group:eth0:[ff02::9]:521`, `ip:192.0.2.1:253`, `ip:[2001:db8::1]:253`.
 ///
 /// ```
 /// use weft_port::PortSpec;
@@ -56,6 +56,16 @@ pub enum PortSpec {
         /// The address to bind. Port 0 lets the system choose; [`PortInfo::local`] tells.
         local: SocketAddr,
     },
+    /// Datagrams of a UDP socket that belongs to a group on one link, as routing protocols have them: what comes over
+    /// that interface to the group, or to this host, at the group's port. What is sent leaves by the interface, and
+    /// what is sent to a group goes no further than the link: with the time to live 1 over IPv4. Over IPv6 all hop
+    /// limits are 255, and what comes in with another one has come from further away and is dropped (RFC 5082).
+    Group {
+        /// The interface's name, such as `eth0`.
+        interface: String,
+        /// The group, and the port to bind.
+        group: SocketAddr,
+    },
     /// Packets of one protocol number directly over IP, by a raw socket. Packets are the payload;
     /// [`LinkAddress::Ip`](weft_base::LinkAddress) in the metadata is the other end.
     Ip {
@@ -76,6 +86,7 @@ impl fmt::Display for PortSpec {
             Self::Tap { name } => write!(f, "tap:{name}"),
             Self::Tun { name } => write!(f, "tun:{name}"),
             Self::Udp { local } => write!(f, "udp:{local}"),
+            Self::Group { interface, group } => write!(f, "group:{interface}:{group}"),
             Self::Ip { local, protocol } => {
                 write!(f, "ip:{}", SocketAddr::new(*local, protocol.get().into()))
             }
@@ -87,7 +98,7 @@ impl fmt::Display for PortSpec {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{text}` names no port: {why}; write ethernet:INTERFACE:ETHERTYPE, xdp:INTERFACE:ETHERTYPE, \
-     tap:NAME, tun:NAME, udp:ADDRESS:PORT or ip:ADDRESS:PROTOCOL, such as ethernet:eth0:0xc0de"
+     tap:NAME, tun:NAME, udp:ADDRESS:PORT, group:INTERFACE:ADDRESS:PORT or ip:ADDRESS:PROTOCOL, such as ethernet:eth0:0xc0de"
 )]
 pub struct PortSpecError {
     text: String,
@@ -119,9 +130,24 @@ fn parse(text: &str) -> Result<PortSpec, &'static str> {
             let local = rest.parse().map_err(|_| "it needs an IP address and a port")?;
             Ok(PortSpec::Udp { local })
         }
+        "group" => {
+            let wrong = "it needs an interface, and a group with a port that is not zero";
+            let (interface, group) = rest.split_once(':').ok_or(wrong)?;
+            let (interface, group) = (name(interface)?, group.parse().map_err(|_| wrong)?);
+            if !is_group(group) {
+                return Err(wrong);
+            }
+            Ok(PortSpec::Group { interface, group })
+        }
         "ip" => ip(rest).ok_or("it needs an IP address and a protocol number from 1 to 255"),
         _ => Err("there is no such kind of port"),
     }
+}
+
+/// Whether it names a group and nothing else.
+fn is_group(group: SocketAddr) -> bool {
+    let plain = SocketAddr::new(group.ip(), group.port());
+    group.ip().is_multicast() && group.port() != 0 && plain == group
 }
 
 /// An address and a protocol number.
@@ -186,6 +212,15 @@ mod tests {
             name.prop_map(|name| PortSpec::Tun { name }),
             (any::<std::net::IpAddr>(), any::<u16>())
                 .prop_map(|(ip, port)| PortSpec::Udp { local: SocketAddr::new(ip, port) }),
+            (name, any::<[u8; 15]>(), 1..=u16::MAX, any::<bool>()).prop_map(
+                |(interface, rest, port, is_v4)| {
+                    let mut octets = [0xff; 16];
+                    octets[1..].copy_from_slice(&rest);
+                    let v4 = IpAddr::from([0xe0 | rest[0] & 0xf, rest[1], rest[2], rest[3]]);
+                    let ip = if is_v4 { v4 } else { IpAddr::from(octets) };
+                    PortSpec::Group { interface, group: SocketAddr::new(ip, port) }
+                }
+            ),
             (any::<std::net::IpAddr>(), any::<NonZero<u8>>())
                 .prop_map(|(local, protocol)| PortSpec::Ip { local, protocol }),
         ]
@@ -205,6 +240,10 @@ mod tests {
             ("tap:a/b", "1 to 15 bytes"),
             ("tap:..", "1 to 15 bytes"),
             ("udp:192.0.2.1", "IP address and a port"),
+            ("group:eth0:192.0.2.1:520", "a group with a port"),
+            ("group:eth0:224.0.0.9:0", "a group with a port"),
+            ("group:eth0:[ff02::9%2]:521", "a group with a port"),
+            ("group:224.0.0.9:520", "a group with a port"),
             ("ip:192.0.2.1", "IP address and a protocol"),
             ("ip:192.0.2.1:0", "IP address and a protocol"),
             ("ip:192.0.2.1:256", "IP address and a protocol"),
@@ -223,7 +262,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_a_spec_or_an_error(text in "\\PC{0,40}|(ethernet|xdp|tap|tun|udp|ip):\\PC{0,20}") {
+        fn any_text_is_a_spec_or_an_error(text in "\\PC{0,40}|(ethernet|xdp|tap|tun|udp|group|ip):\\PC{0,20}") {
             if let Ok(spec) = text.parse::<PortSpec>() {
                 prop_assert_eq!(spec.to_string().parse::<PortSpec>(), Ok(spec));
             }

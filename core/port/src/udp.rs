@@ -27,9 +27,9 @@ use crate::{
 /// The MTU that is assumed where the interface is not known: Ethernet's.
 const USUAL_MTU: usize = 1500;
 /// IPv4 header without options and UDP header (RFC 791, RFC 768).
-const IPV4_OVERHEAD: usize = 20 + 8;
+pub(crate) const IPV4_OVERHEAD: usize = 20 + 8;
 /// IPv6 header and UDP header (RFC 8200, RFC 768).
-const IPV6_OVERHEAD: usize = 40 + 8;
+pub(crate) const IPV6_OVERHEAD: usize = 40 + 8;
 /// The largest IP packet whose length fits the IPv4 header's length field.
 const LARGEST_PACKET: usize = 65_535;
 
@@ -72,7 +72,16 @@ impl UdpPort {
         socket: OwnedFd,
         info: PortInfo,
     ) -> Result<Self, OpenError> {
-        let asked = local(spec);
+        Self::adopt_bound(spec, local(spec), socket, info)
+    }
+
+    /// Makes a port of a socket that is to be bound to `asked`.
+    pub(crate) fn adopt_bound(
+        spec: &PortSpec,
+        asked: SocketAddr,
+        socket: OwnedFd,
+        info: PortInfo,
+    ) -> Result<Self, OpenError> {
         let wrong = |found: &str| OpenError::not_that(spec, found);
         let protocol = sockopt::socket_protocol(&socket).map_err(|_| wrong("it is no socket"))?;
         let kind = sockopt::socket_type(&socket);
@@ -95,7 +104,7 @@ fn local(spec: &PortSpec) -> SocketAddr {
     *local
 }
 
-fn new_socket(local: SocketAddr) -> rustix::io::Result<OwnedFd> {
+pub(crate) fn new_socket(local: SocketAddr) -> rustix::io::Result<OwnedFd> {
     let family = if local.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(family, SocketType::DGRAM, flags, None)?;
@@ -105,7 +114,7 @@ fn new_socket(local: SocketAddr) -> rustix::io::Result<OwnedFd> {
     Ok(socket)
 }
 
-fn bind_error(spec: &PortSpec, address: SocketAddr, errno: Errno) -> OpenError {
+pub(crate) fn bind_error(spec: &PortSpec, address: SocketAddr, errno: Errno) -> OpenError {
     match errno {
         Errno::ADDRINUSE => OpenError::AddressInUse { address },
         Errno::ADDRNOTAVAIL => OpenError::NoAddress { address },

@@ -1,6 +1,7 @@
 //! Every system call of this crate that has no safe wrapper, each in a small file.
 
 pub(crate) mod address;
+pub(crate) mod filter;
 pub(crate) mod interface;
 pub(crate) mod mmsg;
 pub(crate) mod namespace;

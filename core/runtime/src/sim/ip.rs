@@ -3,7 +3,7 @@
 //! Modelled: local delivery to UDP sockets, source address selection, longest-prefix routes,
 //! forwarding with time to live and checksum, loopback. Not modelled: ARP (the next hop's Ethernet
 //! address is looked up in the world's tables), ICMP (what would cause an error message is only
-//! counted), fragmentation and reassembly, multicast and broadcast, protocols other than UDP.
+//! counted), fragmentation and reassembly, broadcast, multicast beyond a link (`groups`), protocols other than UDP.
 //!
 //! Reference: RFC 1812 §5.2 (forwarding), RFC 768, RFC 1122 §3.3.
 
@@ -16,6 +16,7 @@ use weft_wire::{
 };
 
 use super::agenda::Clock;
+use super::groups::GroupSocket;
 use super::ids::{InterfaceId, NodeId, ProcessId};
 use super::network::{Delivery, Network};
 use super::node::NodeCount;
@@ -25,13 +26,13 @@ use super::routes::Route;
 const TTL: u8 = 64;
 
 /// What UDP and IPv4 add to a payload.
-const UDP_OVERHEAD: usize = IPV4_HEADER_LEN + UDP_HEADER_LEN;
+pub(super) const UDP_OVERHEAD: usize = IPV4_HEADER_LEN + UDP_HEADER_LEN;
 
 impl Network {
     /// Takes in a frame that carries IPv4.
     pub(super) fn ip_receive(&mut self, clock: &mut Clock, interface: InterfaceId, frame: Packet) {
         let node = self.interfaces[interface.index()].node;
-        if let Err(reason) = self.try_ip_receive(clock, node, frame) {
+        if let Err(reason) = self.try_ip_receive(clock, (node, interface), frame) {
             self.nodes[node.index()].count(reason);
         }
     }
@@ -39,7 +40,7 @@ impl Network {
     fn try_ip_receive(
         &mut self,
         clock: &mut Clock,
-        node: NodeId,
+        (node, interface): (NodeId, InterfaceId),
         mut packet: Packet,
     ) -> Result<(), NodeCount> {
         if !packet.pull_front(ETHERNET_HEADER_LEN) {
@@ -52,15 +53,20 @@ impl Network {
         }
         let length = header.total_len();
         packet.truncate(length); // Ethernet padding goes no further.
-        if self.nodes[node.index()].addresses.contains_key(&destination) {
-            self.deliver_locally(node, packet)
+        let is_own = self.nodes[node.index()].addresses.contains_key(&destination);
+        if is_own || destination.is_multicast() {
+            self.deliver_locally((node, interface), packet)
         } else {
             self.forward(clock, node, destination, packet)
         }
     }
 
     /// Gives a packet for this node to the socket that it is for.
-    fn deliver_locally(&mut self, node: NodeId, mut packet: Packet) -> Result<(), NodeCount> {
+    fn deliver_locally(
+        &mut self,
+        (node, interface): (NodeId, InterfaceId),
+        mut packet: Packet,
+    ) -> Result<(), NodeCount> {
         let header = Ipv4Packet::new_checked(packet.bytes()).map_err(|_| NodeCount::BadHeader)?;
         if header.is_fragment() {
             return Err(NodeCount::Fragment);
@@ -75,7 +81,15 @@ impl Network {
             return Err(NodeCount::BadUdp);
         }
         packet.truncate(length);
-        self.give_to_socket(node, udp.source, udp.destination, packet)
+        match self.group_socket((node, interface), udp.destination) {
+            Some(GroupSocket { process, port, .. }) => {
+                self.nodes[node.index()].count(NodeCount::ToSockets);
+                packet.meta.link = LinkAddress::Udp(udp.source.into());
+                self.deliveries.push(Delivery { process, port, packet });
+                Ok(())
+            }
+            None => self.give_to_socket(node, udp.source, udp.destination, packet),
+        }
     }
 
     fn give_to_socket(
@@ -146,7 +160,7 @@ impl Network {
         }
         let route = self.route(node, *to.ip())?;
         let source = SocketAddrV4::new(self.source_address(local, route)?, local.port());
-        push_headers(&mut payload, source, to)?;
+        push_headers(&mut payload, source, to, TTL)?;
         self.send_to_next_hop(clock, route, *to.ip(), payload, NodeCount::UdpOut)
     }
 
@@ -183,7 +197,7 @@ impl Network {
     }
 
     /// Puts an Ethernet header before an IPv4 packet and sends it, counting it as `success`.
-    fn send_to_next_hop(
+    pub(super) fn send_to_next_hop(
         &mut self,
         clock: &mut Clock,
         route: Route,
@@ -234,17 +248,18 @@ impl Network {
     }
 }
 
-fn push_headers(
+pub(super) fn push_headers(
     payload: &mut Packet,
     source: SocketAddrV4,
     destination: SocketAddrV4,
+    ttl: u8,
 ) -> Result<(), NodeCount> {
     let payload_len = payload.len();
     payload.push_front(UDP_OVERHEAD);
     let headers = UdpIpv4Repr {
         source,
         destination,
-        ttl: TTL,
+        ttl,
         traffic_class: 0,
         dont_fragment: true,
         payload_len,

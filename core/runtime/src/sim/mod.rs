@@ -45,6 +45,7 @@ mod channels;
 mod disk;
 mod error;
 mod family;
+mod groups;
 mod handles;
 mod hash;
 mod ids;

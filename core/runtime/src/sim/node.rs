@@ -6,6 +6,7 @@ use std::net::Ipv4Addr;
 use weft_base::{Counters, PortId};
 use weft_wire::{EtherType, MacAddr};
 
+use super::groups::GroupSocket;
 use super::ids::{InterfaceId, LinkId, NodeId, ProcessId};
 use super::routes::Routes;
 use super::sockets::Sockets;
@@ -76,6 +77,7 @@ pub(super) struct Node {
     pub(super) addresses: BTreeMap<Ipv4Addr, InterfaceId>,
     pub(super) routes: Routes,
     pub(super) sockets: Sockets,
+    pub(super) groups: Vec<GroupSocket>,
     pub(super) counters: Counters<NodeCount>,
 }
 
@@ -88,6 +90,7 @@ impl Node {
             addresses: BTreeMap::new(),
             routes: Routes::default(),
             sockets: Sockets::default(),
+            groups: Vec::new(),
             counters: Counters::new(),
         }
     }

@@ -35,6 +35,7 @@ impl World {
                 self.open_ethernet(process, interface, EtherType(*ethertype))
             }
             PortSpec::Udp { local } => self.open_udp(process, *local),
+            PortSpec::Group { interface, group } => self.open_group(process, interface, *group),
             PortSpec::Ip { .. } => Err(format!(
                 "cannot open {spec}: the simulator models UDP over IPv4 and no other protocol; tunnel by \
                  UDP, or run the lab on network namespaces"
@@ -123,6 +124,10 @@ impl World {
                 taps.retain(|tap| (tap.process, tap.port) != (process, port));
             }
             Binding::Udp(local) => self.network.unbind(node, local, (process, port)),
+            Binding::Group { .. } => {
+                let groups = &mut self.network.nodes[node.index()].groups;
+                groups.retain(|one| (one.process, one.port) != (process, port));
+            }
             Binding::Closed => {}
         }
     }
@@ -138,6 +143,9 @@ impl World {
         match binding {
             Binding::Ethernet(interface) => self.send_frame(interface, packet),
             Binding::Udp(local) => self.network.udp_send(&mut self.clock, node, local, packet),
+            Binding::Group { interface, port } => {
+                self.network.group_send(&mut self.clock, node, (interface, port), packet);
+            }
             Binding::Closed => self.network.nodes[node.index()].count(NodeCount::Discarded),
         }
         self.hand_over();

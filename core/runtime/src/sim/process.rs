@@ -136,6 +136,11 @@ pub(super) enum Waiting {
 pub(super) enum Binding {
     Ethernet(InterfaceId),
     Udp(SocketAddrV4),
+    /// A group's port on an interface.
+    Group {
+        interface: InterfaceId,
+        port: u16,
+    },
     Closed,
 }
 

@@ -94,6 +94,49 @@ fn a_datagram_crosses_two_routers() {
     assert_eq!(world.total(NodeCount::Forwarded), 2);
 }
 
+/// A process that joins a group on an interface, sends `text` there, and logs what it gets.
+fn member(interface: &'static str, group: &str, to: &str, text: &'static str, log: &Log) -> Spawn {
+    let [group, to]: [SocketAddr; 2] = [group, to].map(|text| text.parse().unwrap());
+    let log = Rc::clone(log);
+    script("member", move |turn, event| match event {
+        Event::Start => {
+            let spec = PortSpec::Group { interface: interface.to_owned(), group };
+            turn.act(Action::OpenPort { token: Token(0), spec });
+        }
+        Event::PortOpened { port, .. } if !text.is_empty() => {
+            let mut packet = Packet::from_slice(text.as_bytes());
+            packet.meta.link = LinkAddress::Udp(to);
+            turn.act(Action::Transmit { port, packet });
+        }
+        Event::PortOpened { .. } => {}
+        Event::Packets { packets, .. } => {
+            let text = |packet: &Packet| String::from_utf8_lossy(packet.bytes()).into_owned();
+            let line = |packet| format!("{} {:?}", text(packet), packet.meta.link);
+            log.borrow_mut().extend(packets.iter().map(line));
+        }
+        other => log.borrow_mut().push(describe(&other)),
+    })
+}
+
+#[test]
+fn a_group_reaches_the_link_and_no_further() {
+    let mut world = world(1);
+    let nodes = line(&mut world, 2);
+    let logs: [Log; 5] = Default::default();
+    let group = "224.0.0.9:520";
+    // The second node has a socket on each of its links.
+    world.spawn(nodes[0], member("right", group, group, "", &logs[0]));
+    world.spawn(nodes[1], member("left", group, group, "hello", &logs[1]));
+    world.spawn(nodes[1], member("right", group, group, "", &logs[2]));
+    world.spawn(nodes[2], member("left", group, "10.0.1.1:520", "you", &logs[3]));
+    world.spawn(nodes[1], member("right", group, group, "", &logs[4]));
+    world.run_while(|_| true).unwrap();
+    assert_eq!(*logs[0].borrow(), ["hello Udp(10.0.0.2:520)"]);
+    assert_eq!(*logs[2].borrow(), ["you Udp(10.0.1.2:520)"]);
+    assert!(logs[1].borrow().is_empty() && logs[3].borrow().is_empty());
+    assert!(logs[4].borrow()[0].contains("in use"), "{:?}", logs[4]);
+}
+
 #[test]
 fn the_time_to_live_runs_out_in_a_routing_loop() {
     let mut world = world(1);
