@@ -15,6 +15,8 @@ use crate::tables::Tables;
 
 /// The name of the origin.
 pub(crate) const PROTOCOL: &str = "connected";
+/// Its number: it is the first.
+pub(crate) const ORIGIN: OriginId = OriginId(0);
 
 /// What is known of the interfaces.
 #[derive(Debug, Default)]

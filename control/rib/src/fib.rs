@@ -17,6 +17,7 @@ use weft_routing::{Hears, ReaderId, Said};
 use weft_runtime::{Action, Level};
 use weft_xrl::{Call, Output, Reply, Request, XrlError};
 
+use crate::connected::ORIGIN as CONNECTED;
 use crate::fib_interface as interface;
 use crate::hops::SetId;
 use crate::tables::Tables;
@@ -192,7 +193,7 @@ impl Fib {
         {
             let net = self.version.net(&news.prefix);
             // What is on a link the kernel knows itself.
-            let best = news.best.filter(|best| !is_connected(tables, best.route.set));
+            let best = news.best.filter(|best| best.origin != CONNECTED);
             let before = self.said.set(news.number, best.map(|best| best.origin));
             let Some(best) = best else {
                 change.gone.extend(before.map(|_| net));
@@ -324,10 +325,4 @@ fn ways(tables: &Tables, set: SetId, number: u32) -> impl Iterator<Item = interf
         interface: way.interface,
         weight: way.weight,
     })
-}
-
-/// Whether packets leave on a link without a gateway: such routes the kernel has by itself.
-fn is_connected(tables: &Tables, set: SetId) -> bool {
-    let ways = tables.sets.ways(set);
-    !ways.is_empty() && ways.iter().all(|way| way.gateway.is_none())
 }

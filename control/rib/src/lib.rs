@@ -17,6 +17,7 @@ mod hops;
 mod leads;
 mod origins;
 mod reach;
+mod redistribution;
 mod show;
 mod tables;
 #[cfg(test)]
@@ -32,6 +33,7 @@ use connected::Connected;
 use fib::{FEA, Fib};
 use hops::{Hop, SetId};
 use origins::Origins;
+use redistribution::Redistribution;
 use tables::Tables;
 use watchers::Watchers;
 use weft_base::{CounterGroup, Counters, Instant};
@@ -80,6 +82,7 @@ pub struct Rib {
     origins: Origins,
     connected: Connected,
     watchers: Watchers,
+    redistribution: Redistribution,
     /// IPv4 and IPv6.
     fibs: [Fib; 2],
     counters: Counters<Activity>,
@@ -90,6 +93,8 @@ enum Next {
     Answer(Encoded),
     /// Until answers hold no longer, or so many milliseconds.
     Wait(u32),
+    /// Until a route is different.
+    Redistribute(interface::Redistribute),
 }
 
 impl Default for Rib {
@@ -111,6 +116,7 @@ impl Rib {
             origins,
             connected: Connected::default(),
             watchers: Watchers::default(),
+            redistribution: Redistribution::default(),
             fibs: [Fib::new(Version::V4), Fib::new(Version::V6)],
             counters: Counters::new(),
         }
@@ -126,6 +132,9 @@ impl Rib {
                 out.push(Output::Answer { id: called.id, result: Ok(encoded) });
             }
             Ok(Next::Wait(wait)) => self.watchers.wait(now, called, wait, out),
+            Ok(Next::Redistribute(request)) => {
+                self.redistribution.ask(now, called, request, &mut self.tables, out);
+            }
             Err(error) => out.push(called.fail(error)),
         }
     }
@@ -171,6 +180,7 @@ impl Rib {
                 Encoded::default()
             }
             Call::Invalid(interface::Invalid { wait }) => return Ok(Next::Wait(wait)),
+            Call::Redistribute(request) => return Ok(Next::Redistribute(request)),
             Call::Show(request) => {
                 let shown = show::show(&request, &self.tables, &self.origins, &self.fibs)?;
                 Encoded::new(interface::ShowReply { json: shown.to_string() })
@@ -283,6 +293,7 @@ impl Component for Rib {
             Input::Left { session } => {
                 self.tables.left(session);
                 self.watchers.left(session);
+                self.redistribution.left(session, &mut self.tables);
                 self.origins.left(now, session, &self.config, &mut self.tables);
             }
             Input::Replied { token, result } => {
@@ -298,6 +309,7 @@ impl Component for Rib {
             Input::World(Event::Tick) => {
                 self.origins.tick(now, &mut self.tables);
                 self.watchers.tick(now, out);
+                self.redistribution.tick(now, &self.tables, out);
                 self.fibs.iter_mut().for_each(|fib| fib.tick(now, &mut self.tables, out));
             }
             Input::World(Event::Stop) => out.push(Output::World(Action::Exit { status: 0 })),
@@ -308,15 +320,17 @@ impl Component for Rib {
         self.watchers.invalid(invalid, out);
         let may_end = self.origins.have_told();
         self.fibs.iter_mut().for_each(|fib| fib.tell(may_end, &mut self.tables, out));
+        self.redistribution.tell(may_end, &mut self.tables, &self.origins, out);
     }
 
     fn deadline(&self) -> Option<Instant> {
-        let deadlines = [self.origins.deadline(), self.watchers.deadline()];
+        let deadlines =
+            [self.origins.deadline(), self.watchers.deadline(), self.redistribution.deadline()];
         deadlines.into_iter().chain(self.fibs.iter().map(Fib::deadline)).flatten().min()
     }
 
     fn has_background_work(&self) -> bool {
-        self.tables.routes.has_work()
+        self.tables.routes.has_work() || self.redistribution.has_work(&self.tables)
     }
 
     fn counters(&self) -> Vec<CounterGroup> {

@@ -1,0 +1,215 @@
+//! Protocols that are told which routes of others are used.
+//!
+//! Reference: Handley et al. (XORP), §3 and §5.2 (route redistribution: the RIB passes on what protocols ask for).
+//!
+//! Each is a reader of the tables like the way to the FEA, at its own pace: a call asks for what is different, and is
+//! answered when something is.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use weft_base::Instant;
+use weft_routing::ip::{News, Version};
+use weft_routing::{Hears, OriginId, ReaderId, Said};
+use weft_xrl::{Called, Output};
+
+use crate::arbiter::Route;
+use crate::interface;
+use crate::origins::Origins;
+use crate::reach::Session;
+use crate::tables::Tables;
+
+/// The longest that a protocol may wait, in milliseconds.
+const LONGEST: u32 = 25_000;
+/// Routes that one answer tells of at most.
+const MOST: u32 = 4096;
+/// Changes that are looked at for one client at once, whether they concern it or not.
+const SLICE: usize = 4096;
+
+/// A protocol.
+#[derive(Debug)]
+struct Client {
+    /// Those whose routes it wants.
+    protocols: BTreeSet<String>,
+    readers: [ReaderId; 2],
+    /// What it was told of destinations.
+    said: [Said; 2],
+    /// The beginning was not told yet.
+    again: bool,
+    /// That all was told was told.
+    complete: bool,
+    waiting: Option<Waiting>,
+    /// What is to be told with the next answer.
+    routes: Vec<interface::Used>,
+    gone: Vec<ipnet::IpNet>,
+}
+
+/// The call with which it waits.
+#[derive(Debug)]
+struct Waiting {
+    called: Called,
+    at_most: usize,
+    until: Instant,
+}
+
+impl Client {
+    fn new(protocols: BTreeSet<String>, tables: &mut Tables) -> Self {
+        Self {
+            protocols,
+            readers: Version::ALL.map(|version| tables.routes.open_reader(version, Hears::Best)),
+            said: Default::default(),
+            again: true,
+            complete: false,
+            waiting: None,
+            routes: Vec::new(),
+            gone: Vec::new(),
+        }
+    }
+
+    fn close(&self, tables: &mut Tables) {
+        for (version, reader) in Version::ALL.into_iter().zip(self.readers) {
+            tables.routes.close_reader(version, reader);
+        }
+    }
+
+    fn is_behind(&self, tables: &Tables) -> bool {
+        let mut both = Version::ALL.into_iter().zip(self.readers);
+        both.any(|(version, reader)| tables.routes.is_behind(version, reader))
+    }
+
+    /// Whether there is something to look at for it.
+    fn has_work(&self, tables: &Tables) -> bool {
+        self.waiting.is_some() && self.is_behind(tables)
+    }
+
+    fn count(&self) -> usize {
+        self.routes.len() + self.gone.len()
+    }
+
+    /// Looks at what has changed, until there is enough for an answer.
+    fn read(&mut self, tables: &mut Tables, origins: &Origins) {
+        let Some(at_most) = self.waiting.as_ref().map(|waiting| waiting.at_most) else { return };
+        let mut left = SLICE;
+        for (version, reader) in Version::ALL.into_iter().zip(self.readers) {
+            while left > 0 && self.count() < at_most {
+                let Some(news) = tables.routes.next(version, reader) else { break };
+                left -= 1;
+                self.note(version, &news, tables, origins);
+            }
+        }
+    }
+
+    fn note(&mut self, version: Version, news: &News<Route>, tables: &Tables, origins: &Origins) {
+        let wanted = |origin: OriginId| self.protocols.contains(&origins.of(origin).protocol);
+        let best = news.best.filter(|best| wanted(best.origin));
+        let before = self.said[version as usize].set(news.number, best.map(|best| best.origin));
+        let net = version.net(&news.prefix);
+        let Some(best) = best else {
+            self.gone.extend(before.map(|_| net));
+            return;
+        };
+        let way = match tables.sets.ways(best.route.set) {
+            [only] => Some(only),
+            _ => None,
+        };
+        self.routes.push(interface::Used {
+            net,
+            protocol: origins.of(best.origin).protocol.clone(),
+            metric: best.route.metric,
+            tag: best.route.tag,
+            gateway: way.and_then(|way| way.gateway).unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
+            interface: way.map_or(0, |way| way.interface),
+        });
+    }
+
+    /// Answers the call with which it waits if there is something, or if its time is over.
+    fn answer(&mut self, is_over: bool, may_end: bool, tables: &Tables, out: &mut Vec<Output>) {
+        let ends = may_end && !self.complete && !self.is_behind(tables);
+        if !(is_over || ends || self.again || self.count() > 0) {
+            return;
+        }
+        let Some(waiting) = self.waiting.take() else { return };
+        self.complete |= ends;
+        let reply = interface::RedistributeReply {
+            again: std::mem::take(&mut self.again),
+            routes: std::mem::take(&mut self.routes),
+            gone: std::mem::take(&mut self.gone),
+            complete: ends,
+        };
+        out.push(waiting.called.answer(Ok(reply)));
+    }
+}
+
+/// All of them, by their sessions.
+#[derive(Debug, Default)]
+pub(crate) struct Redistribution(BTreeMap<Session, Client>);
+
+impl Redistribution {
+    /// A protocol asks with this call, and with no earlier one any more.
+    pub(crate) fn ask(
+        &mut self,
+        now: Instant,
+        called: Called,
+        request: interface::Redistribute,
+        tables: &mut Tables,
+        out: &mut Vec<Output>,
+    ) {
+        let interface::Redistribute { protocols, begin, at_most, wait } = request;
+        let session = called.session;
+        if let Some(client) = self.0.get_mut(&session) {
+            client.answer(true, false, tables, out);
+        }
+        if begin || !self.0.contains_key(&session) {
+            let client = Client::new(protocols.into_iter().collect(), tables);
+            if let Some(before) = self.0.insert(session, client) {
+                before.close(tables);
+            }
+        }
+        let until = now + Duration::from_millis(wait.min(LONGEST).into());
+        let at_most = at_most.clamp(1, MOST) as usize;
+        if let Some(client) = self.0.get_mut(&session) {
+            client.waiting = Some(Waiting { called, at_most, until });
+        }
+    }
+
+    /// Tells those who wait what is different. `may_end` says whether protocols have told all that they had.
+    pub(crate) fn tell(
+        &mut self,
+        may_end: bool,
+        tables: &mut Tables,
+        origins: &Origins,
+        out: &mut Vec<Output>,
+    ) {
+        for client in self.0.values_mut().filter(|client| client.waiting.is_some()) {
+            client.read(tables, origins);
+            client.answer(false, may_end, tables, out);
+        }
+    }
+
+    /// Whether there is more to look at than was looked at.
+    pub(crate) fn has_work(&self, tables: &Tables) -> bool {
+        self.0.values().any(|client| client.has_work(tables))
+    }
+
+    /// A client is gone.
+    pub(crate) fn left(&mut self, session: Session, tables: &mut Tables) {
+        if let Some(client) = self.0.remove(&session) {
+            client.close(tables);
+        }
+    }
+
+    /// Answers those who have waited as long as they wanted.
+    pub(crate) fn tick(&mut self, now: Instant, tables: &Tables, out: &mut Vec<Output>) {
+        for client in self.0.values_mut() {
+            if client.waiting.as_ref().is_some_and(|waiting| waiting.until <= now) {
+                client.answer(true, false, tables, out);
+            }
+        }
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let waiting = self.0.values().filter_map(|client| client.waiting.as_ref());
+        waiting.map(|waiting| waiting.until).min()
+    }
+}
