@@ -7,7 +7,9 @@ use weft_fea::Fea;
 use weft_gateway::Gateway;
 use weft_manager::{Class, Socket};
 use weft_rib::Rib;
+use weft_rip::{Rip, Version as RipVersion};
 use weft_runtime::Component;
+use weft_static::Static;
 use weft_xia_ad::Ad;
 use weft_xia_component::Xia;
 use weft_xia_example::Nearest;
@@ -96,6 +98,37 @@ pub(crate) fn components() -> Vec<Registered> {
         },
         Registered {
             class: Class {
+                statement: Some(weft_static::STATEMENT),
+                access: "rib/rib fea/fea/1.0/watch_interfaces".into(),
+                ..Class::new("static")
+            },
+            schema: weft_static::SCHEMA,
+            make: |_, _| Ok((weft_static::interfaces(), Box::<Static>::default())),
+        },
+        Registered {
+            class: Class {
+                statement: Some(weft_rip::STATEMENT),
+                access: "rib/rib fea/fea/1.0/watch_interfaces fea/fea/1.0/open_relay?spec=group:*:224.0.0.9:520 \
+                         fea/fea/1.0/send_packets fea/fea/1.0/receive_packets fea/fea/1.0/close_relay"
+                    .into(),
+                ..Class::new("rip")
+            },
+            schema: weft_rip::SCHEMA,
+            make: |node, _| rip(RipVersion::V2, node),
+        },
+        Registered {
+            class: Class {
+                statement: Some(weft_rip::STATEMENT_NG),
+                access: "rib/rib fea/fea/1.0/watch_interfaces fea/fea/1.0/open_relay?spec=group:*:%5Bff02::9%5D:521 \
+                         fea/fea/1.0/send_packets fea/fea/1.0/receive_packets fea/fea/1.0/close_relay"
+                    .into(),
+                ..Class::new("ripng")
+            },
+            schema: weft_rip::SCHEMA_NG,
+            make: |node, _| rip(RipVersion::Ng, node),
+        },
+        Registered {
+            class: Class {
                 statement: Some(weft_bgp::STATEMENT),
                 access: "rib/rib fea/fea/1.0/open_stream?port=179 \
                          fea/fea/1.0/open_stream_listener?port=179 fea/fea/1.0/cancel_stream fea/fea/1.0/set_stream_keys \
@@ -143,6 +176,13 @@ pub(crate) fn components() -> Vec<Registered> {
             make: |_, _| Ok((weft_example_greeter::interfaces(), Box::<Greeter>::default())),
         },
     ]
+}
+
+fn rip(version: RipVersion, node: &Node) -> Result<Made, String> {
+    let random = Random::from_seed(node.number()).fork("rip");
+    // In seconds, of which 32 bits are used, as the numbers of digests have (RFC 4822).
+    let epoch = (node.wall.as_unix_nanos() / 1_000_000_000) as u32;
+    Ok((weft_rip::interfaces(), Box::new(Rip::new(version, random, epoch))))
 }
 
 fn bgp(node: &Node, _: Secret) -> Result<Made, String> {

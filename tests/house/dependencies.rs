@@ -25,6 +25,9 @@ const INSIDE: &[(&str, &[&str])] = &[
     ("control/fea", &[]),
     ("control/bgp", &[]),
     ("control/gateway", &[]),
+    ("control/protocol", &[]),
+    ("control/static", &["control/protocol"]),
+    ("control/rip", &["control/protocol"]),
     // The manager speaks to the launcher in its words.
     ("control/manager", &["control/launcher"]),
     ("xia/component", &["xia/xip"]),

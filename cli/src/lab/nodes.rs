@@ -56,13 +56,13 @@ pub(super) fn whole(
             identity: identity.as_ref().map(|key| key.public_key().hash()),
             key: identity.clone().filter(|_| class == weft_xia_component::STATEMENT),
             seed,
+            wall: wall(now),
             level: Level::Info,
         };
         let boot = (class == MANAGER).then(|| Boot {
             source: source.clone(),
             text: text.clone(),
             history: history(&directory),
-            wall: wall(now),
         });
         let users = Box::new(Nobody);
         process(Started { class, instance, secret: secret.copied(), boot, users }, &node)

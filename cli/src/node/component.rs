@@ -49,6 +49,8 @@ pub(crate) struct Node {
     pub(crate) key: Option<PrivateKey>,
     /// What is random in it follows from this.
     pub(crate) seed: [u8; 32],
+    /// When the process was started.
+    pub(crate) wall: WallTime,
     /// How much is reported.
     pub(crate) level: Level,
 }
@@ -72,7 +74,6 @@ pub(crate) struct Boot {
     pub(crate) text: String,
     /// The directory of its revisions.
     pub(crate) history: PathBuf,
-    pub(crate) wall: WallTime,
 }
 
 pub(crate) fn run(args: &ComponentArgs) -> Outcome {
@@ -136,6 +137,7 @@ impl Node {
                 .transpose()?,
             key: None,
             seed: seed()?,
+            wall: wall(),
             level: level()?,
         })
     }
@@ -219,7 +221,7 @@ fn manager(boot: Boot, node: &Node) -> Result<Manager, String> {
         history: boot.history,
         source: boot.source,
         text: boot.text,
-        wall: boot.wall,
+        wall: node.wall,
     };
     Manager::new(settings).map_err(|errors| errors.to_string())
 }
@@ -228,10 +230,13 @@ fn boot(args: &ComponentArgs) -> Result<Boot, String> {
     let file = args.file.as_deref().ok_or("the manager needs --file")?;
     let source = args.source.clone().unwrap_or_else(|| file.display().to_string());
     let directory = file.parent().ok_or("the manager's file has no directory")?;
+    Ok(Boot { source, text: read(file)?, history: directory.join(HISTORY) })
+}
+
+fn wall() -> WallTime {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let since = since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
-    let (text, wall) = (read(file)?, WallTime::from_unix_nanos(since));
-    Ok(Boot { source, text, history: directory.join(HISTORY), wall })
+    WallTime::from_unix_nanos(since)
 }
 
 fn read(file: &Path) -> Result<String, String> {

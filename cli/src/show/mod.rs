@@ -12,6 +12,7 @@ mod log;
 mod pages;
 mod processes;
 mod programs;
+mod protocol;
 mod routes;
 pub(crate) mod table;
 
@@ -63,6 +64,10 @@ pub(crate) enum ShowCommand {
     /// The Border Gateway Protocol
     #[command(subcommand)]
     Bgp(BgpView),
+    /// What a routing protocol has to show, such as its routes and neighbours
+    #[command(after_help = "Examples:\n  weft show protocol\n  weft show protocol static\n  \
+        weft show protocol static routes --json")]
+    Protocol(ProtocolArgs),
     /// How the XIA stack forwards
     #[command(subcommand)]
     Xia(XiaView),
@@ -118,6 +123,16 @@ pub(crate) struct RoutesArgs {
 }
 
 #[derive(Debug, clap::Args)]
+pub(crate) struct ProtocolArgs {
+    /// The protocol, by its instance or class [default: list what there is]
+    protocol: Option<String>,
+    /// Which of its views [default: its first]
+    view: Option<String>,
+    #[command(flatten)]
+    view_args: ViewArgs,
+}
+
+#[derive(Debug, clap::Args)]
 pub(crate) struct ProgramsArgs {
     /// The interface [default: all]
     interface: Option<String>,
@@ -144,6 +159,7 @@ pub(crate) fn run(command: &ShowCommand) -> Outcome {
         ShowCommand::Log(args) => return log::run(args),
         ShowCommand::Routes(args) => return routes::run(args),
         ShowCommand::Bgp(view) => return bgp::run(view),
+        ShowCommand::Protocol(args) => return protocol::run(args),
         ShowCommand::Xia(XiaView::Forwarding(ask)) => return crate::xia::show_forwarding(ask),
         ShowCommand::Processes(view) => (view, &processes::show),
         ShowCommand::Components(view) => (view, &components::show),

@@ -1,0 +1,157 @@
+//! Routes of other protocols, as the RIB uses them: what a protocol redistributes.
+//!
+//! Reference: Handley et al. (XORP), §3 and §5.2 (route redistribution).
+//!
+//! What was told is kept, so that a RIB that comes back changes nothing that is the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use weft_base::Instant;
+use weft_xrl::{Input, Output};
+
+use crate::dialogue::{Dialogue, Heard};
+use crate::rib;
+
+/// Of how many routes one answer tells, and how long there may be nothing to tell, in milliseconds.
+const AT_MOST: u32 = 4096;
+const QUIET: u32 = 20_000;
+
+/// A route that the RIB uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Used {
+    /// Its protocol.
+    pub protocol: String,
+    /// How far it is, to its protocol.
+    pub metric: u32,
+    /// Its mark.
+    pub tag: u32,
+    /// The next router; none if there is none, or are several.
+    pub gateway: Option<IpAddr>,
+    /// The number of the interface; none if there is none, or are several.
+    pub interface: Option<u32>,
+}
+
+/// The routes of some protocols.
+#[derive(Debug)]
+pub struct FromRib {
+    dialogue: Dialogue<u64>,
+    protocols: BTreeSet<String>,
+    known: BTreeMap<IpNet, Used>,
+    /// What was known before the RIB began to tell everything anew.
+    untold: BTreeSet<IpNet>,
+    changed: BTreeSet<IpNet>,
+    /// Which of the questions counts.
+    question: u64,
+}
+
+impl FromRib {
+    /// No protocols, and the number of its [`Dialogue`].
+    #[must_use]
+    pub fn new(number: u8) -> Self {
+        Self {
+            dialogue: Dialogue::new(rib::CLASS, number),
+            protocols: BTreeSet::new(),
+            known: BTreeMap::new(),
+            untold: BTreeSet::new(),
+            changed: BTreeSet::new(),
+            question: 0,
+        }
+    }
+
+    /// The routes of these protocols are of interest, and no others.
+    pub fn want(&mut self, protocols: BTreeSet<String>, out: &mut Vec<Output>) {
+        if self.protocols == protocols {
+            return;
+        }
+        self.protocols = protocols;
+        let unwanted =
+            self.known.extract_if(.., |_, used| !self.protocols.contains(&used.protocol));
+        self.changed.extend(unwanted.map(|(net, _)| net));
+        if self.dialogue.is_there() {
+            self.ask(true, out);
+        }
+    }
+
+    fn ask(&mut self, begin: bool, out: &mut Vec<Output>) {
+        if begin {
+            self.question += 1;
+        }
+        if self.protocols.is_empty() {
+            return;
+        }
+        let protocols = self.protocols.iter().cloned().collect();
+        let request = rib::Redistribute { protocols, begin, at_most: AT_MOST, wait: QUIET };
+        self.dialogue.call(self.question, request, out);
+    }
+
+    /// The route to a network, if a protocol of interest has the one that is used.
+    #[must_use]
+    pub fn get(&self, net: &IpNet) -> Option<&Used> {
+        self.known.get(net)
+    }
+
+    /// The networks whose routes are others since this was asked last.
+    pub fn take_changed(&mut self) -> BTreeSet<IpNet> {
+        std::mem::take(&mut self.changed)
+    }
+
+    /// Has all of them told again by [`take_changed`](Self::take_changed), as if they were others.
+    pub fn tell_again(&mut self) {
+        self.changed.extend(self.known.keys());
+    }
+
+    /// When something is to be done at the latest.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.dialogue.deadline()
+    }
+
+    /// Hears an input; gives it back if it is not for this alone.
+    pub fn hear(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) -> Option<Input> {
+        let (heard, input) = self.dialogue.hear(now, input, out);
+        match heard {
+            Some(Heard::Began) => self.ask(true, out),
+            Some(Heard::Answered(question, reply)) if question == self.question => {
+                match reply.read::<rib::Redistribute>() {
+                    Ok(reply) => {
+                        self.told(reply);
+                        self.ask(false, out);
+                    }
+                    Err(error) => self.dialogue.failed(now, &error, out),
+                }
+            }
+            Some(Heard::Refused(_, error)) => self.dialogue.failed(now, &error, out),
+            Some(Heard::Answered(..) | Heard::Ended) | None => {}
+        }
+        input
+    }
+
+    fn told(&mut self, reply: rib::RedistributeReply) {
+        if reply.again {
+            self.untold = self.known.keys().copied().collect();
+        }
+        for one in reply.routes {
+            let used = Used {
+                protocol: one.protocol,
+                metric: one.metric,
+                tag: one.tag,
+                gateway: Some(one.gateway).filter(|gateway| !gateway.is_unspecified()),
+                interface: Some(one.interface).filter(|interface| *interface > 0),
+            };
+            self.untold.remove(&one.net);
+            if self.known.get(&one.net) != Some(&used) {
+                self.known.insert(one.net, used);
+                self.changed.insert(one.net);
+            }
+        }
+        let untold =
+            if reply.complete { std::mem::take(&mut self.untold) } else { BTreeSet::new() };
+        for net in reply.gone.into_iter().chain(untold) {
+            if self.known.remove(&net).is_some() {
+                self.changed.insert(net);
+            }
+        }
+    }
+}
