@@ -14,6 +14,7 @@ use crate::generate::{CompletionArgs, ManArgs};
 use crate::lab::LabCommand;
 use crate::metrics::MetricsArgs;
 use crate::node::component::ComponentArgs;
+use crate::policy::PolicyCommand;
 use crate::show::ShowCommand;
 use crate::xia::XiaCommand;
 use crate::xip::XipArgs;
@@ -49,6 +50,9 @@ pub(crate) enum Command {
         weft configure -c 'set xia interface eth1' -c 'show | compare' -c 'commit confirmed 5'\n  \
         weft configure --node r1 < changes")]
     Configure(ConfigureArgs),
+    /// Policies: which routes pass, and how they are changed
+    #[command(subcommand)]
+    Policy(PolicyCommand),
     /// One process of a node; for `weft run`
     #[command(hide = true)]
     Component(ComponentArgs),

@@ -16,6 +16,7 @@ mod lab;
 mod metrics;
 mod node;
 mod output;
+mod policy;
 mod registry;
 mod show;
 mod xia;
@@ -44,6 +45,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Man(args) => generate::man(&args),
         Command::Metrics(args) => metrics::run(&args),
         Command::Component(args) => node::component::run(&args),
+        Command::Policy(command) => policy::run(&command),
         Command::Bench(args) => bench::run(&args),
         Command::BenchFlowSource(args) => bench::run_source(&args),
         Command::BenchBgpEnd(args) => bench::run_end(&args),

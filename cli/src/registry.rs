@@ -130,6 +130,7 @@ pub(crate) fn components() -> Vec<Registered> {
         Registered {
             class: Class {
                 statement: Some(weft_bgp::STATEMENT),
+                reads: &[weft_policy::STATEMENT],
                 access: "rib/rib fea/fea/1.0/open_stream?port=179 \
                          fea/fea/1.0/open_stream_listener?port=179 fea/fea/1.0/cancel_stream fea/fea/1.0/set_stream_keys \
                          fea/fea/1.0/close_stream_listener fea/fea/1.0/watch_interfaces"
@@ -213,5 +214,6 @@ pub(crate) fn classes() -> Vec<Class> {
 pub(crate) fn schema() -> String {
     let components = components();
     let own = components.iter().map(|registered| registered.schema.to_owned());
-    std::iter::once(crate::node::node_schema()).chain(own).collect()
+    let shared = [crate::node::node_schema(), weft_policy::SCHEMA.to_owned()];
+    shared.into_iter().chain(own).collect()
 }

@@ -20,7 +20,7 @@ use weft_base::{Instant, Random};
 use weft_config::{Document, Errors, Located, Name, Schema, Tree};
 use weft_keys::file::load_private;
 use weft_keys::{KeyHash, PrivateKey};
-use weft_manager::{read_log, read_operators, read_programs};
+use weft_manager::{Class, read_log, read_operators, read_programs};
 use weft_xip::node::{Node, config};
 use weft_xip::{Xid, XidType};
 
@@ -160,9 +160,10 @@ impl NodeFile {
     }
 }
 
-/// The statements of components besides the XIA stack.
+/// The statements of components besides the XIA stack, and those that they read.
 fn statements_of_others() -> Vec<&'static str> {
-    let statements = classes().into_iter().filter_map(|class| class.statement);
+    let of = |class: Class| class.statement.into_iter().chain(class.reads.iter().copied());
+    let statements = classes().into_iter().flat_map(of);
     statements.filter(|statement| *statement != weft_xia_component::STATEMENT).collect()
 }
 

@@ -15,6 +15,7 @@
 //! Reference: RFC 4271 §4.2 and §10 (numbers and timers), RFC 8212 (nothing is exchanged with an external peer unless
 //! that is said).
 
+mod filters;
 mod graceful;
 mod range;
 mod session;
@@ -22,13 +23,17 @@ mod session;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
+use std::rc::Rc;
 use std::time::Duration;
 
 use weft_config::{Block, Document, Entry, Errors, Form, Keyword, Name, gather};
+use weft_policy::{Policies, Program};
 
 use crate::fsm::PeerAs;
+use crate::policy::Filter;
 use crate::routes::decision::Source;
 use crate::wire::{AddPath, Families, Family};
+use filters::Filters;
 pub(crate) use graceful::{Graceful, Mode, Standing};
 pub(crate) use range::Range;
 pub(crate) use session::{Excess, PrefixLimit, SessionConfig, listener};
@@ -48,8 +53,8 @@ macro_rules! peer_statements {
         leaf add-path one-of receive send both { help "whether several routes to a destination are exchanged (RFC 7911), if the peer wants that too"; }
         leaf route-reflector-client switch { default off; help "whether the peer is a client of this route reflector (RFC 4456)"; }
         leaf next-hop-self switch { default off; help "whether a peer in this system is told to send packets for other systems here"; }
-        leaf import one-of all none { help "which of its routes are taken; of a peer in another system none without it"; }
-        leaf export one-of all none { help "which routes it is told; a peer in another system none without it"; }
+        leaf-list import name { help "which of its routes are taken: all, none, or those that these policies accept, which are asked in order; of a peer in another system none without it"; }
+        leaf-list export name { help "which routes it is told: all, none, or those that these policies accept, which are asked in order; a peer in another system none without it"; }
         leaf md5-key text { secret; help "the key by which both sides sign what they send (RFC 2385)"; }
         leaf ttl-security number { range 1 254; help "at how many hops at most the peer is, which both sides check (RFC 5082)"; }
         leaf multihop number { range 1 255; help "at how many hops a peer in another system may be; it is a neighbour without it"; }
@@ -132,18 +137,6 @@ const SHORTEST_HOLD_TIME: Duration = Duration::from_secs(3);
 
 const ADDRESS: Form = Form { what: "an address of IP", example: "192.0.2.1" };
 
-/// Which routes pass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Policy {
-    All,
-    None,
-}
-
-impl Keyword for Policy {
-    const WHAT: &'static str = "a policy";
-    const ALL: &'static [(&'static str, Self)] = &[("all", Self::All), ("none", Self::None)];
-}
-
 impl Keyword for AddPath {
     const WHAT: &'static str = "a direction";
     const ALL: &'static [(&'static str, Self)] =
@@ -171,6 +164,7 @@ pub(crate) struct Config {
     /// Among how many next hops packets to a destination are shared out.
     pub(crate) multipath: usize,
     pub(crate) graceful: Graceful,
+    pub(crate) policies: Rc<Policies>,
     pub(crate) peers: BTreeMap<IpAddr, PeerConfig>,
     /// Of neighbours that are not named; the smallest are first.
     pub(crate) ranges: Vec<Range>,
@@ -197,8 +191,8 @@ pub(crate) struct PeerConfig {
     pub(crate) is_client: bool,
     pub(crate) next_hop_self: bool,
     pub(crate) session: SessionConfig,
-    pub(crate) import: bool,
-    pub(crate) export: bool,
+    pub(crate) import: Filter,
+    pub(crate) export: Filter,
 }
 
 impl PeerConfig {
@@ -210,14 +204,59 @@ impl PeerConfig {
     /// Whether a session that is like this has to end before one can be like `other`. Limits, times of timers,
     /// descriptions and what is told before a shutdown can change while routes are exchanged.
     pub(crate) fn needs_reset(&self, other: &Self) -> bool {
-        let hard = |one: &Self| Self { session: one.session.hard(), ..one.clone() };
+        let filter = Filter::All;
+        let hard = |one: &Self| Self {
+            session: one.session.hard(),
+            import: filter.clone(),
+            export: filter.clone(),
+            ..one.clone()
+        };
         hard(self) != hard(other)
     }
 
     /// What the peer at this address is to the decision until it has said its identifier.
     pub(crate) fn source(&self, address: IpAddr, config: &Config) -> Source {
         let (is_external, router_id) = (!self.is_internal(config), Ipv4Addr::UNSPECIFIED);
-        Source { is_external, is_client: self.is_client, router_id, address }
+        Source {
+            is_external,
+            system: match self.remote_as {
+                PeerAs::Exactly(system) => system,
+                // It says so itself when its session begins.
+                PeerAs::External | PeerAs::Any => 0,
+            },
+            is_client: self.is_client,
+            router_id,
+            address,
+        }
+    }
+}
+
+impl Config {
+    /// Takes filters over that are the same before: so that they are seen to be the same without being compared.
+    pub(crate) fn share(&mut self, before: &Self) {
+        let programs = |config: &Self| {
+            let mut all: Vec<Rc<Program>> = Vec::new();
+            for peer in config.peers.values() {
+                for program in [&peer.import, &peer.export].into_iter().filter_map(Filter::program)
+                {
+                    if !all.iter().any(|known| Rc::ptr_eq(known, program)) {
+                        all.push(Rc::clone(program));
+                    }
+                }
+            }
+            all
+        };
+        let old = programs(before);
+        for new in programs(self) {
+            let Some(same) = old.iter().find(|old| **old == new) else { continue };
+            for peer in self.peers.values_mut() {
+                for filter in [&mut peer.import, &mut peer.export] {
+                    if filter.program().is_some_and(|own| Rc::ptr_eq(own, &new)) {
+                        *filter = Filter::Policies(Rc::clone(same));
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -228,6 +267,8 @@ impl PeerConfig {
 pub(crate) fn read(source: &str, text: &str) -> Result<Option<Config>, Errors> {
     let document = Document::parse(source, text)?;
     let mut block = document.block();
+    let policies = Rc::new(Policies::take(&mut block)?);
+    let mut filters = Filters::new(&policies);
     let entry = block.one(STATEMENT)?;
     block.finish()?;
     let Some(entry) = entry else { return Ok(None) };
@@ -240,7 +281,7 @@ pub(crate) fn read(source: &str, text: &str) -> Result<Option<Config>, Errors> {
         let mut peers = BTreeMap::new();
         let entries = entries(block)?.into_iter().map(|(mut entry, group)| {
             let address: IpAddr = entry.argument_with(ADDRESS, str::parse)?;
-            let peer = peer(&entry, group.as_ref(), address, local_as)?;
+            let peer = peer(&entry, group.as_ref(), address, local_as, &mut filters)?;
             match peers.insert(address, peer) {
                 None => Ok(()),
                 Some(_) => {
@@ -251,9 +292,18 @@ pub(crate) fn read(source: &str, text: &str) -> Result<Option<Config>, Errors> {
             }
         });
         gather(entries.collect::<Vec<Result<(), Errors>>>())?;
-        let ranges = range::read(block, local_as)?;
-        let config = Config { local_as, router_id, cluster_id, multipath, graceful, peers, ranges };
-        Ok(Some(config))
+        let ranges = range::read(block, local_as, &mut filters)?;
+        let policies = Rc::clone(&policies);
+        Ok(Some(Config {
+            local_as,
+            router_id,
+            cluster_id,
+            multipath,
+            graceful,
+            policies,
+            peers,
+            ranges,
+        }))
     })
 }
 
@@ -283,6 +333,7 @@ fn peer(
     group: Option<&Entry<'_>>,
     address: IpAddr,
     local_as: u32,
+    filters: &mut Filters<'_>,
 ) -> Result<PeerConfig, Errors> {
     entry.read_block(|block| {
         if let Some(group) = group {
@@ -290,7 +341,7 @@ fn peer(
             group.many("peer");
             block.inherit(group);
         }
-        statements(block, address, local_as, false)
+        statements(block, address, (local_as, false), filters)
     })
 }
 
@@ -298,8 +349,8 @@ fn peer(
 fn statements(
     block: &mut Block<'_>,
     address: IpAddr,
-    local_as: u32,
-    is_range: bool,
+    (local_as, is_range): (u32, bool),
+    filters: &mut Filters<'_>,
 ) -> Result<PeerConfig, Errors> {
     let remote_as = match is_range {
         true => system(block)?,
@@ -307,8 +358,6 @@ fn statements(
     };
     // RFC 8212: with an external peer only what is said; RFC 4271 §9.2: inside a system everything.
     let is_internal = remote_as == PeerAs::Exactly(local_as);
-    let policy =
-        |policy: Option<Policy>| policy.map_or(is_internal, |policy| policy == Policy::All);
     Ok(PeerConfig {
         remote_as,
         local_address: block.leaf_with("local-address", ADDRESS, str::parse)?,
@@ -320,8 +369,8 @@ fn statements(
         is_client: client(block, is_internal)?,
         next_hop_self: block.leaf("next-hop-self")?.unwrap_or(false),
         session: SessionConfig::read(block, is_internal)?,
-        import: policy(block.leaf("import")?),
-        export: policy(block.leaf("export")?),
+        import: filters.read(block, "import", is_internal)?,
+        export: filters.read(block, "export", is_internal)?,
     })
 }
 
@@ -397,11 +446,12 @@ mod tests {
         let config = read("t", TEXT).unwrap().unwrap();
         assert_eq!(config.local_as, 65000);
         let external = &config.peers[&"198.51.100.2".parse().unwrap()];
-        assert_eq!((external.import, external.export, external.passive), (true, false, true));
+        assert_eq!((&external.import, &external.export), (&Filter::All, &Filter::None));
+        assert!(external.passive);
         assert_eq!(external.hold_time, Duration::from_secs(9));
         assert_eq!(external.families, Families::from_iter([Family::IPV4_UNICAST]));
         let internal = &config.peers[&"2001:db8::2".parse().unwrap()];
-        assert_eq!((internal.import, internal.export), (true, false));
+        assert_eq!((&internal.import, &internal.export), (&Filter::All, &Filter::None));
         assert_eq!((internal.families.len(), internal.hold_time), (2, HOLD_TIME));
         assert!(internal.is_internal(&config) && !external.is_internal(&config));
         assert_eq!((internal.add_path, external.add_path), (Some(AddPath::Both), None));
@@ -428,14 +478,17 @@ mod tests {
         let config = read("t", text).unwrap().unwrap();
         let peer = |last: u8| &config.peers[&IpAddr::from([192, 0, 2, last])];
         let most = |last| peer(last).session.prefix_limit.map(|limit| limit.most);
-        assert_eq!((peer(2).remote_as, peer(2).import, most(2)), (PeerAs::Exactly(1), false, None));
         assert_eq!(
-            (peer(3).remote_as, peer(3).import, most(3)),
-            (PeerAs::Exactly(65001), true, Some(5))
+            (peer(2).remote_as, peer(2).import.clone(), most(2)),
+            (PeerAs::Exactly(1), Filter::None, None)
         );
         assert_eq!(
-            (peer(4).remote_as, peer(4).import, most(4)),
-            (PeerAs::Exactly(65002), true, Some(7))
+            (peer(3).remote_as, peer(3).import.clone(), most(3)),
+            (PeerAs::Exactly(65001), Filter::All, Some(5))
+        );
+        assert_eq!(
+            (peer(4).remote_as, peer(4).import.clone(), most(4)),
+            (PeerAs::Exactly(65002), Filter::All, Some(7))
         );
         assert_eq!([3, 4].map(|last| peer(last).hold_time.as_secs()), [9, 30]);
         assert_eq!(peer(4).families, Families::from_iter([Family::IPV6_UNICAST]));
@@ -491,7 +544,8 @@ mod tests {
             (peer(""), "as"),
             (peer("as 2; hold-time 2s;"), "from 3s"),
             (peer("as 2; hold-time 3500ms;"), "whole seconds"),
-            (peer("as 2; import some;"), "some"),
+            (peer("as 2; import some;"), "there is no policy `some`"),
+            (peer("as 2; import all none;"), "stands alone"),
             (peer("as 2; family ipv4;"), "ipv4"),
             (peer("as 2; route-reflector-client on;"), "in this autonomous system"),
             (peer("as 2; add-path all;"), "all"),

@@ -3,11 +3,14 @@
 //! Reference: RFC 4271 §9.1.1 and §9.1.2 (what may be used), §9 (UPDATE handling); RFC 7606 (what is wrong, and what is
 //! done about it); RFC 4456 §8 (loops of reflected routes); RFC 8212 (policy).
 
-use std::net::Ipv4Addr;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
 
+use ipnet::IpNet;
 use weft_routing::OriginId;
 use weft_routing::ip::Version;
 
+use crate::policy::{Filter, Party, RouteView};
 use crate::routes::attribute_sets::AttributesId;
 use crate::routes::conventions;
 use crate::routes::{Path, Routes};
@@ -16,7 +19,7 @@ use crate::wire::{
 };
 
 /// Who announces, and what is done with it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Announcer {
     /// Its routes.
     pub(crate) origin: OriginId,
@@ -32,8 +35,10 @@ pub(crate) struct Announcer {
     pub(crate) cluster_id: Ipv4Addr,
     /// What this router is to it (RFC 9234).
     pub(crate) role: Option<Role>,
-    /// Whether its routes are taken (RFC 8212).
-    pub(crate) imports: bool,
+    /// This router's address of the session.
+    pub(crate) local_address: IpAddr,
+    /// Which of its routes are taken (RFC 8212), and what becomes of them.
+    pub(crate) import: Filter,
 }
 
 /// What came of an UPDATE.
@@ -120,29 +125,94 @@ impl Announcer {
         if !next_hop.is_some_and(|next_hop| next_hop.is_host()) {
             return self.withdraw(reach, routes, taken);
         }
-        let is_external = self.context.neighbour == Neighbour::External;
-        let fits = !is_external || conventions::take(self.role, self.remote_as, &mut attributes);
-        let accepts = fits && self.accepts(&attributes);
+        if self.context.neighbour == Neighbour::External {
+            conventions::take(self.role, self.remote_as, &mut attributes);
+        }
         let received = routes.intern(attributes);
-        let accepted = if accepts { received } else { AttributesId::NONE };
-        let route = Path { received, accepted };
+        let mut known = Accepted::default();
         for (path, prefix) in reach.nlri {
+            let net = version.net(&prefix);
+            let accepted = self.accept(received, net, &mut known, routes);
+            let route = Path { received, accepted };
             routes.announce((version, &prefix), self.origin, path, route);
             taken.announced += 1;
         }
+        known.give(routes);
         routes.give(received);
     }
 
-    /// Whether a route may be used here.
-    fn accepts(&self, attributes: &Attributes) -> bool {
+    /// What is accepted of a route that was received with these attributes: the number of a set that `known` uses.
+    pub(crate) fn accept(
+        &self,
+        received: AttributesId,
+        net: IpNet,
+        known: &mut Accepted,
+        routes: &mut Routes,
+    ) -> AttributesId {
+        let asked = self.import.asks_for_prefix().then_some(net);
+        if let Some(accepted) = known.0.get(&(received, asked)) {
+            return *accepted;
+        }
+        let accepted = self.filter(received, asked, routes);
+        known.0.insert((received, asked), accepted);
+        accepted
+    }
+
+    /// The same, found anew; the set has one use more.
+    fn filter(
+        &self,
+        received: AttributesId,
+        prefix: Option<IpNet>,
+        routes: &mut Routes,
+    ) -> AttributesId {
+        let attributes = routes.sets.get(received);
+        if !self.accepts(attributes) {
+            return AttributesId::NONE;
+        }
+        let view = self.view(attributes, prefix, routes.source(self.origin).address);
+        match self.import.run(&view) {
+            None => AttributesId::NONE,
+            Some(changes) if changes.is_empty() => {
+                routes.sets.take(received);
+                received
+            }
+            Some(changes) => {
+                let changed = changes.apply(attributes);
+                routes.intern(changed)
+            }
+        }
+    }
+
+    /// A route of this peer as policies see it.
+    pub(crate) fn view<'a>(
+        &self,
+        attributes: &'a Attributes,
+        prefix: Option<IpNet>,
+        address: IpAddr,
+    ) -> RouteView<'a> {
+        let is_external = self.context.neighbour == Neighbour::External;
+        RouteView {
+            attributes,
+            prefix,
+            from: Party { address, system: self.remote_as, is_external },
+            to: None,
+            own: (self.local_address, self.local_as),
+        }
+    }
+
+    /// Whether a route may be used here, whatever policy says.
+    pub(crate) fn accepts(&self, attributes: &Attributes) -> bool {
         let path = &attributes.as_path;
         // RFC 4271 §9.1.2: it has been here before.
-        if !self.imports || path.contains(self.local_as) {
+        if path.contains(self.local_as) {
             return false;
         }
         match self.context.neighbour {
             // RFC 4271 §6.3: the first system must be the peer's.
-            Neighbour::External => path.first() == Some(self.remote_as),
+            Neighbour::External => {
+                path.first() == Some(self.remote_as)
+                    && !conventions::is_leak(self.role, self.remote_as, attributes)
+            }
             // RFC 4456 §8.
             Neighbour::Internal => {
                 let rare = attributes.rare();
@@ -151,6 +221,18 @@ impl Announcer {
             }
             Neighbour::Confederation => true,
         }
+    }
+}
+
+/// What is accepted of routes with the same attributes (to the same prefix, where a policy asks for that), so that it is
+/// found once.
+#[derive(Debug, Default)]
+pub(crate) struct Accepted(BTreeMap<(AttributesId, Option<IpNet>), AttributesId>);
+
+impl Accepted {
+    /// Nothing of it is needed any more.
+    pub(crate) fn give(self, routes: &mut Routes) {
+        self.0.into_values().for_each(|accepted| routes.give(accepted));
     }
 }
 

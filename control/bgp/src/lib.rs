@@ -48,6 +48,7 @@ pub mod fsm;
 mod incoming;
 pub mod mrt;
 pub mod numbers;
+mod policy;
 mod routes;
 mod speaker;
 #[cfg(test)]
@@ -56,6 +57,7 @@ mod to_rib;
 pub mod wire;
 
 pub use config::{SCHEMA, STATEMENT};
+pub use policy::VARIABLES;
 pub use speaker::{Bgp, interfaces};
 
 #[allow(missing_docs, unreachable_pub, dead_code, reason = "made from the interface file")]

@@ -12,6 +12,7 @@ use weft_routing::{BitString, OriginId, Prefix};
 
 use crate::fanout::{Fanout, Sending};
 use crate::incoming::Announcer;
+use crate::policy::{Filter, Party};
 use crate::routes::Routes;
 use crate::routes::decision::Source;
 use crate::routes::export::Audience;
@@ -56,11 +57,17 @@ enum Step {
     Drained(usize),
     /// A next hop is reached, or not.
     Metric(usize, Option<u32>),
+    /// Other routes of a peer are taken.
+    Import(usize, usize),
+    /// A peer is told other routes.
+    Export(usize, usize),
+    /// A peer wants to hear everything again.
+    Again(usize),
     Work,
     Tell,
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps(with_policies: bool) -> impl Strategy<Value = Vec<Step>> {
     let peer = 0usize..PEERS.len();
     let what = (0u8..3, 0u8..3, 0u8..2, prop::bool::weighted(0.1)).prop_map(
         |(length, med, preference, community)| Announced { length, med, preference, community },
@@ -73,11 +80,21 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => peer.clone().prop_map(Step::Up),
         1 => peer.clone().prop_map(Step::Congested),
         1 => peer.clone().prop_map(Step::Drained),
-        1 => (peer, prop::option::weighted(0.8, 0u32..3))
+        1 => (peer.clone(), prop::option::weighted(0.8, 0u32..3))
             .prop_map(|(peer, metric)| Step::Metric(peer, metric)),
+        1 => peer.clone().prop_map(Step::Again),
         3 => Just(Step::Work),
         6 => Just(Step::Tell),
     ];
+    let peer = 0usize..PEERS.len();
+    let change = prop_oneof![
+        (peer.clone(), 0..FILTERS).prop_map(|(peer, which)| Step::Import(peer, which)),
+        (peer, 0..FILTERS).prop_map(|(peer, which)| Step::Export(peer, which)),
+    ];
+    let step = match with_policies {
+        true => prop_oneof![6 => step, 1 => change].boxed(),
+        false => step.boxed(),
+    };
     prop::collection::vec(step, 1..150)
 }
 
@@ -122,6 +139,8 @@ struct World {
     up: [bool; PEERS.len()],
     congested: BTreeSet<usize>,
     metrics: [Option<u32>; PEERS.len()],
+    /// Which routes are taken from peers, and told them.
+    filters: [(Filter, Filter); PEERS.len()],
     /// What each peer has announced.
     told: BTreeMap<(usize, u8), Announced>,
 }
@@ -138,11 +157,15 @@ impl World {
             up: [false; PEERS.len()],
             congested: BTreeSet::new(),
             metrics: [Some(0); PEERS.len()],
+            filters: std::array::from_fn(|_| (Filter::All, Filter::All)),
             told: BTreeMap::new(),
         }
     }
 
-    fn audience(peer: usize) -> Audience {
+    fn audience(&self, peer: usize) -> Audience {
+        let export = self.filters[peer].1.clone();
+        let Source { address, system, is_external, .. } = source(peer);
+        let party = export.asks_for_peer().then_some(Party { address, system, is_external });
         Audience {
             is_external: PEERS[peer] != LOCAL_AS,
             is_client: CLIENTS.contains(&peer),
@@ -152,7 +175,8 @@ impl World {
             local_address: [10, 0, 0, 1].into(),
             role: None,
             is_closing: false,
-            exports: true,
+            export,
+            peer: party,
         }
     }
 
@@ -170,8 +194,8 @@ impl World {
         }
     }
 
-    fn take(&mut self, peer: usize, bytes: &[u8]) {
-        let announcer = Announcer {
+    fn announcer(&self, peer: usize) -> Announcer {
+        Announcer {
             origin: self.origins[peer],
             context: context(peer),
             remote_as: PEERS[peer],
@@ -179,8 +203,13 @@ impl World {
             router_id: Ipv4Addr::new(10, 0, 0, 1),
             cluster_id: Ipv4Addr::new(10, 0, 0, 1),
             role: None,
-            imports: true,
-        };
+            local_address: [10, 0, 0, 1].into(),
+            import: self.filters[peer].0.clone(),
+        }
+    }
+
+    fn take(&mut self, peer: usize, bytes: &[u8]) {
+        let announcer = self.announcer(peer);
         for body in bodies(bytes) {
             announcer.take(&body, &mut self.routes).unwrap();
         }
@@ -208,7 +237,7 @@ impl World {
             }
             Step::Down(peer) if self.up[peer] => {
                 self.up[peer] = false;
-                self.fanout.leave(self.origins[peer], None, &mut self.routes);
+                self.fanout.leave(self.origins[peer], &mut self.routes);
                 self.congested.remove(&peer);
                 self.routes.table.renew(Version::V4, self.origins[peer]);
                 self.routes.table.sweep(Version::V4, self.origins[peer]);
@@ -217,7 +246,7 @@ impl World {
             }
             Step::Up(peer) if !self.up[peer] => {
                 self.up[peer] = true;
-                let (audience, context) = (Self::audience(peer), context(peer));
+                let (audience, context) = (self.audience(peer), context(peer));
                 self.fanout.join(
                     self.origins[peer],
                     Version::V4,
@@ -240,7 +269,27 @@ impl World {
                 self.routes.next_hops.invalid(&IpNet::from(IpAddr::from(address(peer))));
                 self.answer();
             }
-            Step::Work => self.routes.work(),
+            Step::Import(peer, which) => {
+                self.filters[peer].0 = filter(which);
+                if self.up[peer] {
+                    self.routes.refilter(self.announcer(peer));
+                    self.answer();
+                }
+            }
+            Step::Export(peer, which) => {
+                self.filters[peer].1 = filter(which);
+                if self.up[peer] {
+                    self.fanout.change(self.origins[peer], self.audience(peer));
+                }
+            }
+            Step::Again(peer) if self.up[peer] => {
+                let end = end_of_rib(family);
+                self.fanout.tell_again(self.origins[peer], Version::V4, end, &mut self.routes);
+            }
+            Step::Work => {
+                self.routes.work();
+                self.answer();
+            }
             Step::Tell => self.tell(),
             _ => {}
         }
@@ -287,7 +336,7 @@ impl World {
                 false => best(told.collect(), &self.metrics).into_iter().collect(),
             };
             for (from, what) in told.into_iter().filter(|(from, _)| *from != to) {
-                let told = Self::audience(to).tell(&attributes(from, what), &source(from));
+                let told = self.audience(to).tell(&attributes(from, what), &source(from), None);
                 if let Some(told) = told {
                     expected.entry(net(number)).or_default().push(told);
                 }
@@ -330,6 +379,7 @@ fn sort(attributes: &mut [Attributes]) {
 fn source(peer: usize) -> Source {
     Source {
         is_external: PEERS[peer] != LOCAL_AS,
+        system: PEERS[peer],
         is_client: CLIENTS.contains(&peer),
         router_id: address(peer),
         address: address(peer).into(),
@@ -379,20 +429,82 @@ fn bodies(bytes: &[u8]) -> Vec<Vec<u8>> {
     bodies
 }
 
-fn run(steps: &[Step]) -> Result<(), TestCaseError> {
-    let mut world = World::new();
-    for step in steps {
-        world.step(step);
-    }
+/// What `import` and `export` may say.
+const POLICIES: [&[&str]; FILTERS] =
+    [&["all"], &["none"], &["even"], &["mark", "rest"], &["short"], &["special", "rest"]];
+const FILTERS: usize = 6;
+
+/// One of them, read as a process reads it.
+fn filter(which: usize) -> Filter {
+    let policies = "policy {
+        prefix-list even { 203.0.0.0/23 orlonger; 203.0.4.0/24; 203.0.8.0/24; }
+        policy-statement even {
+            from { prefix in even; }
+            then { local-pref 300; med remove; accept; }
+        }
+        policy-statement mark {
+            term local { from { community has no-export; } then { reject; } }
+            term far { from { as-path length ge 3; } then { med add 5; local-pref sub 50; } }
+            then { community add 1:1; origin igp; }
+        }
+        policy-statement rest { then { accept; } }
+        policy-statement short {
+            term long { from { as-path matches \"101$\"; } then { reject; } }
+            then { as-path prepend 7 2; med 1; accept; }
+        }
+        policy-statement special {
+            term one { to { neighbor 10.0.0.12 10.0.0.13; } then { med 9; next-hop 10.9.9.9; accept; } }
+            term other { from { peer-type external; not { prefix in even; } } to { peer-as ne 65001; } then { next policy; } }
+            then { large-community add 1:2:3; }
+        }
+    }";
+    let names = POLICIES[which].join(" ");
+    let text = format!(
+        "{policies} bgp {{ as 1; router-id 10.0.0.1; peer 10.0.0.2 {{ as 2; import {names}; }} }}"
+    );
+    let config = crate::config::read("t", &text).unwrap().unwrap();
+    config.peers.into_values().next().unwrap().import
+}
+
+/// Everything that is under way is done.
+fn settle(world: &mut World) {
     for peer in 0..PEERS.len() {
         world.step(&Step::Drained(peer));
     }
-    while world.routes.table.has_work() {
-        world.routes.work();
+    while world.routes.has_work() {
+        world.step(&Step::Work);
     }
     while world.fanout.has_work(&world.routes) {
         world.tell();
     }
+}
+
+/// Peers that are told the same have come together, and nothing is left behind when all are gone.
+fn finish(mut world: World) -> Result<(), TestCaseError> {
+    let mut kinds = Vec::new();
+    for peer in (0..PEERS.len()).filter(|peer| world.up[*peer]) {
+        let kind = (world.audience(peer), HEAR_PATHS.contains(&peer));
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    prop_assert_eq!(world.fanout.count(), (kinds.len(), 0));
+    for peer in 0..PEERS.len() {
+        world.step(&Step::Down(peer));
+    }
+    while world.routes.has_work() {
+        world.routes.work();
+    }
+    prop_assert_eq!((world.routes.table.len(Version::V4), world.routes.sets.len()), (0, 0));
+    prop_assert_eq!(world.routes.path_ids.len(), 0);
+    prop_assert_eq!(world.fanout.count(), (0, 0));
+    Ok(())
+}
+
+fn run(steps: &[Step]) -> Result<(), TestCaseError> {
+    let mut world = World::new();
+    steps.iter().for_each(|step| world.step(step));
+    settle(&mut world);
     for peer in 0..PEERS.len() {
         if world.up[peer] {
             prop_assert_eq!(world.heard(peer), world.expected(peer), "peer {}", peer);
@@ -402,29 +514,40 @@ fn run(steps: &[Step]) -> Result<(), TestCaseError> {
         let (ways, expected) = world.ways(number);
         prop_assert_eq!(ways, expected, "network {}", number);
     }
-    // Those that are told the same have come together.
-    let kind = |peer| (World::audience(peer), HEAR_PATHS.contains(&peer));
-    let audiences: BTreeSet<_> =
-        (0..PEERS.len()).filter(|peer| world.up[*peer]).map(kind).collect();
-    prop_assert_eq!(world.fanout.count(), (audiences.len(), 0));
-    // Nothing is left behind when all are gone.
+    finish(world)
+}
+
+/// Whatever policies there were meanwhile, in the end peers believe what a router would tell them that has had no others.
+fn run_with_policies(steps: &[Step]) -> Result<(), TestCaseError> {
+    let mut world = World::new();
+    steps.iter().for_each(|step| world.step(step));
+    settle(&mut world);
+    let mut fresh = World::new();
+    fresh.filters.clone_from(&world.filters);
+    fresh.metrics = world.metrics;
+    for peer in (0..PEERS.len()).filter(|peer| world.up[*peer]) {
+        fresh.step(&Step::Up(peer));
+    }
+    for ((peer, net), what) in &world.told {
+        fresh.step(&Step::Announce { peer: *peer, net: *net, what: *what });
+    }
+    settle(&mut fresh);
     for peer in 0..PEERS.len() {
-        world.step(&Step::Down(peer));
+        prop_assert_eq!(world.heard(peer), fresh.heard(peer), "peer {}", peer);
     }
-    while world.routes.table.has_work() {
-        world.routes.work();
-    }
-    prop_assert_eq!((world.routes.table.len(Version::V4), world.routes.sets.len()), (0, 0));
-    prop_assert_eq!(world.routes.path_ids.len(), 0);
-    prop_assert_eq!(world.fanout.count(), (0, 0));
-    Ok(())
+    finish(world)
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn peers_believe_what_is_best_in_the_end(steps in steps()) {
+    fn peers_believe_what_is_best_in_the_end(steps in steps(false)) {
         run(&steps)?;
+    }
+
+    #[test]
+    fn policies_change_while_routes_flow(steps in steps(true)) {
+        run_with_policies(&steps)?;
     }
 }

@@ -16,6 +16,9 @@ pub struct Class {
     pub name: Cow<'static, str>,
     /// The statement of the configuration that is for it; without one it always runs.
     pub statement: Option<&'static str>,
+    /// Further statements that it reads: they are given to it together with its own, and a change of theirs is one of its
+    /// own.
+    pub reads: &'static [&'static str],
     /// Whether it runs even if its statement is not there.
     pub always: bool,
     /// What it may call, as the Finder reads it.
@@ -80,6 +83,7 @@ impl Class {
         Self {
             name: name.into(),
             statement: None,
+            reads: &[],
             always: false,
             access: "".into(),
             sockets: &[],

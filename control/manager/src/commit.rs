@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use weft_base::{Instant, Token, WallTime};
 use weft_commit::{
-    Action, BlockChange, Configuration, Done, Event, HistorySettings, Reason, Refusal, Want, Who,
+    Action, BlockChange, Configuration, Done, Event, HistorySettings, Parts, Reason, Refusal, Want,
+    Who,
 };
 use weft_config::{Errors, LoadMode, Schema, Tree};
 use weft_launcher::protocol::{Command, SIGKILL};
@@ -94,12 +95,11 @@ impl Commits {
         programs_of(&boot, &settings.classes)?;
         operators_of(&boot)?;
         log_of(&boot)?;
-        let order = settings.classes.iter().filter_map(|class| class.statement);
-        let order: Vec<_> = order.chain([PROGRAM, OPERATORS, LOG]).map(str::to_owned).collect();
+        let parts = parts_of(&settings.classes);
         let history = HistorySettings { directory: settings.history.clone(), keep: KEEP };
         Ok(Self {
-            machine: Configuration::new(schema.clone(), order.clone(), history),
-            schemas: Schemas::new(schema, order),
+            machine: Configuration::new(schema.clone(), parts.clone(), history),
+            schemas: Schemas::new(schema, parts),
             boot,
             state: State::Waiting { history: false, processes: None },
             epoch: (Instant::ZERO, settings.wall),
@@ -229,7 +229,7 @@ impl Manager {
         let running = if *running == self.commits.boot { &self.commits.boot } else { running };
         for class in &self.settings.classes {
             let Some(statement) = class.statement else { continue };
-            let part = running.part(statement);
+            let part = self.commits.schemas.parts.of(running, statement);
             match part.is_empty() {
                 true => self.commits.parts.remove(&*class.name),
                 false => self.commits.parts.insert(class.name.to_string(), part),
@@ -541,6 +541,14 @@ impl Manager {
         let request = configurable::Configure { source: SOURCE.to_owned(), line: 1, text };
         Some(Call::new(token, name.to_owned(), request))
     }
+}
+
+/// Which statements there are, and what components are given of them.
+fn parts_of(classes: &[Class]) -> Parts {
+    let order = classes.iter().filter_map(|class| class.statement);
+    let order: Vec<_> = order.chain([PROGRAM, OPERATORS, LOG]).map(str::to_owned).collect();
+    let reads = classes.iter().filter_map(|class| Some((class.statement?, class.reads)));
+    reads.fold(Parts::from(order), |parts, (statement, reads)| parts.with(statement, reads))
 }
 
 /// The manager as one who edits.

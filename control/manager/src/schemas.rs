@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use weft_base::Instant;
-use weft_commit::Event;
+use weft_commit::{Event, Parts};
 use weft_config::{Errors, Schema};
 use weft_runtime::Level;
 use weft_xrl::{Call, Output, Reply, XrlError, configurable};
@@ -29,13 +29,13 @@ pub(crate) struct Schemas {
     own: BTreeMap<String, Schema>,
     /// What programs bring that what runs does not fit: it is tried again when something else runs.
     unfit: BTreeMap<String, Schema>,
-    /// Names of statements, those that others need before those that need them.
-    order: Vec<String>,
+    /// What each component is given.
+    pub(crate) parts: Parts,
 }
 
 impl Schemas {
-    pub(crate) fn new(base: Schema, order: Vec<String>) -> Self {
-        Self { base, own: BTreeMap::new(), unfit: BTreeMap::new(), order }
+    pub(crate) fn new(base: Schema, parts: Parts) -> Self {
+        Self { base, own: BTreeMap::new(), unfit: BTreeMap::new(), parts }
     }
 
     /// All of it, with another description of one program.
@@ -148,7 +148,7 @@ impl Manager {
             Some(own) => drop(self.commits.schemas.own.insert(name.to_owned(), own)),
             None => drop(self.commits.schemas.own.remove(name)),
         }
-        let order = self.commits.schemas.order.clone();
-        self.tell_configuration(now, Event::Described { schema, order }, out);
+        let parts = self.commits.schemas.parts.clone();
+        self.tell_configuration(now, Event::Described { schema, parts }, out);
     }
 }

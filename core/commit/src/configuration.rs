@@ -7,6 +7,7 @@ use weft_runtime::{Component, DiskError, DiskReply, DiskRequest};
 use crate::history::{Found, History, HistoryInput, HistoryOutput, HistorySettings};
 use crate::kept::Kept;
 use crate::messages::{Action, BlockChange, Done, Input, Output, Reason, Refusal, Who};
+use crate::parts::Parts;
 use crate::revision::Revision;
 use crate::transaction::Transaction;
 
@@ -23,7 +24,7 @@ pub enum Event {
         /// What all components accept.
         schema: Schema,
         /// Names of statements, those that others need before those that need them.
-        order: Vec<String>,
+        parts: Parts,
     },
     /// An operator wants something; answered by [`Want::Reply`].
     Request {
@@ -118,9 +119,9 @@ pub struct Configuration {
 
 impl Configuration {
     /// A configuration that knows nothing until [`Event::Start`] has led to [`Want::Ready`].
-    pub fn new(schema: Schema, order: Vec<String>, settings: HistorySettings) -> Self {
+    pub fn new(schema: Schema, parts: Parts, settings: HistorySettings) -> Self {
         Self {
-            transaction: Transaction::new(schema, order),
+            transaction: Transaction::new(schema, parts),
             history: History::new(settings),
             started: WallTime::from_unix_nanos(0),
             kept: None,
@@ -217,8 +218,8 @@ impl Component for Configuration {
                 self.started = wall;
                 self.ask(now, HistoryInput::Start, out);
             }
-            Event::Described { schema, order } => {
-                self.tell(now, Input::Described { schema, order }, out);
+            Event::Described { schema, parts } => {
+                self.tell(now, Input::Described { schema, parts }, out);
             }
             Event::Request { token, who, wall, action } => {
                 self.tell(now, Input::Request { token, who, wall, action }, out);

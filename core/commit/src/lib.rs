@@ -16,7 +16,7 @@
 //!
 //! let schema = Schema::parse("fea", "version 1; container fea { leaf mtu number; }").unwrap();
 //! let settings = HistorySettings { directory: "/var/lib/weft/r1".into(), keep: 50 };
-//! let mut configuration = Configuration::new(schema, vec!["fea".to_owned()], settings);
+//! let mut configuration = Configuration::new(schema, vec!["fea".to_owned()].into(), settings);
 //!
 //! // An owner whose components agree to everything, and whose disk holds nothing.
 //! let mut replies = Vec::new();
@@ -69,6 +69,7 @@ mod history;
 mod job;
 mod kept;
 mod messages;
+mod parts;
 mod revision;
 mod sealed;
 mod transaction;
@@ -76,5 +77,6 @@ mod transaction;
 pub use configuration::{Configuration, Event, Want};
 pub use history::HistorySettings;
 pub use messages::{Action, BlockChange, Done, Lock, Objection, Reason, Refusal, Who};
+pub use parts::Parts;
 pub use revision::{Revision, Unconfirmed};
 pub use transaction::Transaction;

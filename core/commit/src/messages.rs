@@ -8,6 +8,7 @@ use weft_config::{Errors, LoadMode, Schema, Tree};
 
 use crate::Revision;
 use crate::kept::Kept;
+use crate::parts::Parts;
 
 /// Who edits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -227,8 +228,8 @@ pub(crate) enum Input {
     Described {
         /// What all components accept.
         schema: Schema,
-        /// Names of statements, those that others need before those that need them.
-        order: Vec<String>,
+        /// What each component is given.
+        parts: Parts,
     },
     /// An operator wants something; answered by [`Output::Reply`].
     Request {

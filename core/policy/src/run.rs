@@ -12,7 +12,7 @@ use crate::value::{Route, Value};
 pub struct Outcome<'r> {
     /// Whether it passes. What no policy accepts does not.
     pub accepted: bool,
-    /// What is different afterwards, by variable, in order; none of what is removed.
+    /// What was set, by variable, in order, even if to what it was before; none of what was removed.
     pub changes: Vec<(usize, Option<Value<'r>>)>,
 }
 
@@ -40,7 +40,6 @@ impl Program {
             }
         }
         let mut changes = machine.values;
-        changes.retain(|(variable, value)| *value != route.read(*variable));
         changes.sort_by_key(|(variable, _)| *variable);
         Outcome { accepted: accepted.unwrap_or(false), changes }
     }

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use weft_config::Errors;
 
 use crate::{
-    Access, CommunityKind, Kind, Policies, Program, Side, TextRoute, Value, Variable, names,
+    Access, CommunityKind, Kind, Policies, Program, Route, Side, TextRoute, Value, Variable, names,
 };
 
 const NUMBER: Kind = Kind::Number { most: u32::MAX as u64 };
@@ -54,7 +54,9 @@ fn outcome(statements: &str, text: &str) -> String {
     let outcome = program.run(&route);
     assert_eq!(program.explain(&route).0, outcome, "explaining changes nothing");
     let verdict = if outcome.accepted { "accepted" } else { "rejected" };
-    let changes = outcome.changes.iter().map(|(variable, value)| {
+    let changed =
+        outcome.changes.iter().filter(|(variable, value)| *value != route.read(*variable));
+    let changes = changed.map(|(variable, value)| {
         let Variable { name, kind, .. } = VARIABLES[*variable];
         match value {
             Some(value) => format!("; {name} {}", value.shown(kind)),

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde_json::{Value as Json, json};
+
 use crate::program::{Code, Note, Program};
 use crate::run::Watch;
 use crate::tree::Source;
@@ -47,6 +49,33 @@ pub struct Explanation {
     pub accepted: bool,
     /// Which policy has decided that, and in which term; none if none has.
     pub by: Option<(String, Option<String>)>,
+}
+
+impl Explanation {
+    /// The same for programs.
+    #[must_use]
+    pub fn json(&self) -> Json {
+        let step = |(depth, step): &(usize, Step)| {
+            let mut json = match step {
+                Step::Policy(name) => json!({ "step": "policy", "name": name }),
+                Step::Term(name) => json!({ "step": "term", "name": name }),
+                Step::Condition { text, holds, value } => {
+                    json!({ "step": "condition", "text": text, "holds": holds, "value": value })
+                }
+                Step::Change { text, variable, before, after } => json!({
+                    "step": "change", "text": text, "variable": variable, "before": before, "after": after,
+                }),
+                Step::Verdict(accepts) => json!({ "step": "verdict", "accepts": accepts }),
+            };
+            json["depth"] = (*depth).into();
+            json
+        };
+        let (policy, term) = self.by.clone().unzip();
+        json!({
+            "accepted": self.accepted, "policy": policy, "term": term.flatten(),
+            "steps": self.steps.iter().map(step).collect::<Vec<_>>(),
+        })
+    }
 }
 
 impl fmt::Display for Explanation {

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use weft_base::{Instant as Now, Token, WallTime};
-use weft_commit::{Action, Configuration, Done, Event, HistorySettings, Refusal, Want, Who};
+use weft_commit::{Action, Configuration, Done, Event, HistorySettings, Parts, Refusal, Want, Who};
 use weft_config::{LoadMode, Schema, Tree};
 use weft_runtime::Component;
 
@@ -246,7 +246,7 @@ struct Node {
 impl Node {
     fn new(schema: Schema, directory: PathBuf) -> Result<Self, String> {
         let settings = HistorySettings { directory, keep: 50 };
-        let configuration = Configuration::new(schema, Vec::new(), settings);
+        let configuration = Configuration::new(schema, Parts::default(), settings);
         let disk = Disk::default();
         let mut node = Self { configuration, disk, begin: Instant::now(), reply: None };
         node.tell(Event::Start { wall: wall() })?;

@@ -5,6 +5,7 @@
 use ipnet::IpNet;
 use weft_config::{Block, Errors, Form, gather};
 
+use super::filters::Filters;
 use super::{PeerConfig, statements};
 
 /// How many there may be at a time if nothing is said.
@@ -32,13 +33,19 @@ pub(crate) struct Range {
 }
 
 /// Reads all of them; those with the longest prefixes are first.
-pub(super) fn read(block: &mut Block<'_>, local_as: u32) -> Result<Vec<Range>, Errors> {
+pub(super) fn read(
+    block: &mut Block<'_>,
+    local_as: u32,
+    filters: &mut Filters<'_>,
+) -> Result<Vec<Range>, Errors> {
     let entries = block.many("range").into_iter().map(|mut entry| {
         let net: IpNet = entry.argument_with(NETWORK, network)?;
         let range = entry.read_block(|block| {
             let most = block.leaf_in("limit", 1..=10_000)?.unwrap_or(MOST);
-            let peer =
-                PeerConfig { passive: true, ..statements(block, net.addr(), local_as, true)? };
+            let peer = PeerConfig {
+                passive: true,
+                ..statements(block, net.addr(), (local_as, true), filters)?
+            };
             Ok(Range { net, most, peer })
         })?;
         Ok::<_, Errors>((entry, range))
@@ -62,6 +69,7 @@ mod tests {
 
     use super::super::read;
     use crate::fsm::PeerAs;
+    use crate::policy::Filter;
 
     #[test]
     fn the_smallest_range_around_an_address_counts() {
@@ -72,7 +80,9 @@ mod tests {
         let range = |address: [u8; 4]| config.range(IpAddr::from(address));
         let wide = range([10, 2, 0, 1]).unwrap();
         assert_eq!((wide.peer.remote_as, wide.most), (PeerAs::External, 100));
-        assert!(wide.peer.passive && wide.peer.import && !wide.peer.is_internal(&config));
+        assert!(
+            wide.peer.passive && wide.peer.import == Filter::All && !wide.peer.is_internal(&config)
+        );
         let narrow = range([10, 1, 0, 1]).unwrap();
         assert_eq!((narrow.peer.remote_as, narrow.most), (PeerAs::Exactly(65001), 3));
         assert_eq!(range([192, 0, 2, 1]), None);

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use weft_routing::OriginId;
 
+use super::anew::{Next, Same};
 use super::{AT_ONCE, Cohort, Prefixes, Runs, Sending, Told};
 use crate::incoming::family;
 use crate::routes::Routes;
@@ -14,15 +15,21 @@ use crate::wire::withdraw;
 impl Cohort {
     /// Tells it some of what it has not heard.
     pub(super) fn tell_best(&mut self, routes: &mut Routes, sendings: &mut Vec<Sending>) {
-        let mut runs = Runs::new();
+        let mut runs = Runs::default();
+        let mut same = Same::default();
         // By the source of the route that is withdrawn, which was not told of it.
         let mut gone: BTreeMap<OriginId, Prefixes> = BTreeMap::new();
         // By the source of the new route, which must forget the old one.
         let mut superseded: BTreeMap<OriginId, Prefixes> = BTreeMap::new();
         for _ in 0..AT_ONCE {
-            let Some(news) = routes.table.next(self.version, self.reader) else { break };
+            let news = match self.next(&mut same, routes) {
+                Next::Tell(news) => news,
+                Next::Nothing => continue,
+                Next::End => break,
+            };
             let told = news.best.and_then(|best| {
-                let run = self.run(best.route.accepted, best.origin, &mut runs, routes);
+                let route = (best.route.accepted, best.origin);
+                let run = self.run(route, news.number, &mut runs, routes);
                 run.encoder.is_some().then_some((best.origin, run))
             });
             let Told::Best(said) = &mut self.told else { break };

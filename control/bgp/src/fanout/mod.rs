@@ -8,10 +8,11 @@
 //! can, and returns when it has caught up; the others do not wait for it. A new peer is a cohort of its own until it has
 //! heard everything.
 
+mod anew;
 mod best;
 mod paths;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use weft_routing::ip::Version;
 use weft_routing::{Hears, OriginId, Prefix, ReaderId, Said};
@@ -20,7 +21,8 @@ use crate::incoming::family;
 use crate::routes::Routes;
 use crate::routes::attribute_sets::AttributesId;
 use crate::routes::export::Audience;
-use crate::wire::{Context, UpdateEncoder, withdraw};
+use crate::wire::{Attributes, Context, UpdateEncoder, withdraw};
+use anew::Anew;
 use paths::Paths;
 
 /// Destinations of which a cohort hears at once: some ten kilobytes of messages.
@@ -51,6 +53,8 @@ struct Cohort {
     peers: BTreeSet<OriginId>,
     reader: ReaderId,
     told: Told,
+    /// It is told anew what another policy says otherwise.
+    anew: Option<Anew>,
     /// What it is told when it has heard everything that there was when it began; none if it has.
     ends_with: Option<Vec<u8>>,
 }
@@ -62,6 +66,8 @@ pub(crate) struct Fanout {
     cohorts: Vec<Cohort>,
     /// Peers that cannot take more.
     congested: BTreeSet<OriginId>,
+    /// Peers that are other audiences from now on.
+    changed: BTreeMap<OriginId, Audience>,
 }
 
 impl Fanout {
@@ -81,16 +87,25 @@ impl Fanout {
         };
         let (reader, ends_with) = (routes.table.open_reader(version, hears), Some(end));
         let peers = BTreeSet::from([peer]);
-        self.cohorts.push(Cohort { version, audience, context, peers, reader, told, ends_with });
+        let anew = None;
+        self.cohorts.push(Cohort {
+            version,
+            audience,
+            context,
+            peers,
+            reader,
+            told,
+            anew,
+            ends_with,
+        });
     }
 
-    /// A peer is gone, or is to hear everything of a family again.
-    pub(crate) fn leave(&mut self, peer: OriginId, of: Option<Version>, routes: &mut Routes) {
-        if of.is_none() {
-            self.congested.remove(&peer);
-        }
+    /// A peer is gone.
+    pub(crate) fn leave(&mut self, peer: OriginId, routes: &mut Routes) {
+        self.congested.remove(&peer);
+        self.changed.remove(&peer);
         self.cohorts.retain_mut(|cohort| {
-            if of.is_none_or(|version| version == cohort.version) && cohort.peers.remove(&peer) {
+            if cohort.peers.remove(&peer) {
                 let is_empty = cohort.peers.is_empty();
                 if is_empty {
                     cohort.close(routes);
@@ -107,7 +122,7 @@ impl Fanout {
         let mut alone = Vec::new();
         for cohort in self.cohorts.iter_mut().filter(|cohort| cohort.peers.len() > 1) {
             if cohort.peers.remove(&peer) {
-                alone.push(cohort.fork(peer, routes));
+                alone.push(cohort.fork(BTreeSet::from([peer]), routes));
             }
         }
         self.cohorts.append(&mut alone);
@@ -122,11 +137,14 @@ impl Fanout {
 
     /// Whether somebody can be told something.
     pub(crate) fn has_work(&self, routes: &Routes) -> bool {
-        self.cohorts.iter().any(|cohort| {
-            self.can_take(cohort)
-                && (cohort.ends_with.is_some()
-                    || routes.table.is_behind(cohort.version, cohort.reader))
-        })
+        let has_changed = !self.changed.is_empty();
+        has_changed
+            || self.cohorts.iter().any(|cohort| {
+                self.can_take(cohort)
+                    && (cohort.ends_with.is_some()
+                        || cohort.anew.is_some()
+                        || routes.table.is_behind(cohort.version, cohort.reader))
+            })
     }
 
     fn can_take(&self, cohort: &Cohort) -> bool {
@@ -136,6 +154,7 @@ impl Fanout {
 
     /// Tells each cohort that can take it some of what it has not heard.
     pub(crate) fn tell(&mut self, routes: &mut Routes) -> Vec<Sending> {
+        self.take_changes(routes);
         let mut sendings = Vec::new();
         for place in 0..self.cohorts.len() {
             if self.can_take(&self.cohorts[place]) {
@@ -154,6 +173,7 @@ impl Fanout {
             let cohort = &mut rest[0];
             let is_equal = |other: &&mut Cohort| other.is_equal(cohort, routes);
             let may_join = cohort.ends_with.is_none()
+                && cohort.anew.is_none()
                 && !routes.table.is_behind(cohort.version, cohort.reader)
                 && !cohort.peers.iter().any(|peer| self.congested.contains(peer));
             let equal = earlier.iter_mut().find(|other| may_join && is_equal(other));
@@ -185,28 +205,39 @@ struct Run {
     prefixes: Prefixes,
 }
 
-/// What is announced, in runs.
-type Runs = BTreeMap<(AttributesId, OriginId), Run>;
+/// What is announced, in runs: by the attributes, the source, and the variant of what is told.
+#[derive(Default)]
+struct Runs {
+    all: BTreeMap<(AttributesId, OriginId, u32), Run>,
+    /// The numbers of variants, where they depend on the prefix; 0 is where they do not.
+    variants: HashMap<Option<Attributes>, u32>,
+}
 
 impl Cohort {
     fn is_equal(&self, other: &Self, routes: &Routes) -> bool {
-        (self.version, self.audience) == (other.version, other.audience)
+        self.version == other.version
             && self.ends_with == other.ends_with
+            && self.anew.is_none()
+            && other.anew.is_none()
             && self.context == other.context
             && routes.table.have_read_the_same(self.version, self.reader, other.reader)
+            && self.audience == other.audience
     }
 
-    /// One for a peer that cannot take more.
-    fn fork(&self, peer: OriginId, routes: &mut Routes) -> Self {
+    /// One for peers that go on by themselves.
+    fn fork(&self, peers: BTreeSet<OriginId>, routes: &mut Routes) -> Self {
         Self {
-            peers: BTreeSet::from([peer]),
+            peers,
             reader: routes.table.fork_reader(self.version, self.reader),
             told: match &self.told {
                 Told::Best(said) => Told::Best(said.clone()),
                 Told::Paths(paths) => Told::Paths(paths.fork(routes)),
             },
+            anew: self.anew.clone(),
             ends_with: self.ends_with.clone(),
-            ..*self
+            version: self.version,
+            audience: self.audience.clone(),
+            context: self.context,
         }
     }
 
@@ -224,34 +255,55 @@ impl Cohort {
             Told::Best(_) => self.tell_best(routes, sendings),
             Told::Paths(_) => self.tell_paths(routes, sendings),
         }
-        if !routes.table.is_behind(self.version, self.reader)
+        if self.anew.is_none()
+            && !routes.table.is_behind(self.version, self.reader)
             && let Some(end) = self.ends_with.take()
         {
             self.send(None, sendings, |bytes| bytes.extend(end));
         }
     }
 
-    /// What it is told of routes from this source with these attributes.
+    /// What it is told of routes to this destination from this source with these attributes.
     fn run<'a>(
         &self,
-        accepted: AttributesId,
-        source: OriginId,
+        (accepted, source): (AttributesId, OriginId),
+        number: u32,
         runs: &'a mut Runs,
         routes: &Routes,
     ) -> &'a mut Run {
-        runs.entry((accepted, source)).or_insert_with(|| {
-            let told = self.audience.tell(routes.sets.get(accepted), routes.source(source));
-            let encoder = told.and_then(|told| {
-                // What does not fit into a message, or has no next hop that they take, they are not told (RFC 4271 §9.2).
-                UpdateEncoder::new(&told, family(self.version), &self.context).ok()
-            });
-            Run { encoder, prefixes: Vec::new() }
-        })
+        let encoder = |told: Option<Attributes>| {
+            // What does not fit into a message, or has no next hop that they take, they are not told (RFC 4271 §9.2).
+            let told = told?;
+            UpdateEncoder::new(&told, family(self.version), &self.context).ok()
+        };
+        let says = || self.says(&self.audience, (accepted, source), number, routes);
+        let run = |told| Run { encoder: encoder(told), prefixes: Vec::new() };
+        if !self.audience.export.asks_for_prefix() {
+            return runs.all.entry((accepted, source, 0)).or_insert_with(|| run(says()));
+        }
+        let told = says();
+        // There are no more than destinations that are told at once.
+        let next = runs.variants.len() as u32 + 1;
+        let variant = *runs.variants.entry(told.clone()).or_insert(next);
+        runs.all.entry((accepted, source, variant)).or_insert_with(|| run(told))
+    }
+
+    /// What an audience is told of a route to this destination.
+    fn says(
+        &self,
+        audience: &Audience,
+        (accepted, source): (AttributesId, OriginId),
+        number: u32,
+        routes: &Routes,
+    ) -> Option<Attributes> {
+        let net = routes.table.net(self.version, number);
+        let prefix = audience.export.asks_for_prefix().then_some(net);
+        audience.tell(routes.sets.get(accepted), routes.source(source), prefix)
     }
 
     /// Sends what is announced, to all but each route's source.
     fn announce(&self, runs: Runs, sendings: &mut Vec<Sending>) {
-        for ((_, source), run) in runs {
+        for ((_, source, _), run) in runs.all {
             let Some(encoder) = run.encoder.filter(|_| !run.prefixes.is_empty()) else { continue };
             self.send(Some(source), sendings, |bytes| {
                 encoder.all(run.prefixes, bytes);

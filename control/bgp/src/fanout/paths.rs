@@ -59,18 +59,24 @@ fn forget(one: &ToldPath, routes: &mut Routes) {
 impl Cohort {
     /// Tells it some of what it has not heard.
     pub(super) fn tell_paths(&mut self, routes: &mut Routes, sendings: &mut Vec<Sending>) {
-        let mut runs = Runs::new();
+        let mut runs = Runs::default();
         // By the source of the path that is withdrawn, which was not told of it.
         let mut gone: BTreeMap<OriginId, Prefixes> = BTreeMap::new();
         for _ in 0..AT_ONCE {
-            let Some(news) = routes.table.next(self.version, self.reader) else { break };
+            let Some((news, earlier)) = self.next_paths(routes) else { break };
             let Told::Paths(paths) = &mut self.told else { break };
             let before = paths.0.remove(&news.number).unwrap_or_default();
             let usable: Vec<_> = routes.usable(self.version, news.number).collect();
             let mut now = Vec::with_capacity(usable.len());
             for candidate in usable {
                 let (accepted, origin) = (candidate.route.accepted, candidate.origin);
-                let run = self.run(accepted, origin, &mut runs, routes);
+                // Told by another policy it may have said something else.
+                let is_same = earlier.as_ref().is_none_or(|earlier| {
+                    earlier.as_ref().is_some_and(|earlier| {
+                        self.agrees(earlier, (accepted, origin), news.number, routes)
+                    })
+                });
+                let run = self.run((accepted, origin), news.number, &mut runs, routes);
                 if run.encoder.is_none() {
                     continue;
                 }
@@ -78,7 +84,8 @@ impl Cohort {
                 let id = routes.path_ids.take(origin, path);
                 routes.sets.take(accepted);
                 let told = ToldPath { id, origin, path, accepted };
-                if !before.iter().any(|old| old.is(&told) && old.accepted == accepted) {
+                let was_told = |old: &ToldPath| old.is(&told) && old.accepted == accepted;
+                if !is_same || !before.iter().any(was_told) {
                     run.prefixes.push((id, news.prefix));
                 }
                 now.push(told);

@@ -6,23 +6,27 @@
 use crate::numbers::community::GRACEFUL_SHUTDOWN;
 use crate::wire::{Attributes, Role};
 
-/// A route from an external peer to whom this router is `role`: it is marked if it may only go to customers. False if it
-/// has leaked and may not be used.
-pub(crate) fn take(role: Option<Role>, remote_as: u32, attributes: &mut Attributes) -> bool {
+/// Whether a route from an external peer to whom this router is `role` has leaked and may not be used; marked by [`take`] or
+/// not.
+pub(crate) fn is_leak(role: Option<Role>, remote_as: u32, attributes: &Attributes) -> bool {
+    let marked = attributes.rare().only_to_customer;
+    match role {
+        Some(Role::Provider | Role::RouteServer) => marked.is_some(),
+        Some(Role::Peer) => marked.is_some_and(|number| number != remote_as),
+        _ => false,
+    }
+}
+
+/// A route from an external peer to whom this router is `role`: it is marked if it may only go to customers.
+pub(crate) fn take(role: Option<Role>, remote_as: u32, attributes: &mut Attributes) {
     if attributes.has_community(GRACEFUL_SHUTDOWN) {
         attributes.local_pref = Some(0);
     }
     let marked = attributes.rare().only_to_customer;
-    let is_leak = match role {
-        Some(Role::Provider | Role::RouteServer) => marked.is_some(),
-        Some(Role::Peer) => marked.is_some_and(|number| number != remote_as),
-        _ => false,
-    };
     let is_from_above = matches!(role, Some(Role::Customer | Role::RouteServerClient | Role::Peer));
     if is_from_above && marked.is_none() {
         attributes.change_rare(|rare| rare.only_to_customer = Some(remote_as));
     }
-    !is_leak
 }
 
 /// A route for an external peer to whom this router is `role`. False if it may not be told.
@@ -74,11 +78,16 @@ mod tests {
             (RouteServerClient, None, true, Some(REMOTE)),
         ] {
             let mut attributes = marked(before);
-            assert_eq!(take(Some(role), REMOTE, &mut attributes), passes, "{role:?} {before:?}");
+            let leaks = |attributes: &Attributes| is_leak(Some(role), REMOTE, attributes);
+            assert_eq!(leaks(&attributes), !passes, "{role:?} {before:?}");
+            take(Some(role), REMOTE, &mut attributes);
+            // It may be asked again of what is marked.
+            assert_eq!(leaks(&attributes), !passes, "{role:?} {before:?}");
             assert_eq!(attributes.rare().only_to_customer, after, "{role:?} {before:?}");
         }
         let mut attributes = marked(None);
-        assert!(take(None, REMOTE, &mut attributes));
+        take(None, REMOTE, &mut attributes);
+        assert!(!is_leak(None, REMOTE, &attributes));
         assert_eq!(attributes, marked(None));
     }
 
@@ -108,7 +117,7 @@ mod tests {
         announce_shutdown(&mut attributes);
         announce_shutdown(&mut attributes);
         assert_eq!(&*attributes.communities, [GRACEFUL_SHUTDOWN]);
-        assert!(take(None, REMOTE, &mut attributes));
+        take(None, REMOTE, &mut attributes);
         assert_eq!(attributes.local_pref, Some(0));
     }
 }

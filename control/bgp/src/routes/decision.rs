@@ -21,6 +21,8 @@ pub(crate) const DEFAULT_LOCAL_PREF: u32 = 100;
 pub(crate) struct Source {
     /// Whether it is in another autonomous system.
     pub(crate) is_external: bool,
+    /// Which system that is.
+    pub(crate) system: u32,
     /// Whether it is a client of this route reflector.
     pub(crate) is_client: bool,
     /// Its identifier.

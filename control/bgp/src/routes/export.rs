@@ -5,13 +5,16 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use ipnet::IpNet;
+
 use super::conventions;
 use super::decision::{DEFAULT_LOCAL_PREF, Source};
 use crate::numbers::community::{NO_ADVERTISE, NO_EXPORT, NO_EXPORT_SUBCONFED};
+use crate::policy::{Filter, Party, RouteView};
 use crate::wire::{Attributes, NextHop, Role};
 
 /// Whom a route is told, as far as that changes what is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Audience {
     /// Whether they are in another autonomous system.
     pub(crate) is_external: bool,
@@ -29,29 +32,74 @@ pub(crate) struct Audience {
     pub(crate) role: Option<Role>,
     /// Whether they are told to use other ways (RFC 8326).
     pub(crate) is_closing: bool,
-    /// Whether they are told anything (RFC 8212).
-    pub(crate) exports: bool,
+    /// Which routes they are told (RFC 8212), and what becomes of them on the way.
+    pub(crate) export: Filter,
+    /// Who it is, if policy asks for that: then it is one alone.
+    pub(crate) peer: Option<Party>,
 }
 
 impl Audience {
-    /// What is told of a route with these attributes, from this source; none if nothing is.
-    pub(crate) fn tell(&self, attributes: &Attributes, source: &Source) -> Option<Attributes> {
-        let has = |community| attributes.has_community(community);
-        if !self.exports || has(NO_ADVERTISE) {
+    /// What is told of a route with these attributes, from this source; none if nothing is. The prefix matters only
+    /// if policy asks for it.
+    pub(crate) fn tell(
+        &self,
+        attributes: &Attributes,
+        source: &Source,
+        prefix: Option<IpNet>,
+    ) -> Option<Attributes> {
+        if !self.may_hear(attributes, source) {
             return None;
         }
-        if self.is_external {
-            return (!has(NO_EXPORT) && !has(NO_EXPORT_SUBCONFED))
-                .then(|| self.outward(attributes))
-                .flatten();
+        let changes = self.export.run(&self.view(attributes, source, prefix))?;
+        if changes.is_empty() {
+            return self.say(attributes, source);
         }
+        let changed = changes.apply(attributes);
+        let mut told = self.say(&changed, source)?;
+        if changes.sets_next_hop() {
+            told.next_hop = changed.next_hop;
+        }
+        if changes.sets_med() {
+            told.med = changed.med;
+        }
+        Some(told)
+    }
+
+    /// A route as policies see it.
+    pub(crate) fn view<'a>(
+        &self,
+        attributes: &'a Attributes,
+        source: &Source,
+        prefix: Option<IpNet>,
+    ) -> RouteView<'a> {
+        let Source { is_external, system, address, .. } = *source;
+        // Whoever asks for more than the kind of the peer is told who it is.
+        let (nowhere, is_outside) = (Ipv4Addr::UNSPECIFIED.into(), self.is_external);
+        let anybody = Party { address: nowhere, system: 0, is_external: is_outside };
+        RouteView {
+            attributes,
+            prefix,
+            from: Party { address, system, is_external },
+            to: Some(self.peer.unwrap_or(anybody)),
+            own: (self.local_address, self.local_as),
+        }
+    }
+
+    /// Whether they may be told of it, whatever policy says.
+    pub(crate) fn may_hear(&self, attributes: &Attributes, source: &Source) -> bool {
+        let has = |community| attributes.has_community(community);
+        let leaves = !has(NO_EXPORT) && !has(NO_EXPORT_SUBCONFED);
         // RFC 4456 §6: what an internal peer says is passed on by route reflectors alone.
-        if source.is_external {
-            Some(self.inward(attributes))
-        } else if source.is_client || self.is_client {
-            Some(self.reflect(attributes, source))
-        } else {
-            None
+        let stays = source.is_external || source.is_client || self.is_client;
+        !has(NO_ADVERTISE) && if self.is_external { leaves } else { stays }
+    }
+
+    /// What they are told of a route that they may hear of.
+    fn say(&self, attributes: &Attributes, source: &Source) -> Option<Attributes> {
+        match (self.is_external, source.is_external) {
+            (true, _) => self.outward(attributes),
+            (false, true) => Some(self.inward(attributes)),
+            (false, false) => Some(self.reflect(attributes, source)),
         }
     }
 
@@ -124,13 +172,14 @@ mod tests {
             local_address: "192.0.2.1".parse().unwrap(),
             role: None,
             is_closing: false,
-            exports: true,
+            export: Filter::All,
+            peer: None,
         }
     }
 
     fn source(is_external: bool, is_client: bool) -> Source {
         let router_id = Ipv4Addr::new(10, 0, 0, 2);
-        Source { is_external, is_client, router_id, address: router_id.into() }
+        Source { is_external, system: 65001, is_client, router_id, address: router_id.into() }
     }
 
     /// Another system's router.
@@ -151,7 +200,7 @@ mod tests {
 
     #[test]
     fn another_system_sees_this_one_and_its_router() {
-        let told = audience(true).tell(&attributes(&[77]), &outsider()).unwrap();
+        let told = audience(true).tell(&attributes(&[77]), &outsider(), None).unwrap();
         assert_eq!(told.as_path, AsPath::from_sequence(&[65000, 65001, 65002]));
         assert_eq!(told.next_hop, Some(NextHop::V4("192.0.2.1".parse().unwrap())));
         assert_eq!((told.med, told.local_pref, &*told.communities), (None, None, &[77][..]));
@@ -159,10 +208,10 @@ mod tests {
 
     #[test]
     fn this_system_sees_the_route_as_it_came() {
-        let told = audience(false).tell(&attributes(&[]), &outsider()).unwrap();
+        let told = audience(false).tell(&attributes(&[]), &outsider(), None).unwrap();
         assert_eq!(told, attributes(&[]));
         assert_eq!(
-            audience(false).tell(&attributes(&[]), &source(false, false)),
+            audience(false).tell(&attributes(&[]), &source(false, false), None),
             None,
             "from inside it stays"
         );
@@ -171,7 +220,7 @@ mod tests {
     #[test]
     fn a_router_that_others_do_not_know_the_way_behind_names_itself() {
         let told = Audience { next_hop_self: true, ..audience(false) }
-            .tell(&attributes(&[]), &outsider())
+            .tell(&attributes(&[]), &outsider(), None)
             .unwrap();
         assert_eq!(told.next_hop, Some(NextHop::V4("192.0.2.1".parse().unwrap())));
     }
@@ -182,21 +231,21 @@ mod tests {
         let clients = Audience { is_client: true, ..audience(false) };
         let (client, other) = (source(false, true), source(false, false));
         for (audience, source) in
-            [(clients, &client), (clients, &other), (audience(false), &client)]
+            [(clients.clone(), &client), (clients, &other), (audience(false), &client)]
         {
-            let told = audience.tell(&attributes(&[]), source).unwrap();
+            let told = audience.tell(&attributes(&[]), source, None).unwrap();
             assert_eq!(told.rare().originator_id, Some(source.router_id));
             assert_eq!(*told.rare().cluster_list, [Ipv4Addr::new(10, 0, 0, 1)]);
             assert_eq!(told.next_hop, attributes(&[]).next_hop);
             // And once more, by the next cluster's reflector.
             let next = Audience { cluster_id: Ipv4Addr::new(10, 0, 0, 9), ..audience };
-            let again = next.tell(&told, &source_at(9)).unwrap();
+            let again = next.tell(&told, &source_at(9), None).unwrap();
             assert_eq!(again.rare().originator_id, Some(source.router_id));
             let clusters = [9, 1].map(|last| Ipv4Addr::new(10, 0, 0, last));
             assert_eq!(*again.rare().cluster_list, clusters);
         }
-        assert_eq!(audience(false).tell(&attributes(&[]), &other), None);
-        let outside = audience(true).tell(&attributes(&[]), &client).unwrap();
+        assert_eq!(audience(false).tell(&attributes(&[]), &other, None), None);
+        let outside = audience(true).tell(&attributes(&[]), &client, None).unwrap();
         assert!(outside.rare().cluster_list.is_empty());
     }
 
@@ -207,11 +256,15 @@ mod tests {
     #[test]
     fn communities_and_missing_policies_keep_routes_here() {
         let (inside, outside) = (audience(false), audience(true));
-        assert_eq!(outside.tell(&attributes(&[NO_EXPORT]), &outsider()), None);
-        assert!(inside.tell(&attributes(&[NO_EXPORT]), &outsider()).is_some());
-        assert_eq!(inside.tell(&attributes(&[NO_ADVERTISE]), &outsider()), None);
+        assert_eq!(outside.tell(&attributes(&[NO_EXPORT]), &outsider(), None), None);
+        assert!(inside.tell(&attributes(&[NO_EXPORT]), &outsider(), None).is_some());
+        assert_eq!(inside.tell(&attributes(&[NO_ADVERTISE]), &outsider(), None), None);
         assert_eq!(
-            Audience { exports: false, ..outside }.tell(&attributes(&[]), &outsider()),
+            Audience { export: Filter::None, ..outside.clone() }.tell(
+                &attributes(&[]),
+                &outsider(),
+                None
+            ),
             None
         );
     }

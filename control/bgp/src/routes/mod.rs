@@ -14,6 +14,7 @@ pub(crate) mod decision;
 pub(crate) mod export;
 pub(crate) mod next_hops;
 pub(crate) mod path_ids;
+mod refilter;
 
 use weft_base::KeyedHash;
 use weft_routing::ip::{IpRoutes, Version};
@@ -24,6 +25,7 @@ use attribute_sets::{AttributeSets, AttributesId};
 use decision::{Decision, Source};
 use next_hops::{NextHopId, NextHops};
 use path_ids::PathIds;
+use refilter::Refilter;
 
 /// Destinations that one slice of background work visits: some tenths of a millisecond.
 const SLICE: usize = 4096;
@@ -54,6 +56,8 @@ pub(crate) struct Routes {
     sources: Vec<Source>,
     /// The paths that sources have announced, the best to each destination first.
     pub(crate) table: IpRoutes<Path>,
+    /// Of whose routes it has to be found anew what is accepted.
+    refilters: Vec<Refilter>,
 }
 
 impl Routes {
@@ -64,6 +68,7 @@ impl Routes {
             path_ids: PathIds::default(),
             sources: Vec::new(),
             table: IpRoutes::new(),
+            refilters: Vec::new(),
         }
     }
 
@@ -166,8 +171,14 @@ impl Routes {
         self.give(path.accepted);
     }
 
+    /// Whether there is background work.
+    pub(crate) fn has_work(&self) -> bool {
+        self.table.has_work() || !self.refilters.is_empty()
+    }
+
     /// Does a slice of background work.
     pub(crate) fn work(&mut self) {
+        self.refilter_some();
         let (sources, sets, next_hops) = (&self.sources, &self.sets, &self.next_hops);
         let decision = Decision { sources, sets, next_hops };
         let mut gone = Vec::new();

@@ -5,6 +5,7 @@
 
 mod context;
 mod dump;
+mod explain;
 mod limit;
 mod links;
 mod listeners;
@@ -200,6 +201,10 @@ impl Bgp {
 
     /// Takes another configuration.
     fn configure(&mut self, now: Instant, config: Option<Config>, out: &mut Vec<Output>) {
+        let mut config = config;
+        if let (Some(new), Some(old)) = (&mut config, &self.config) {
+            new.share(old);
+        }
         let old = std::mem::replace(&mut self.config, config.clone());
         let wanted = self.wanted(config.as_ref());
         let is_other_router = match (&old, &config) {
@@ -317,7 +322,7 @@ impl Bgp {
             .then(|| self.restart.deadline(now, &graceful, self.peers.values()))
             .flatten();
         // What is best is known when it is known how next hops are reached, and all is decided.
-        let may_end = has_announced && has_asked && !self.routes.table.has_work();
+        let may_end = has_announced && has_asked && !self.routes.has_work();
         if self.restart.defers() {
             if !may_end {
                 return;
@@ -358,6 +363,10 @@ impl Bgp {
     ) -> Result<Encoded, XrlError> {
         match call {
             interface::Call::Clear(request) => self.clear(now, &request, out),
+            interface::Call::Explain(request) => {
+                let json = self.explain(&request)?.to_string();
+                Ok(Encoded::new(interface::ExplainReply { json }))
+            }
             interface::Call::Show(request) => {
                 let json = self.show(now, &request)?.to_string();
                 Ok(Encoded::new(interface::ShowReply { json }))
@@ -474,7 +483,7 @@ impl Component for Bgp {
 
     fn has_background_work(&self) -> bool {
         let tells = !self.restart.defers() && self.fanout.has_work(&self.routes);
-        self.routes.table.has_work() || tells
+        self.routes.has_work() || tells
     }
 
     fn counters(&self) -> Vec<CounterGroup> {

@@ -23,9 +23,12 @@ use crate::fsm::{
 };
 use crate::incoming::{Announcer, Taken, family, version};
 use crate::numbers::cease;
+use crate::policy::Party;
 use crate::routes::decision::Source;
 use crate::routes::export::Audience;
-use crate::wire::{Families, GracefulRestart, Neighbour, RefreshKind, RouteRefresh, end_of_rib};
+use crate::wire::{
+    Attributes, Families, GracefulRestart, Neighbour, RefreshKind, RouteRefresh, end_of_rib,
+};
 
 /// Routes are exchanged.
 #[derive(Debug)]
@@ -42,6 +45,13 @@ pub(super) struct Up {
     is_enhanced: bool,
     /// It cannot take more.
     is_congested: bool,
+}
+
+impl Up {
+    /// Whether it may be told of a route, whatever policy says.
+    pub(super) fn may_hear(&self, attributes: &Attributes, source: &Source) -> bool {
+        self.audience.may_hear(attributes, source)
+    }
 }
 
 /// What a peer has sent and was sent.
@@ -120,10 +130,25 @@ impl Peer {
         if had.session.prefix_limit != self.config.session.prefix_limit {
             self.limit = Limit::default();
         }
-        let is_closing = self.config.session.graceful_shutdown;
-        if let Some(up) = self.up.as_mut().filter(|up| up.audience.is_closing != is_closing) {
-            up.audience.is_closing = is_closing;
-            self.tell_again(world);
+        self.filter(had.import != self.config.import, own, world);
+    }
+
+    /// Other routes pass from now on, while the session goes on: what it has announced is looked at again, and it is told what
+    /// is different.
+    fn filter(&mut self, takes_others: bool, own: &Config, world: &mut World<'_>) {
+        let Some(system) = self.up.as_ref().map(|up| up.announcer.remote_as) else { return };
+        let peer = self.asked_for(system, own);
+        let Some(up) = &mut self.up else { return };
+        if takes_others {
+            up.announcer.import = self.config.import.clone();
+            world.routes.refilter(up.announcer.clone());
+        }
+        let (export, is_closing) =
+            (self.config.export.clone(), self.config.session.graceful_shutdown);
+        let audience = Audience { is_closing, export, peer, ..up.audience.clone() };
+        if audience != up.audience {
+            up.audience = audience;
+            world.fanout.change(self.origin, up.audience.clone());
         }
     }
 
@@ -338,6 +363,13 @@ impl Peer {
         }
     }
 
+    /// Who it is, if policy asks for that on export.
+    fn asked_for(&self, system: u32, own: &Config) -> Option<Party> {
+        let is_external = !self.config.is_internal(own);
+        let party = Party { address: self.address, system, is_external };
+        self.config.export.asks_for_peer().then_some(party)
+    }
+
     /// Routes can be exchanged.
     fn is_up(&mut self, connection: ConnectionId, negotiated: &Negotiated, world: &mut World<'_>) {
         let channel = channel(connection);
@@ -351,7 +383,8 @@ impl Peer {
             router_id: own.router_id,
             cluster_id: own.cluster_id,
             role: self.config.session.role,
-            imports: self.config.import,
+            local_address: local.ip(),
+            import: self.config.import.clone(),
         };
         let audience = Audience {
             is_external: context.neighbour == Neighbour::External,
@@ -362,10 +395,12 @@ impl Peer {
             local_address: local.ip(),
             role: self.config.session.role,
             is_closing: self.config.session.graceful_shutdown,
-            exports: self.config.export,
+            export: self.config.export.clone(),
+            peer: self.asked_for(negotiated.peer_as, own),
         };
         let source = self.config.source(self.address, own);
-        let source = Source { router_id: negotiated.peer_identifier, ..source };
+        let source =
+            Source { router_id: negotiated.peer_identifier, system: negotiated.peer_as, ..source };
         world.routes.set_source(self.origin, source);
         let graceful = negotiated.graceful_restart.clone();
         let until = world.now + own.graceful.stale_time;
@@ -373,7 +408,7 @@ impl Peer {
         self.up = Some(Up {
             channel,
             announcer,
-            audience,
+            audience: audience.clone(),
             since: world.now,
             complete: BTreeSet::new(),
             graceful,
@@ -384,7 +419,7 @@ impl Peer {
         self.ending = None;
         for version in self.families() {
             let end = end_of_rib(family(version));
-            world.fanout.join(self.origin, version, audience, context, end, world.routes);
+            world.fanout.join(self.origin, version, audience.clone(), context, end, world.routes);
         }
         report(Level::Info, format!("{}: routes are exchanged", self.address), world.out);
     }
@@ -397,7 +432,7 @@ impl Peer {
 
     fn is_down(&mut self, ending: Ending, is_graceful: bool, world: &mut World<'_>) {
         let exchanged = self.families();
-        world.fanout.leave(self.origin, None, world.routes);
+        world.fanout.leave(self.origin, world.routes);
         let up = self.up.take();
         let graceful = up.as_ref().and_then(|up| up.graceful.as_ref()).filter(|_| is_graceful);
         self.stale.begin(world.now, &exchanged, graceful, world.routes);
@@ -458,11 +493,8 @@ impl Peer {
     /// It is told everything again.
     pub(super) fn tell_again(&mut self, world: &mut World<'_>) {
         for version in self.families() {
-            let Some(up) = &self.up else { return };
-            let (audience, context) = (up.audience, up.announcer.context);
             let end = end_of_rib(family(version));
-            world.fanout.leave(self.origin, Some(version), world.routes);
-            world.fanout.join(self.origin, version, audience, context, end, world.routes);
+            world.fanout.tell_again(self.origin, version, end, world.routes);
         }
     }
 
@@ -482,7 +514,7 @@ impl Peer {
     fn refresh(&mut self, refresh: RouteRefresh, world: &mut World<'_>) {
         let family = refresh.family;
         let (Some(up), Some(version)) = (&self.up, version(family)) else { return };
-        let (audience, context) = (up.audience, up.announcer.context);
+        let context = up.announcer.context;
         if !context.families.contains(family) {
             return;
         }
@@ -496,8 +528,7 @@ impl Peer {
                     self.tell(&begin, world);
                 }
                 let end = if is_enhanced { end } else { end_of_rib(family) };
-                world.fanout.leave(self.origin, Some(version), world.routes);
-                world.fanout.join(self.origin, version, audience, context, end, world.routes);
+                world.fanout.tell_again(self.origin, version, end, world.routes);
             }
             RefreshKind::Begin => world.routes.table.renew(version, self.origin),
             RefreshKind::End => world.routes.table.sweep(version, self.origin),

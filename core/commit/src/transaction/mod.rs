@@ -26,6 +26,7 @@ use weft_config::{Diff, MAX_SIZE, Schema, Tree};
 use crate::job::{Job, Phase, Purpose};
 use crate::kept::{Kept, Stored};
 use crate::messages::{Action, Done, Input, Lock, Output, Refusal, Who};
+use crate::parts::Parts;
 use crate::revision::Revision;
 
 /// The longest time that a commit may wait to be confirmed.
@@ -36,7 +37,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30 * 24 * 3600);
 #[derive(Debug)]
 pub struct Transaction {
     schema: Schema,
-    order: Vec<String>,
+    parts: Parts,
     is_ready: bool,
     /// What passed the last check against this schema.
     good: Option<Tree>,
@@ -80,12 +81,12 @@ enum Loading {
 }
 
 impl Transaction {
-    /// A configuration that knows nothing yet; see [`Input::Restored`]. `schema` and `order` as in
+    /// A configuration that knows nothing yet; see [`Input::Restored`]. `schema` and `parts` as in
     /// [`Input::Described`].
-    pub(crate) fn new(schema: Schema, order: Vec<String>) -> Self {
+    pub(crate) fn new(schema: Schema, parts: Parts) -> Self {
         Self {
             schema,
-            order,
+            parts,
             is_ready: false,
             good: None,
             running: Tree::empty(),
@@ -179,8 +180,8 @@ impl Transaction {
                 self.kept = kept;
                 self.restored(now, newest, out);
             }
-            Input::Described { schema, order } => {
-                (self.schema, self.order, self.good) = (schema, order, None);
+            Input::Described { schema, parts } => {
+                (self.schema, self.parts, self.good) = (schema, parts, None);
             }
             Input::Request { token, who, wall, action } => {
                 self.clocks = (now, wall);

@@ -30,7 +30,7 @@ impl Transaction {
         text: Arc<str>,
         out: &mut Vec<Output>,
     ) {
-        let changes = changes(&self.running, &target, &self.order);
+        let changes = changes(&self.running, &target, &self.parts);
         let phase = Phase::Checking { waiting: BTreeMap::new(), objections: Vec::new() };
         let mut job = Job { purpose, target, text, changes, phase, deadline: None };
         if job.is_fallback() {
@@ -169,7 +169,7 @@ impl Transaction {
     fn renew(&self, stuck: &[Objection], out: &mut Vec<Output>) {
         out.extend(stuck.iter().map(|Objection { name, .. }| Output::Renew {
             name: name.clone(),
-            running: self.running.part(name),
+            running: self.parts.of(&self.running, name),
         }));
     }
 

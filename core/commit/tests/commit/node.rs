@@ -92,7 +92,7 @@ impl Node {
     pub(crate) fn off(disk: Disk, now: Instant, day: u64, power_off_at: Option<usize>) -> Self {
         let settings = HistorySettings { directory: DIRECTORY.into(), keep: KEEP };
         Self {
-            configuration: Configuration::new(schema(), order(), settings),
+            configuration: Configuration::new(schema(), order().into(), settings),
             disk,
             now,
             day,

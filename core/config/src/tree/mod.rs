@@ -127,7 +127,13 @@ impl Tree {
     /// The part of the configuration whose statements begin with `name`: what concerns one component.
     #[must_use]
     pub fn part(&self, name: &str) -> Self {
-        let belongs = |node: &&Arc<Node>| is_version(node) || node.keyword() == name;
+        self.parts(&[name])
+    }
+
+    /// The part of the configuration whose statements begin with one of these names.
+    #[must_use]
+    pub fn parts(&self, names: &[&str]) -> Self {
+        let belongs = |node: &&Arc<Node>| is_version(node) || names.contains(&node.keyword());
         let nodes = self.root.nodes.iter().filter(belongs).cloned().collect();
         Self { root: Arc::new(Level { nodes, tail: Vec::new() }) }
     }

@@ -14,8 +14,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 pub use pages::{Page, PageError};
 
 use crate::{
-    BitString, Candidate, Candidates, Decide, Destination, Hears, OriginId, Prefix, ReaderId,
-    RouteTable,
+    BitString, Candidate, Candidates, Decide, Hears, OriginId, Prefix, ReaderId, RouteTable,
 };
 
 /// A version of IP.
@@ -188,6 +187,24 @@ impl<R: Copy + PartialEq> IpRoutes<R> {
         })
     }
 
+    /// As [`RouteTable::change`].
+    pub fn change(
+        &mut self,
+        (version, number): (Version, u32),
+        origin: OriginId,
+        path: u32,
+        route: R,
+        decide: &impl Decide<R>,
+    ) -> Option<R> {
+        with!(mut self, version, table => table.change(number, origin, path, route, decide))
+    }
+
+    /// As [`RouteTable::end_of_numbers`].
+    #[must_use]
+    pub fn end_of_numbers(&self, version: Version) -> u32 {
+        with!(self, version, table => table.end_of_numbers())
+    }
+
     /// As [`RouteTable::withdraw`].
     pub fn withdraw(
         &mut self,
@@ -268,15 +285,17 @@ impl<R: Copy + PartialEq> IpRoutes<R> {
 
     /// The next destination of which this reader must hear.
     pub fn next(&mut self, version: Version, reader: ReaderId) -> Option<News<R>> {
-        fn next<D: Destination + BitString, R: Copy + PartialEq>(
-            table: &mut RouteTable<D, R>,
-            reader: ReaderId,
-        ) -> Option<News<R>> {
-            let number = table.next(reader)?;
+        let number = with!(mut self, version, table => table.next(reader))?;
+        Some(self.news(version, number))
+    }
+
+    /// What there is to hear of the destination with this number.
+    #[must_use]
+    pub fn news(&self, version: Version, number: u32) -> News<R> {
+        with!(self, version, table => {
             let prefix = table.destination(number).prefix();
-            Some(News { number, prefix, best: table.best(number).copied() })
-        }
-        with!(mut self, version, table => next(table, reader))
+            News { number, prefix, best: table.best(number).copied() }
+        })
     }
 
     /// How many changes wait for the slowest readers.

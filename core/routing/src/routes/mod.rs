@@ -183,6 +183,32 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         before
     }
 
+    /// Another route stands in place of one that an origin has told on this path, which is returned: what is made of what
+    /// it told is something else now. It is as old as that one. None if it has told none.
+    pub fn change(
+        &mut self,
+        number: u32,
+        origin: OriginId,
+        path: u32,
+        route: R,
+        decide: &impl Decide<R>,
+    ) -> Option<R> {
+        let place = self.nets.find(number, |one| one.origin == origin && one.path == path)?;
+        let old = self.nets.get(number).best().copied();
+        let before = std::mem::replace(&mut self.nets.at_mut(number, place).route, route);
+        if before != route {
+            self.settle(number, old, decide, Occasion::Walk);
+        }
+        Some(before)
+    }
+
+    /// Below which all numbers of destinations are.
+    #[must_use]
+    pub fn end_of_numbers(&self) -> u32 {
+        // They are made of numbers of 32 bits.
+        self.nets.len() as u32
+    }
+
     /// An origin takes a route back, which is returned; none if it has told none on this path.
     pub fn withdraw(
         &mut self,

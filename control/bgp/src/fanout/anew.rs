@@ -1,0 +1,209 @@
+//! Another policy takes effect for peers that were told by the one before: they are told what it says otherwise, and
+//! nothing else.
+//!
+//! Reference: Handley et al. (XORP), §8.1 (policies change while routes flow).
+//!
+//! What a cohort was told of a destination is what the earlier policy says of the route that it heard of last. So a cohort
+//! first hears of all changes that wait for it, by the new policy. Then, for a destination of which it has heard nothing
+//! since, the route is still the same, and both policies are asked what they say of it. When the policy changes once more
+//! before all are compared, it is not known by which of both policies a destination was told, and all are told again; as
+//! are those of a peer that asks for it (RFC 2918).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use weft_routing::OriginId;
+use weft_routing::ip::{News, Version};
+
+use super::{Cohort, Fanout, Told};
+use crate::routes::attribute_sets::AttributesId;
+use crate::routes::export::Audience;
+use crate::routes::{Path, Routes};
+
+/// How far a cohort has come with that.
+#[derive(Clone, Debug)]
+pub(super) struct Anew {
+    /// By which it was told before; none if by several.
+    earlier: Option<Audience>,
+    /// The next destination.
+    place: u32,
+    /// Destinations behind it that were told by the new policy already.
+    done: BTreeSet<u32>,
+}
+
+/// Whether both policies say the same of routes with these attributes from this source.
+#[derive(Debug, Default)]
+pub(super) struct Same(BTreeMap<(AttributesId, OriginId), bool>);
+
+/// What comes next.
+pub(super) enum Next {
+    /// It is told of a destination.
+    Tell(News<Path>),
+    /// Of another one both policies say the same.
+    Nothing,
+    /// It has heard everything.
+    End,
+}
+
+impl Fanout {
+    /// A peer is another audience now: it is told what that makes different.
+    pub(crate) fn change(&mut self, peer: OriginId, audience: Audience) {
+        self.changed.insert(peer, audience);
+    }
+
+    /// A peer is to hear everything of a family again, and in the end this message. What it was told and would not be told
+    /// now is withdrawn.
+    pub(crate) fn tell_again(
+        &mut self,
+        peer: OriginId,
+        version: Version,
+        end: Vec<u8>,
+        routes: &mut Routes,
+    ) {
+        let is_its =
+            |cohort: &&mut Cohort| cohort.version == version && cohort.peers.contains(&peer);
+        let Some(cohort) = self.cohorts.iter_mut().find(is_its) else { return };
+        let anew = Some(Anew { earlier: None, place: 0, done: BTreeSet::new() });
+        if cohort.peers.len() == 1 {
+            (cohort.anew, cohort.ends_with) = (anew, Some(end));
+            return;
+        }
+        cohort.peers.remove(&peer);
+        let alone = cohort.fork(BTreeSet::from([peer]), routes);
+        self.cohorts.push(Cohort { anew, ends_with: Some(end), ..alone });
+    }
+
+    /// Peers that have become other audiences go on as such; those that are told the same stay together.
+    pub(super) fn take_changes(&mut self, routes: &mut Routes) {
+        let audiences = std::mem::take(&mut self.changed);
+        if audiences.is_empty() {
+            return;
+        }
+        let mut more = Vec::new();
+        for cohort in &mut self.cohorts {
+            // Peers that are told the same go together.
+            let mut groups: Vec<(&Audience, BTreeSet<OriginId>)> = Vec::new();
+            for peer in &cohort.peers {
+                let Some(audience) = audiences.get(peer).filter(|one| **one != cohort.audience)
+                else {
+                    continue;
+                };
+                match groups.iter_mut().find(|(known, _)| *known == audience) {
+                    Some((_, peers)) => drop(peers.insert(*peer)),
+                    None => groups.push((audience, BTreeSet::from([*peer]))),
+                }
+            }
+            for (audience, peers) in groups {
+                if peers == cohort.peers {
+                    cohort.become_audience(audience);
+                    continue;
+                }
+                cohort.peers.retain(|peer| !peers.contains(peer));
+                let mut other = cohort.fork(peers, routes);
+                other.become_audience(audience);
+                more.push(other);
+            }
+        }
+        self.cohorts.append(&mut more);
+    }
+}
+
+impl Cohort {
+    fn become_audience(&mut self, audience: &Audience) {
+        let earlier = std::mem::replace(&mut self.audience, audience.clone());
+        let earlier = self.anew.is_none().then_some(earlier);
+        self.anew = Some(Anew { earlier, place: 0, done: BTreeSet::new() });
+    }
+
+    /// What it is told next of what is best.
+    pub(super) fn next(&mut self, same: &mut Same, routes: &mut Routes) -> Next {
+        if let Some(news) = self.next_change(routes) {
+            return Next::Tell(news);
+        }
+        let Some(news) = self.next_anew(routes) else { return Next::End };
+        let says_the_same = match (&news.best, &self.told) {
+            (None, Told::Best(said)) => said.get(news.number).is_none(),
+            (None, Told::Paths(_)) => false,
+            (Some(best), _) => {
+                let route = (best.route.accepted, best.origin);
+                self.earlier().is_some_and(|earlier| {
+                    let asks =
+                        [earlier, &self.audience].iter().any(|one| one.export.asks_for_prefix());
+                    let agrees = || self.agrees(earlier, route, news.number, routes);
+                    if asks { agrees() } else { *same.0.entry(route).or_insert_with(agrees) }
+                })
+            }
+        };
+        if says_the_same { Next::Nothing } else { Next::Tell(news) }
+    }
+
+    /// The next destination of which it is told all paths; if it may have been told of it by another policy, by which,
+    /// where that is known.
+    pub(super) fn next_paths(
+        &mut self,
+        routes: &mut Routes,
+    ) -> Option<(News<Path>, Option<Option<Audience>>)> {
+        let was_anew = self.anew.is_some();
+        let earlier = self.earlier().cloned();
+        let (news, is_first) = match routes.table.next(self.version, self.reader) {
+            Some(news) => {
+                let is_first = self.is_to_come(news.number);
+                self.mark(news.number);
+                (news, is_first)
+            }
+            None => (self.next_anew(routes)?, true),
+        };
+        Some((news, (was_anew && is_first).then_some(earlier)))
+    }
+
+    fn earlier(&self) -> Option<&Audience> {
+        self.anew.as_ref()?.earlier.as_ref()
+    }
+
+    /// The next change that waits for it.
+    fn next_change(&mut self, routes: &mut Routes) -> Option<News<Path>> {
+        let news = routes.table.next(self.version, self.reader)?;
+        self.mark(news.number);
+        Some(news)
+    }
+
+    /// It is told of a destination by the new policy.
+    fn mark(&mut self, number: u32) {
+        if let Some(anew) = self.anew.as_mut().filter(|anew| number >= anew.place) {
+            anew.done.insert(number);
+        }
+    }
+
+    /// Whether it was told of a destination by the earlier policy only.
+    fn is_to_come(&self, number: u32) -> bool {
+        let anew = self.anew.as_ref();
+        anew.is_some_and(|anew| number >= anew.place && !anew.done.contains(&number))
+    }
+
+    /// The next destination of which it has heard nothing since the policy is another one; when there is none any more,
+    /// it has come to its end.
+    fn next_anew(&mut self, routes: &Routes) -> Option<News<Path>> {
+        let end = routes.table.end_of_numbers(self.version);
+        let anew = self.anew.as_mut()?;
+        while anew.place < end {
+            let number = anew.place;
+            anew.place += 1;
+            if !anew.done.remove(&number) {
+                return Some(routes.table.news(self.version, number));
+            }
+        }
+        self.anew = None;
+        None
+    }
+
+    /// Whether both policies say the same of a route.
+    pub(super) fn agrees(
+        &self,
+        earlier: &Audience,
+        route: (AttributesId, OriginId),
+        number: u32,
+        routes: &Routes,
+    ) -> bool {
+        self.says(earlier, route, number, routes)
+            == self.says(&self.audience, route, number, routes)
+    }
+}
