@@ -56,6 +56,7 @@ impl Connected {
                 let hop = Hop { gateway: None, interface: Some(*index), weight: 1 };
                 let set = tables.set_of(vec![hop]);
                 tables.set(net, origin, Route { set, metric: 0, tag: 0 });
+                tables.give(set);
             }
             // It may have come and gone at once.
             None => {

@@ -12,11 +12,12 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use weft_base::Instant;
-use weft_routing::ip::Version;
+use weft_routing::ip::{IpRoutes, News, Version};
 use weft_routing::{Hears, ReaderId, Said};
 use weft_runtime::{Action, Level};
 use weft_xrl::{Call, Output, Reply, Request, XrlError};
 
+use crate::arbiter::Route;
 use crate::connected::ORIGIN as CONNECTED;
 use crate::fib_interface as interface;
 use crate::hops::SetId;
@@ -28,6 +29,11 @@ pub(crate) const FEA: &str = "fea";
 const BATCH: usize = 4096;
 /// Calls under way.
 const CALLS: usize = 3;
+/// Calls under way beside them, with nothing but routes that were told just now: the FEA sets routes before it takes others
+/// back, but it must hear of them.
+const URGENT_CALLS: usize = 8;
+/// If more such routes wait it is a flood, which others need not wait for.
+const URGENT: usize = 256;
 /// When the FEA is asked again that has refused.
 const AGAIN: Duration = Duration::from_secs(1);
 /// How long a call may take: the FEA answers when it can take more, and the kernel can be slow.
@@ -65,6 +71,8 @@ pub(crate) struct Fib {
     said: Said,
     /// Calls under way.
     calls: usize,
+    /// Calls under way beside them.
+    urgent_calls: usize,
     /// Grows with each beginning: answers of an earlier one mean nothing.
     life: u64,
     table: u32,
@@ -80,6 +88,8 @@ pub(crate) struct Fib {
 enum About {
     Begin,
     Change,
+    /// A change with routes that were told just now.
+    Urgent,
     End,
     Events,
 }
@@ -93,6 +103,7 @@ impl Fib {
             reader: None,
             said: Said::default(),
             calls: 0,
+            urgent_calls: 0,
             life: 0,
             table: 0,
             told: 0,
@@ -139,7 +150,7 @@ impl Fib {
     /// The FEA is gone. What it has put where packets are forwarded serves on.
     pub(crate) fn away(&mut self, tables: &mut Tables) {
         self.life += 1;
-        self.calls = 0;
+        (self.calls, self.urgent_calls) = (0, 0);
         self.state = State::Away;
         self.said = Said::default();
         if let Some(reader) = self.reader.take() {
@@ -148,7 +159,7 @@ impl Fib {
     }
 
     fn call(&self, about: About, request: impl Request) -> Output {
-        let token = self.life << 3 | u64::from(self.is_ipv6()) << 2 | about as u64;
+        let token = self.life << 4 | u64::from(self.is_ipv6()) << 3 | about as u64;
         Call::new(token, FEA, request).within(PATIENCE).into()
     }
 
@@ -161,16 +172,19 @@ impl Fib {
     pub(crate) fn tell(&mut self, may_end: bool, tables: &mut Tables, out: &mut Vec<Output>) {
         let Some(reader) = self.reader else { return };
         while self.calls < CALLS && tables.routes.is_behind(self.version, reader) {
-            let change = self.batch(reader, tables);
-            let count = change.routes.len() + change.gone.len();
-            if count == 0 {
+            let change = self.batch(tables, |routes, version| routes.next(version, reader));
+            if !self.send(About::Change, change, out) {
                 break;
             }
-            self.told += count as u64;
             self.calls += 1;
-            out.push(self.call(About::Change, change));
         }
-        let is_done = self.calls == 0 && !tables.routes.is_behind(self.version, reader);
+        let new = tables.routes.new_waiting(self.version, reader);
+        if (1..=URGENT).contains(&new) && self.urgent_calls < URGENT_CALLS {
+            let change = self.batch(tables, |routes, version| routes.next_new(version, reader));
+            self.urgent_calls += usize::from(self.send(About::Urgent, change, out));
+        }
+        let is_done =
+            self.calls + self.urgent_calls == 0 && !tables.routes.is_behind(self.version, reader);
         if self.state == State::Beginning && may_end && is_done {
             self.state = State::Ending;
             let (table, is_ipv6) = (self.table, self.is_ipv6());
@@ -178,8 +192,22 @@ impl Fib {
         }
     }
 
+    /// Tells the FEA of changes; false if there are none.
+    fn send(&mut self, about: About, change: interface::Change, out: &mut Vec<Output>) -> bool {
+        let count = change.routes.len() + change.gone.len();
+        self.told += count as u64;
+        if count > 0 {
+            out.push(self.call(about, change));
+        }
+        count > 0
+    }
+
     /// The next changes.
-    fn batch(&mut self, reader: ReaderId, tables: &mut Tables) -> interface::Change {
+    fn batch(
+        &mut self,
+        tables: &mut Tables,
+        mut next: impl FnMut(&mut IpRoutes<Route>, Version) -> Option<News<Route>>,
+    ) -> interface::Change {
         let mut change = interface::Change {
             table: self.table,
             is_ipv6: self.is_ipv6(),
@@ -189,7 +217,7 @@ impl Fib {
         };
         let mut numbers = BTreeMap::new();
         while change.routes.len() + change.gone.len() < BATCH
-            && let Some(news) = tables.routes.next(self.version, reader)
+            && let Some(news) = next(&mut tables.routes, self.version)
         {
             let net = self.version.net(&news.prefix);
             // What is on a link the kernel knows itself.
@@ -213,7 +241,7 @@ impl Fib {
 
     /// Of which version the call with this token was.
     pub(crate) fn is_for_ipv6(token: u64) -> bool {
-        token >> 2 & 1 == 1
+        token >> 3 & 1 == 1
     }
 
     /// The FEA has answered, or did not.
@@ -225,13 +253,12 @@ impl Fib {
         tables: &mut Tables,
         out: &mut Vec<Output>,
     ) {
-        if token >> 3 != self.life {
+        if token >> 4 != self.life {
             return;
         }
-        let is = |about: About| token & 3 == about as u64;
-        if is(About::Change) {
-            self.calls -= 1;
-        }
+        let is = |about: About| token & 7 == about as u64;
+        self.calls -= usize::from(is(About::Change));
+        self.urgent_calls -= usize::from(is(About::Urgent));
         let news = match result {
             Ok(reply) if is(About::Events) => reply.read::<interface::Events>().map(Some),
             Ok(_) if is(About::Begin) => {

@@ -208,7 +208,8 @@ impl Rib {
             };
             self.counters.add(reason, 1);
         }
-        sets.into_values().for_each(|set| self.tables.forget(set));
+        let own = sets.into_values().filter(|set| !set.is_nowhere());
+        own.for_each(|set| self.tables.give(set));
         Ok(())
     }
 

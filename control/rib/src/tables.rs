@@ -73,7 +73,7 @@ impl Tables {
         Version::ALL.into_iter().for_each(|version| self.routes.sweep(version, origin));
     }
 
-    /// The set of these hops. Whoever asks takes it for a route or has it [forgotten](Self::forget).
+    /// The set of these hops, which has one use more: whoever asks [gives it back](Self::give) when its routes have it.
     pub(crate) fn set_of(&mut self, hops: Vec<Hop>) -> SetId {
         let (set, is_new) = self.sets.intern(hops);
         if is_new {
@@ -86,11 +86,13 @@ impl Tables {
             }
             self.find_ways(set);
         }
+        self.sets.take(set);
         set
     }
 
-    /// Forgets a set if no route has it.
-    pub(crate) fn forget(&mut self, set: SetId) {
+    /// A set has one use less. It is forgotten with the last.
+    pub(crate) fn give(&mut self, set: SetId) {
+        self.sets.give(set);
         for gateway in self.sets.forget(set).iter().flatten().filter_map(Hop::far_gateway) {
             self.reach[Version::of(gateway) as usize].forget(&name_of(gateway), set);
         }
@@ -135,11 +137,6 @@ impl Tables {
         if led || leads {
             self.lead_elsewhere(version, net);
         }
-    }
-
-    fn give(&mut self, set: SetId) {
-        self.sets.give(set);
-        self.forget(set);
     }
 
     /// The routes to `net` that lead to gateways are different: finds out whose answers are, too.

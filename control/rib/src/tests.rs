@@ -7,8 +7,10 @@ use ipnet::{IpNet, Ipv4Net};
 use proptest::prelude::*;
 use weft_routing::ip::{Version, split};
 use weft_routing::{Hears, OriginId};
+use weft_xrl::Output;
 
 use crate::arbiter::{Route, Standing};
+use crate::fib::Fib;
 use crate::hops::{Hop, SetId, Way};
 use crate::tables::Tables;
 
@@ -31,6 +33,7 @@ fn hop(gateway: Option<&str>, interface: u32) -> Hop {
 fn tell(tables: &mut Tables, origin: OriginId, to: &str, hop: Hop, metric: u32) {
     let set = tables.set_of(vec![hop]);
     tables.set(net(to), origin, Route { set, metric, tag: 0 });
+    tables.give(set);
 }
 
 fn settle(tables: &mut Tables) {
@@ -247,6 +250,7 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
                 let (net, hop) = (small_net(net), small_hop(hop));
                 let set = tables.set_of(vec![hop]);
                 tables.set(net.into(), origins[origin], Route { set, metric, tag: 0 });
+                tables.give(set);
                 model.insert((origin, net), (hop, metric));
             }
             Step::Withdraw { origin, net } => {
@@ -339,4 +343,75 @@ proptest! {
     fn agrees_with_a_naive_twin(steps in steps()) {
         run(steps)?;
     }
+}
+
+/// A call that tells so many routes, each to a gateway.
+fn change(origin: u32, routes: &[(&str, &str)]) -> crate::interface::Change {
+    let mut request =
+        crate::interface::Change { origin, hops: Vec::new(), routes: Vec::new(), gone: Vec::new() };
+    for (set, (to, gateway)) in (crate::FIRST_SET..).zip(routes) {
+        request.hops.push(crate::interface::Hop {
+            set,
+            gateway: ip(gateway),
+            interface: 1,
+            weight: 1,
+        });
+        request.routes.push(crate::interface::Route { net: net(to), set, metric: 0, tag: 0 });
+    }
+    request
+}
+
+#[test]
+fn a_set_that_loses_its_last_route_and_gets_another_in_one_call_stays() {
+    let mut rib = crate::Rib::new();
+    let open =
+        crate::interface::OpenOrigin { protocol: "test".to_owned(), external: false, distance: 10 };
+    let origin = rib.origins.open(1, open, &rib.config, &mut rib.tables).unwrap();
+    let origin = u32::from(origin.id.0);
+    rib.change(1, change(origin, &[("10.1.0.0/16", "192.0.2.1")])).unwrap();
+    // The first set goes from one network to the other.
+    let moved = [("10.1.0.0/16", "192.0.2.2"), ("10.2.0.0/16", "192.0.2.1")];
+    rib.change(1, change(origin, &moved)).unwrap();
+    // Whatever comes next must not take its place.
+    rib.change(1, change(origin, &[("10.3.0.0/16", "192.0.2.3")])).unwrap();
+    settle(&mut rib.tables);
+    for (to, gateway) in moved.into_iter().chain([("10.3.0.0/16", "192.0.2.3")]) {
+        assert_eq!(used(&mut rib.tables, to), Some(way(gateway, 1)), "{to}");
+    }
+    let gone = crate::interface::Change {
+        gone: ["10.1.0.0/16", "10.2.0.0/16", "10.3.0.0/16"].map(net).to_vec(),
+        ..change(origin, &[])
+    };
+    rib.change(1, gone).unwrap();
+    assert!(used(&mut rib.tables, "10.2.0.0/16").is_none());
+}
+
+#[test]
+fn what_is_told_now_does_not_wait_until_the_fea_has_answered() {
+    let mut tables = Tables::new();
+    // The first one's are the kernel's own.
+    let [_, origin] = [(); 2].map(|()| tables.add_origin(INTERNAL));
+    for number in 0..3 * 4096u32 {
+        let to = Ipv4Net::new((0x4000_0000 + (number << 8)).into(), 24).unwrap();
+        tell(&mut tables, origin, &to.to_string(), hop(Some("192.0.2.1"), 1), 0);
+    }
+    let mut fib = Fib::new(Version::V4);
+    let calls = |fib: &mut Fib, tables: &mut Tables| {
+        let mut out = Vec::new();
+        fib.tell(false, tables, &mut out);
+        out.iter().filter(|output| matches!(output, Output::Call(_))).count()
+    };
+    fib.born(254, &mut tables, &mut Vec::new());
+    assert_eq!(calls(&mut fib, &mut tables), 3, "and then it waits for answers");
+    assert_eq!(calls(&mut fib, &mut tables), 0);
+    tell(&mut tables, origin, "10.0.0.0/8", hop(Some("192.0.2.1"), 1), 0);
+    assert_eq!(calls(&mut fib, &mut tables), 1, "but not with what is new");
+    let (told, _) = fib.counts();
+    assert_eq!(told, 3 * 4096 + 1);
+    // A flood is no news that others would have to wait for.
+    for number in 0..1000u32 {
+        let to = Ipv4Net::new((0x5000_0000 + (number << 8)).into(), 24).unwrap();
+        tell(&mut tables, origin, &to.to_string(), hop(Some("192.0.2.1"), 1), 0);
+    }
+    assert_eq!(calls(&mut fib, &mut tables), 0);
 }

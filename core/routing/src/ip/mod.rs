@@ -289,6 +289,18 @@ impl<R: Copy + PartialEq> IpRoutes<R> {
         Some(self.news(version, number))
     }
 
+    /// As [`RouteTable::next_new`].
+    pub fn next_new(&mut self, version: Version, reader: ReaderId) -> Option<News<R>> {
+        let number = with!(mut self, version, table => table.next_new(reader))?;
+        Some(self.news(version, number))
+    }
+
+    /// As [`RouteTable::new_waiting`].
+    #[must_use]
+    pub fn new_waiting(&self, version: Version, reader: ReaderId) -> usize {
+        with!(self, version, table => table.new_waiting(reader))
+    }
+
     /// What there is to hear of the destination with this number.
     #[must_use]
     pub fn news(&self, version: Version, number: u32) -> News<R> {

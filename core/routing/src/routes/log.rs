@@ -126,6 +126,11 @@ impl Log {
         lanes.map(|(lane, place)| (lane.end() - place) as usize).sum()
     }
 
+    /// How many entries of a lane stand at its place and behind.
+    pub(super) fn behind_in(&self, urgency: Urgency, places: &Places) -> usize {
+        (self.lane(urgency).end() - places[urgency as usize]) as usize
+    }
+
     /// The entry at a place that is not before the first; none behind the last.
     pub(super) fn at(&self, urgency: Urgency, place: u64) -> Option<Entry> {
         let (number, scope) = self.lane(urgency).at(place)?;

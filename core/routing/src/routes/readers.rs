@@ -130,6 +130,21 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         found
     }
 
+    /// How many entries of the log this reader has not read that are about routes told just now.
+    #[must_use]
+    pub fn new_waiting(&self, reader: ReaderId) -> usize {
+        let place = self.readers.get(reader);
+        place.map_or(0, |place| self.log.behind_in(Urgency::New, &place.next))
+    }
+
+    /// As [`RouteTable::next`], of those alone whose route was told just now.
+    pub fn next_new(&mut self, reader: ReaderId) -> Option<u32> {
+        let mut place = *self.readers.get(reader)?;
+        let found = self.next_in(Urgency::New, &mut place);
+        self.readers.all[reader.0 as usize] = Some(place);
+        found
+    }
+
     fn next_urgent(&self, reader: &mut Reader) -> Option<u32> {
         self.next_in(Urgency::New, reader).or_else(|| self.next_in(Urgency::Gone, reader))
     }
