@@ -163,8 +163,8 @@ fn programs_to_measure_are_installed_and_their_services_stay_off() {
     let calls = machine.apt_calls();
     let calls: Vec<&str> = calls.lines().collect();
     assert!(calls[1].ends_with(" smcroute 1"), "{calls:?}");
-    let disable =
-        "systemctl --quiet disable frr.service smcroute.service smcroute-helper.service 1";
+    let disable = "systemctl --quiet disable frr.service gobgpd.service smcroute.service \
+                   smcroute-helper.service 1";
     assert_eq!(calls[2..], [disable]);
 }
 
