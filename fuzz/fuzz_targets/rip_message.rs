@@ -12,7 +12,8 @@ use weft_rip::wire::{Command, Entry, ng, v2};
 fuzz_target!(|bytes: &[u8]| {
     let Some((&kind, bytes)) = bytes.split_first() else { return };
     let secret = || Secret::new("secret");
-    let key = |algorithm| Auth::Keys { keys: BTreeMap::from([(1, (algorithm, secret()))]), signs: 1 };
+    let key =
+        |algorithm| Auth::Keys { keys: BTreeMap::from([(1, (algorithm, secret()))]), signs: 1 };
     let auth = match kind & 7 {
         0 => Auth::Password(secret()),
         1 => key(Algorithm::Md5),
@@ -36,6 +37,7 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let Ok((message, _)) = v2::parse(bytes, &auth) else { return };
     let written = v2::write(message.command, &message.entries, &auth, 7);
-    let read = written.iter().flat_map(|bytes| v2::parse(bytes, &auth).expect("it was written").0.entries);
+    let read =
+        written.iter().flat_map(|bytes| v2::parse(bytes, &auth).expect("it was written").0.entries);
     assert_eq!(read.collect::<Vec<Entry>>(), message.entries);
 });
