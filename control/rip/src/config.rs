@@ -29,17 +29,46 @@ pub const STATEMENT: &str = "rip";
 /// The statement of RIPng.
 pub const STATEMENT_NG: &str = "ripng";
 
-/// What may be configured of RIP version 2.
-pub const SCHEMA: &str = r#"
-container rip {
-    help "the Routing Information Protocol, version 2";
+/// What may be said of an interface of either protocol.
+macro_rules! interface_statements {
+    () => {
+        r#"
     list interface {
         help "an interface on which routes are exchanged, and whose networks are told";
         key interface interface { help "its name"; }
         leaf cost number { range 1 15; default 1; help "what is added to the metrics of routes that come in"; }
         leaf passive switch { default off; help "whether nothing is told on this interface"; }
         leaf split-horizon one-of off on poisoned-reverse { default poisoned-reverse; help "how routes are told to where they came from: as all, not, or as unreachable"; }
-        leaf authentication one-of password md5 hmac-sha-1 hmac-sha-256 hmac-sha-384 hmac-sha-512 { help "how messages are authenticated; not at all without it"; }
+"#
+    };
+}
+
+/// What may be said of either protocol.
+macro_rules! protocol_statements {
+    () => {
+        r#"
+    list redistribute {
+        help "a protocol whose routes are told to neighbours";
+        key protocol name { help "its name, such as connected or static"; }
+        leaf metric number { range 1 15; default 1; help "what these routes cost"; }
+        leaf tag number { range 0 65535; help "a mark, in place of the route's own"; }
+    }
+    leaf distance number { range 1 255; default 120; help "how little its routes are trusted compared with other protocols"; }
+    leaf update duration { range 1s 3600s; default 30s; help "how often everything is told"; }
+    leaf timeout duration { range 3s 36000s; default 180s; help "after which silence a route is gone"; }
+    leaf garbage duration { range 1s 36000s; default 120s; help "how long neighbours are told that a route is gone"; }
+}
+"#
+    };
+}
+
+/// What may be configured of RIP version 2.
+pub const SCHEMA: &str = concat!(
+    r#"
+container rip {
+    help "the Routing Information Protocol, version 2";"#,
+    interface_statements!(),
+    r#"        leaf authentication one-of password md5 hmac-sha-1 hmac-sha-256 hmac-sha-384 hmac-sha-512 { help "how messages are authenticated; not at all without it"; }
         leaf password text { secret; help "of 1 to 16 bytes, for authentication by password"; }
         list key {
             help "a key for authentication by digest";
@@ -47,43 +76,19 @@ container rip {
             leaf secret text { secret; mandatory; help "what only neighbours know"; }
             leaf sign switch { default on; help "whether it may sign; of those that may the highest does"; }
         }
-    }
-    list redistribute {
-        help "a protocol whose routes are told to neighbours";
-        key protocol name { help "its name, such as connected or static"; }
-        leaf metric number { range 1 15; default 1; help "what these routes cost"; }
-        leaf tag number { range 0 65535; help "a mark, in place of the route's own"; }
-    }
-    leaf distance number { range 1 255; default 120; help "how little its routes are trusted compared with other protocols"; }
-    leaf update duration { range 1s 3600s; default 30s; help "how often everything is told"; }
-    leaf timeout duration { range 3s 36000s; default 180s; help "after which silence a route is gone"; }
-    leaf garbage duration { range 1s 36000s; default 120s; help "how long neighbours are told that a route is gone"; }
-}
-"#;
+    }"#,
+    protocol_statements!(),
+);
 
 /// What may be configured of RIPng.
-pub const SCHEMA_NG: &str = r#"
+pub const SCHEMA_NG: &str = concat!(
+    r#"
 container ripng {
-    help "RIPng: the Routing Information Protocol for IPv6";
-    list interface {
-        help "an interface on which routes are exchanged, and whose networks are told";
-        key interface interface { help "its name"; }
-        leaf cost number { range 1 15; default 1; help "what is added to the metrics of routes that come in"; }
-        leaf passive switch { default off; help "whether nothing is told on this interface"; }
-        leaf split-horizon one-of off on poisoned-reverse { default poisoned-reverse; help "how routes are told to where they came from: as all, not, or as unreachable"; }
-    }
-    list redistribute {
-        help "a protocol whose routes are told to neighbours";
-        key protocol name { help "its name, such as connected or static"; }
-        leaf metric number { range 1 15; default 1; help "what these routes cost"; }
-        leaf tag number { range 0 65535; help "a mark, in place of the route's own"; }
-    }
-    leaf distance number { range 1 255; default 120; help "how little its routes are trusted compared with other protocols"; }
-    leaf update duration { range 1s 3600s; default 30s; help "how often everything is told"; }
-    leaf timeout duration { range 3s 36000s; default 180s; help "after which silence a route is gone"; }
-    leaf garbage duration { range 1s 36000s; default 120s; help "how long neighbours are told that a route is gone"; }
-}
-"#;
+    help "RIPng: the Routing Information Protocol for IPv6";"#,
+    interface_statements!(),
+    "    }",
+    protocol_statements!(),
+);
 
 /// The administrative distance of XORP and others.
 const DISTANCE: u32 = 120;

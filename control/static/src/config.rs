@@ -22,14 +22,10 @@ use weft_protocol::To;
 /// The statement.
 pub const STATEMENT: &str = "static";
 
-/// What may be configured.
-pub const SCHEMA: &str = r#"
-container static {
-    help "routes that never change by themselves";
-    list route {
-        help "a route: where packets for a prefix go";
-        key prefix prefix { help "the prefix, such as 198.51.100.0/24"; }
-        list next-hop {
+/// Where packets go: what may be said of a route, and of a backup.
+macro_rules! way_statements {
+    () => {
+        r#"        list next-hop {
             help "a next router; several share the packets";
             key address address { help "its address"; }
             leaf interface interface { help "the interface that it is on; needed for link-local addresses"; }
@@ -39,28 +35,35 @@ container static {
         flag blackhole { help "drop the packets"; }
         flag unreachable { help "drop the packets, and tell their senders that there is no way"; }
         flag prohibit { help "drop the packets, and tell their senders that it is not allowed"; }
-        leaf metric number { range 0 4294967295; default 0; help "of several routes of one distance the lowest is used"; }
+"#
+    };
+}
+
+/// What may be configured.
+pub const SCHEMA: &str = concat!(
+    r#"
+container static {
+    help "routes that never change by themselves";
+    list route {
+        help "a route: where packets for a prefix go";
+        key prefix prefix { help "the prefix, such as 198.51.100.0/24"; }
+"#,
+    way_statements!(),
+    r#"        leaf metric number { range 0 4294967295; default 0; help "of several routes of one distance the lowest is used"; }
         leaf distance number { range 1 255; default 1; help "how little the route is trusted compared with other protocols; 255 is never used"; }
         leaf tag number { range 0 4294967295; default 0; help "a mark for policies"; }
         list backup {
             help "what is used while nothing above can be reached; the lowest number first";
             key number number { range 1 255; help "its place"; }
-            list next-hop {
-                help "a next router; several share the packets";
-                key address address { help "its address"; }
-                leaf interface interface { help "the interface that it is on; needed for link-local addresses"; }
-                leaf weight number { range 1 256; default 1; help "its share of the packets, compared with others"; }
-            }
-            leaf-list interface interface { help "the destinations are on the link of this interface"; }
-            flag blackhole { help "drop the packets"; }
-            flag unreachable { help "drop the packets, and tell their senders that there is no way"; }
-            flag prohibit { help "drop the packets, and tell their senders that it is not allowed"; }
-            leaf metric number { range 0 4294967295; help "in place of the route's"; }
+"#,
+    way_statements!(),
+    r#"            leaf metric number { range 0 4294967295; help "in place of the route's"; }
             leaf tag number { range 0 4294967295; help "in place of the route's"; }
         }
     }
 }
-"#;
+"#
+);
 
 /// The distance of XORP and others for static routes.
 pub(crate) const DISTANCE: u32 = 1;
