@@ -246,6 +246,7 @@ impl World {
             }
             Step::Up(peer) if !self.up[peer] => {
                 self.up[peer] = true;
+                self.routes.stop_refilter(self.origins[peer]);
                 let (audience, context) = (self.audience(peer), context(peer));
                 self.fanout.join(
                     self.origins[peer],
@@ -536,6 +537,16 @@ fn run_with_policies(steps: &[Step]) -> Result<(), TestCaseError> {
         prop_assert_eq!(world.heard(peer), fresh.heard(peer), "peer {}", peer);
     }
     finish(world)
+}
+
+/// While a policy takes effect the session ends, and begins with another one.
+#[test]
+fn a_policy_of_an_earlier_session_is_over() -> Result<(), TestCaseError> {
+    let what = Announced { length: 0, med: 0, preference: 0, community: false };
+    let announce = |peer| Step::Announce { peer, net: 0, what };
+    let begin = [Step::Up(0), Step::Up(3), Step::Import(3, 0), Step::Down(3), announce(0)];
+    let end = [Step::Import(3, 3), Step::Up(3), announce(3)];
+    run_with_policies(&[begin.as_slice(), &end].concat())
 }
 
 proptest! {

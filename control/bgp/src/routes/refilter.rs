@@ -5,6 +5,7 @@
 //! A route that is announced meanwhile goes through the new policy at once. What was told of a route before is known to
 //! whoever told it, so that no withdrawal needs the policy of then: only differences go out.
 
+use weft_routing::OriginId;
 use weft_routing::ip::Version;
 
 use super::decision::Decision;
@@ -23,8 +24,14 @@ pub(super) struct Refilter {
 impl Routes {
     /// Has it found anew what is accepted of what this peer has announced.
     pub(crate) fn refilter(&mut self, announcer: Announcer) {
-        self.refilters.retain(|one| one.announcer.origin != announcer.origin);
+        self.stop_refilter(announcer.origin);
         self.refilters.push(Refilter { announcer, place: (Version::V4, 0) });
+    }
+
+    /// A new session with this peer begins, perhaps with a policy that came while there was none: what was to be found by
+    /// the one of before is announced anew, or goes.
+    pub(crate) fn stop_refilter(&mut self, origin: OriginId) {
+        self.refilters.retain(|one| one.announcer.origin != origin);
     }
 
     /// Does some of it.

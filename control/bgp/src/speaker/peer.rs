@@ -183,16 +183,15 @@ impl Peer {
 
     /// When something is to be done at the latest.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        let others = [self.stale.until, self.limit.deadline()];
+        let others = [self.stale.until(), self.limit.deadline()];
         self.session.deadline().into_iter().chain(others.into_iter().flatten()).min()
     }
 
     /// Time has passed.
     pub(super) fn tick(&mut self, world: &mut World<'_>) {
-        if self.stale.until.is_some_and(|until| until <= world.now) {
+        if self.stale.expire(world.now, world.routes) {
             let line = format!("{}: what it has not announced again in time goes", self.address);
             report(Level::Warning, line, world.out);
-            self.stale.end_all(world.routes);
         }
         if self.limit.is_over(world.now) {
             self.start(world);
@@ -402,9 +401,10 @@ impl Peer {
         let source =
             Source { router_id: negotiated.peer_identifier, system: negotiated.peer_as, ..source };
         world.routes.set_source(self.origin, source);
+        world.routes.stop_refilter(self.origin);
         let graceful = negotiated.graceful_restart.clone();
-        let until = world.now + own.graceful.stale_time;
-        self.stale.resumed(until, context.families, graceful.as_ref(), world.routes);
+        let (now, time) = (world.now, own.graceful.stale_time);
+        self.stale.resumed(now, time, context.families, graceful.as_ref(), world.routes);
         self.up = Some(Up {
             channel,
             announcer,
@@ -435,8 +435,9 @@ impl Peer {
         world.fanout.leave(self.origin, world.routes);
         let up = self.up.take();
         let graceful = up.as_ref().and_then(|up| up.graceful.as_ref()).filter(|_| is_graceful);
-        self.stale.begin(world.now, &exchanged, graceful, world.routes);
-        let more = if self.stale.versions.is_empty() { "" } else { "; its own serve on" };
+        let is_lost = matches!(ending, Ending::Lost | Ending::Replaced);
+        self.stale.begin(world.now, &exchanged, graceful, is_lost, world.routes);
+        let more = if self.stale.versions().next().is_none() { "" } else { "; its own serve on" };
         let line = format!("{}: routes are not exchanged any more: {ending}{more}", self.address);
         report(Level::Warning, line, world.out);
         self.ending = Some(ending);

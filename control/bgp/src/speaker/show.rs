@@ -49,8 +49,8 @@ impl Bgp {
 
     fn peer(&self, now: Instant, peer: &Peer) -> Value {
         // Families whose routes serve on, and for how many seconds at most.
-        let stale = peer.stale.until.map(|until| {
-            let families = peer.stale.versions.iter().map(|version| match version {
+        let stale = peer.stale.until().map(|until| {
+            let families = peer.stale.versions().map(|version| match version {
                 Version::V4 => "ipv4",
                 Version::V6 => "ipv6",
             });

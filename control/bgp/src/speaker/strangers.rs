@@ -25,7 +25,7 @@ impl Peer {
     fn has_gone(&self) -> bool {
         self.range.is_some()
             && self.is_alone()
-            && self.stale.until.is_none()
+            && self.stale.is_empty()
             && self.limit.held == Held::No
     }
 }

@@ -65,8 +65,7 @@ pub(crate) struct Fib {
     tables: BTreeMap<Which, Table>,
     jobs: BTreeMap<Token, Job>,
     last_token: u32,
-    /// Of each interface: whether it is up, and has addresses of IPv4 and of IPv6.
-    interfaces: BTreeMap<u32, [bool; 3]>,
+    interfaces: BTreeMap<u32, Usable>,
     counters: Counters<RouteCount>,
 }
 
@@ -351,24 +350,27 @@ impl Fib {
     /// What the kernel tells of an interface.
     pub(crate) fn interface(&mut self, change: &InterfaceChange, out: &mut Vec<Output>) {
         let (index, now) = match change {
-            InterfaceChange::Added(one) | InterfaceChange::Changed(one) => (one.index, usable(one)),
-            InterfaceChange::Removed { index, .. } => (*index, [false; 3]),
+            InterfaceChange::Added(one) | InterfaceChange::Changed(one) => {
+                (one.index, Usable::of(one))
+            }
+            InterfaceChange::Removed { index, .. } => (*index, Usable::default()),
             InterfaceChange::Complete => return,
         };
-        let before = match now {
-            [false, false, false] => self.interfaces.remove(&index),
-            _ => self.interfaces.insert(index, now),
+        let before = match now == Usable::default() {
+            true => self.interfaces.remove(&index),
+            false => self.interfaces.insert(index, now),
         };
-        let before = before.unwrap_or([false; 3]);
+        let before = before.unwrap_or_default();
         for ((_, is_ipv6), table) in &mut self.tables {
-            // Without its last address an interface has no IP.
-            let which = if *is_ipv6 { 2 } else { 1 };
-            let works = |state: [bool; 3]| state[0] && state[which];
-            if before[0] && !now[0] || works(before) && !works(now) {
+            // Without its last address an interface has no IP. Next hops that routes share, and the routes, go with the
+            // carrier.
+            let tells = |one: Usable| [one.up, one.running, one.up && one.has_ip(*is_ipv6)];
+            let changes = || tells(before).into_iter().zip(tells(now));
+            if changes().any(|(before, now)| before && !now) {
                 let lost = table.interface_lost(index, out);
                 self.counters.add(RouteCount::Lost, lost.into());
             }
-            if !before[0] && now[0] || !works(before) && works(now) {
+            if changes().any(|(before, now)| !before && now) {
                 table.interface_found(out);
             }
         }
@@ -417,10 +419,24 @@ fn report((table, _): Which, error: &str, out: &mut Vec<Output>) {
     out.push(Output::World(Action::Report { level: Level::Warning, line }));
 }
 
-/// Whether an interface is up, and has addresses of IPv4 and of IPv6.
-fn usable(one: &Interface) -> [bool; 3] {
-    let has = |is_ipv6| one.addresses.iter().any(|address| address.ip.is_ipv6() == is_ipv6);
-    [one.up, has(false), has(true)]
+/// How far an interface can be used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Usable {
+    up: bool,
+    running: bool,
+    has_ipv4: bool,
+    has_ipv6: bool,
+}
+
+impl Usable {
+    fn of(one: &Interface) -> Self {
+        let has = |is_ipv6| one.addresses.iter().any(|address| address.ip.is_ipv6() == is_ipv6);
+        Self { up: one.up, running: one.running, has_ipv4: has(false), has_ipv6: has(true) }
+    }
+
+    fn has_ip(self, is_ipv6: bool) -> bool {
+        if is_ipv6 { self.has_ipv6 } else { self.has_ipv4 }
+    }
 }
 
 fn taken(table: &Table, owner: &Owner) -> XrlError {

@@ -78,6 +78,11 @@ impl Queue {
         self.entries.len()
     }
 
+    /// How many routes wait.
+    pub(crate) fn routes(&self) -> usize {
+        self.routes.len()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -22,8 +22,9 @@ use super::claim::{Claim, Found};
 use super::queue::{Key, Queue};
 use super::wanted::Wanted;
 
-/// While so many prefixes wait, no call is answered that brings more. It takes the kernel some 30 ms.
-const ENOUGH: usize = 32 << 10;
+/// While so many routes wait, no call is answered that brings routes; and while so many prefixes wait, none that takes
+/// some back. It takes the kernel some 20 ms.
+const ENOUGH: usize = 8 << 10;
 /// Routes of the kernel that are looked at in one go for those that nobody has claimed.
 const AT_A_TIME: usize = 4096;
 /// The most refusals that are kept until they are told.
@@ -46,8 +47,9 @@ pub(crate) struct Table {
     pub(crate) queue: Queue,
     /// The changes that the kernel is making.
     pub(crate) in_flight: Option<Vec<(Key, RouteCount)>>,
-    /// Calls that wait until fewer changes do.
-    blocked: VecDeque<Called>,
+    /// Calls that wait until fewer changes do: those that bring nothing but routes, and others.
+    routes: VecDeque<Called>,
+    others: VecDeque<Called>,
     /// Calls that wait until everything is made.
     ends: Vec<Called>,
     /// The interfaces that routes lead to, as far as that was told; 0 for those that the kernel finds.
@@ -114,7 +116,8 @@ impl Table {
             epoch: 0,
             queue: Queue::new(hash),
             in_flight: None,
-            blocked: VecDeque::new(),
+            routes: VecDeque::new(),
+            others: VecDeque::new(),
             ends: Vec::new(),
             interfaces: BTreeSet::new(),
             refused: BTreeSet::new(),
@@ -148,7 +151,8 @@ impl Table {
 
     /// Fails what is not answered, but for changes, which were taken.
     fn give_up(&mut self, error: &XrlError, out: &mut Vec<Output>) {
-        out.extend(self.blocked.drain(..).map(|called| called.answer(Ok(()))));
+        let taken = self.routes.drain(..).chain(self.others.drain(..));
+        out.extend(taken.map(|called| called.answer(Ok(()))));
         out.extend(self.ends.drain(..).map(|called| called.fail(error.clone())));
         if let Phase::Reading { begin, held, .. } =
             std::mem::replace(&mut self.phase, Phase::Following)
@@ -210,6 +214,8 @@ impl Table {
     pub(crate) fn take(&mut self, called: Called, wanted: Wanted) -> u64 {
         let mut same = 0;
         self.interfaces.extend(wanted.interfaces);
+        let calls = if wanted.gone.is_empty() { &mut self.routes } else { &mut self.others };
+        calls.push_back(called);
         for destination in wanted.gone {
             let key = Key { destination, metric: self.metric };
             if let Some(claim) = self.claim() {
@@ -221,7 +227,6 @@ impl Table {
             let key = Key { destination, metric: self.metric };
             same += u64::from(!self.put(key, target, fresh));
         }
-        self.blocked.push_back(called);
         same
     }
 
@@ -265,8 +270,14 @@ impl Table {
                 None => self.phase = Phase::Following,
             }
         }
+        // Routes do not wait for what goes.
+        while self.queue.routes() < ENOUGH
+            && let Some(called) = self.routes.pop_front()
+        {
+            out.push(called.answer(Ok(())));
+        }
         while self.queue.len() < ENOUGH
-            && let Some(called) = self.blocked.pop_front()
+            && let Some(called) = self.others.pop_front()
         {
             out.push(called.answer(Ok(())));
         }
@@ -285,7 +296,8 @@ impl Table {
         self.owner = None;
         self.until = Some(now + self.keep);
         self.news = News::default();
-        self.blocked.clear();
+        self.routes.clear();
+        self.others.clear();
         self.ends.clear();
         self.phase = Phase::Following;
         self.epoch += 1;

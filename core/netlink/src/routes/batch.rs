@@ -4,7 +4,8 @@
 //!
 //! ```text
 //! each change   nlmsghdr(16) rtmsg(12) RTA_DST [RTA_TABLE] [RTA_PRIORITY] way
-//! way           [RTA_GATEWAY or RTA_VIA] [RTA_OIF]      a single one
+//! way           RTA_NH_ID                               a single one that is an object of the kernel (`next_hops`)
+//!               [RTA_GATEWAY or RTA_VIA] [RTA_OIF]      another single one
 //!               RTA_MULTIPATH { rtnexthop(8) [RTA_GATEWAY or RTA_VIA] }…
 //! attribute     length(2) kind(2) value, up to a multiple of four bytes
 //! ```
@@ -16,6 +17,7 @@ use std::net::IpAddr;
 
 use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST};
 
+use super::next_hops::Chosen;
 use super::{RouteChange, RouteOperation, RouteSpace, RouteTarget, RouteWay};
 use crate::ip_message::RTA_VIA;
 
@@ -26,6 +28,8 @@ const LONG: usize = 64 << 10;
 const HEADERS: usize = 16 + 12;
 /// `RTNH_F_ONLINK`: the gateway is a neighbour, whatever the addresses say.
 const ONLINK: u8 = 4;
+/// `RTA_NH_ID`: the number of a next hop that is an object of its own.
+const RTA_NH_ID: u16 = 30;
 
 /// Changes of routes, ready for the kernel.
 #[derive(Debug, Default)]
@@ -46,6 +50,17 @@ impl RouteBatch {
     /// Writes changes in the place of what was there, as many as fit one datagram, numbered from `first` on. Says how
     /// many.
     pub fn emit(&mut self, first: u32, space: &RouteSpace, changes: &[RouteChange]) -> usize {
+        self.emit_by(first, space, changes, &Chosen::default())
+    }
+
+    /// As [`RouteBatch::emit`], with targets by objects where there are some.
+    pub(super) fn emit_by(
+        &mut self,
+        first: u32,
+        space: &RouteSpace,
+        changes: &[RouteChange],
+        chosen: &Chosen,
+    ) -> usize {
         self.bytes.clear();
         (self.first, self.count) = (first, 0);
         let mut last = 0;
@@ -54,7 +69,7 @@ impl RouteBatch {
                 break;
             }
             last = self.bytes.len();
-            message(&mut self.bytes, space, change, first.wrapping_add(self.count));
+            message(&mut self.bytes, space, change, chosen, first.wrapping_add(self.count));
             self.count += 1;
         }
         // The kernel says unasked which ones it refuses; that all is done says the answer to the last one.
@@ -76,11 +91,19 @@ fn flags_of(change: &RouteChange) -> u16 {
         }
 }
 
-fn message(bytes: &mut Vec<u8>, space: &RouteSpace, change: &RouteChange, sequence: u32) {
+fn message(
+    bytes: &mut Vec<u8>,
+    space: &RouteSpace,
+    change: &RouteChange,
+    chosen: &Chosen,
+    sequence: u32,
+) {
     let start = bytes.len();
+    let object = change.target().and_then(|target| chosen.of(target));
     let (message_type, kind, scope, flags) = match &change.operation {
         RouteOperation::Add(target) | RouteOperation::Replace(target) => {
-            (libc::RTM_NEWROUTE, kind(target), scope(target), flags(target))
+            let flags = if object.is_some() { 0 } else { flags(target) };
+            (libc::RTM_NEWROUTE, kind(target), scope(target), flags)
         }
         // Of every kind and scope.
         RouteOperation::Delete => (libc::RTM_DELROUTE, libc::RTN_UNSPEC, libc::RT_SCOPE_NOWHERE, 0),
@@ -105,9 +128,9 @@ fn message(bytes: &mut Vec<u8>, space: &RouteSpace, change: &RouteChange, sequen
     if change.metric != 0 {
         attribute(bytes, libc::RTA_PRIORITY, &change.metric.to_ne_bytes());
     }
-    if let RouteOperation::Add(target) | RouteOperation::Replace(target) = &change.operation
-        && let RouteTarget::Ways(ways) = &**target
-    {
+    if let Some(number) = object {
+        attribute(bytes, RTA_NH_ID, &number.to_ne_bytes());
+    } else if let Some(RouteTarget::Ways(ways)) = change.target().map(|target| &**target) {
         match ways.as_slice() {
             [way] => single(bytes, space, way),
             ways => several(bytes, space, ways),

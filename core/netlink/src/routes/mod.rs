@@ -4,10 +4,11 @@
 //!
 //! The kernel knows a route of a table by its prefix and its metric. Whose it is tells the number of a protocol, which
 //! says who has set it and nothing else. [`RouteWriter`] changes routes, many at once; [`RouteDump`] reads those of one
-//! protocol in one table. `batch` has the bytes of changes.
+//! protocol in one table. `batch` has the bytes of changes, `next_hops` those of what many routes share.
 
 mod batch;
 mod dump;
+mod next_hops;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -99,6 +100,17 @@ pub struct KernelRoute {
     pub metric: u32,
     /// What happens to packets; `None` if that is nothing that [`RouteTarget`] can say.
     pub target: Option<Arc<RouteTarget>>,
+}
+
+impl RouteChange {
+    /// Where it is to lead, unless it goes.
+    #[must_use]
+    pub fn target(&self) -> Option<&Arc<RouteTarget>> {
+        match &self.operation {
+            RouteOperation::Add(target) | RouteOperation::Replace(target) => Some(target),
+            RouteOperation::Delete => None,
+        }
+    }
 }
 
 impl RouteTarget {

@@ -340,3 +340,91 @@ fn a_big_table_is_told_in_order_and_in_pieces() {
         )));
     }
 }
+
+/// So many routes, each by the same way.
+fn many(third: u8, count: u8, operation: impl Fn() -> RouteOperation) -> Vec<RouteChange> {
+    (0..count).map(|last| change(&format!("10.{third}.{last}.0/24"), operation())).collect()
+}
+
+fn by_objects(namespace: &Namespace, words: &str) -> usize {
+    shown(namespace, words).iter().filter(|line| line.contains(" nhid ")).count()
+}
+
+#[test]
+fn many_routes_of_one_way_share_an_object_of_the_kernel() {
+    if !privileged() {
+        return;
+    }
+    let namespace = namespace();
+    let mut writer = namespace.run(|| RouteWriter::open().unwrap());
+    for is_ipv6 in [false, true] {
+        let space = space(is_ipv6, 1000);
+        let (gateway, rest) = if is_ipv6 { ("2001:db8::2", "64") } else { ("192.0.2.2", "24") };
+        let target = via(gateway);
+        let changes = |from: usize, count: usize, operation: RouteOperation| -> Vec<_> {
+            let net = |number| match is_ipv6 {
+                true => format!("2001:db8:{number:x}::/{rest}"),
+                false => format!("10.0.{number}.0/{rest}"),
+            };
+            (from..from + count).map(|number| change(&net(number), operation.clone())).collect()
+        };
+        let list = if is_ipv6 { "-6 route show table 1000" } else { "route show table 1000" };
+        let mut told =
+            |changes: Vec<_>| assert!(writer.change(&space, &changes).unwrap().is_empty());
+        told(changes(1, 31, RouteOperation::Add(Arc::clone(&target))));
+        assert_eq!(by_objects(&namespace, list), 0, "a few look as people know them");
+        told(changes(40, 32, RouteOperation::Add(Arc::clone(&target))));
+        assert_eq!(by_objects(&namespace, list), 32);
+        // A single one, too, from now on; and it takes the place of one that is told in full.
+        told(changes(1, 1, RouteOperation::Replace(Arc::new(RouteTarget::clone(&target)))));
+        assert_eq!(by_objects(&namespace, list), 33);
+        // What is read does not tell the difference.
+        let routes = read(&namespace, space);
+        assert_eq!(routes.len(), 63);
+        assert!(routes.iter().all(|route| target.became(route.target.as_ref().unwrap())));
+        // Others are as they were.
+        told(changes(2, 1, RouteOperation::Replace(Arc::new(RouteTarget::Blackhole))));
+        told(changes(40, 31, RouteOperation::Delete));
+        assert_eq!(by_objects(&namespace, list), 2);
+    }
+    assert_eq!(shown(&namespace, "nexthop").len(), 2);
+    // Who comes later finds them.
+    let mut later = namespace.run(|| RouteWriter::open().unwrap());
+    let added = many(200, 40, || RouteOperation::Add(via("192.0.2.2")));
+    assert!(later.change(&space(false, 1000), &added).unwrap().is_empty());
+    assert_eq!(shown(&namespace, "nexthop").len(), 2);
+    assert_eq!(by_objects(&namespace, "route show table 1000"), 42);
+}
+
+#[test]
+fn an_object_that_the_kernel_has_thrown_away_is_made_again() {
+    if !privileged() {
+        return;
+    }
+    let namespace = namespace();
+    let mut writer = namespace.run(|| RouteWriter::open().unwrap());
+    let space = space(false, 1000);
+    let add = |third| many(third, 40, || RouteOperation::Add(via("192.0.2.2")));
+    assert!(writer.change(&space, &add(1)).unwrap().is_empty());
+    // Somebody else has the number that would be next.
+    let [object] = &shown(&namespace, "nexthop")[..] else { panic!() };
+    let number: u32 = object.split(' ').nth(1).unwrap().parse().unwrap();
+    namespace.ip(&format!("nexthop add id {} via 192.0.2.9 dev one", number + 1));
+    namespace.ip("link set one down");
+    let refused = writer.change(&space, &add(2)).unwrap();
+    assert_eq!(refused.len(), 40, "no way leads over an interface that is down");
+    namespace.ip("link set one up");
+    namespace.ip(&format!("nexthop add id {} via 192.0.2.9 dev one", number + 1));
+    assert!(writer.change(&space, &add(3)).unwrap().is_empty());
+    assert_eq!(by_objects(&namespace, "route show table 1000"), 40);
+    assert!(
+        shown(&namespace, "route show table 1000").iter().all(|line| line.contains("192.0.2.2"))
+    );
+    namespace.ip("nexthop flush proto 119");
+    assert_eq!(shown(&namespace, "route show table 1000").len(), 0);
+    // The routes of this call are told in full, as one of a lost object is; then there is a new one.
+    assert!(writer.change(&space, &add(4)).unwrap().is_empty());
+    assert!(writer.change(&space, &add(5)).unwrap().is_empty());
+    assert_eq!(shown(&namespace, "route show table 1000").len(), 80);
+    assert_eq!(by_objects(&namespace, "route show table 1000"), 40);
+}

@@ -12,6 +12,7 @@ use std::ops::ControlFlow;
 use netlink_sys::SocketAddr;
 use netlink_sys::protocols::NETLINK_ROUTE;
 
+use super::next_hops::{Chosen, NextHops};
 use super::{RouteBatch, RouteChange, RouteOperation, RouteSpace};
 use crate::Refusal;
 use crate::exchange::Exchange;
@@ -26,6 +27,7 @@ pub struct RouteWriter {
     exchange: Exchange,
     batch: RouteBatch,
     sequence: u32,
+    next_hops: NextHops,
 }
 
 impl RouteWriter {
@@ -39,11 +41,12 @@ impl RouteWriter {
         // With less, refusals of many changes at once may be lost, which the next call says.
         let _ = rustix::net::sockopt::set_socket_recv_buffer_size_force(&exchange.socket, size)
             .or_else(|_| rustix::net::sockopt::set_socket_recv_buffer_size(&exchange.socket, size));
-        Ok(Self { exchange, batch: RouteBatch::default(), sequence: 0 })
+        let (batch, next_hops) = (RouteBatch::default(), NextHops::open()?);
+        Ok(Self { exchange, batch, sequence: 0, next_hops })
     }
 
-    /// Makes changes, in order, and says which ones the kernel refuses: their places, in order. That something to be
-    /// deleted is not there is no refusal.
+    /// Makes changes, each of another route, and says which ones the kernel refuses: their places, in order. That
+    /// something to be deleted is not there is no refusal.
     ///
     /// # Errors
     /// The kernel was not reached, or its answers are lost: some of the changes may have been made.
@@ -52,21 +55,52 @@ impl RouteWriter {
         space: &RouteSpace,
         changes: &[RouteChange],
     ) -> io::Result<Vec<(usize, Refusal)>> {
+        let chosen = self.next_hops.choose(space.protocol, changes);
+        let mut refused = self.tell(space, changes, &chosen)?;
+        let object = |place: usize| changes[place].target().and_then(|target| chosen.of(target));
+        let is_lost = |(place, refusal): &(usize, Refusal)| {
+            refusal.code() == Some(libc::EINVAL) && object(*place).is_some()
+        };
+        if refused.iter().any(is_lost) {
+            // With its interface the kernel has thrown the object away. What it says of the route itself counts.
+            let (lost, mut others): (Vec<_>, Vec<_>) = refused.into_iter().partition(is_lost);
+            let places: Vec<_> = lost.iter().map(|(place, _)| *place).collect();
+            places
+                .iter()
+                .filter_map(|place| object(*place))
+                .for_each(|one| self.next_hops.forget(one));
+            let again: Vec<_> = places.iter().map(|place| changes[*place].clone()).collect();
+            let told = self.tell(space, &again, &Chosen::default())?;
+            others.extend(told.into_iter().map(|(place, refusal)| (places[place], refusal)));
+            others.sort_by_key(|(place, _)| *place);
+            refused = others;
+        }
+        let is_refused = |(place, refusal): &(usize, Refusal)| {
+            let deletes = matches!(changes[*place].operation, RouteOperation::Delete);
+            !(deletes && refusal.code() == Some(libc::ESRCH))
+        };
+        refused.retain(is_refused);
+        Ok(refused)
+    }
+
+    /// Tells the kernel of changes, in order, and says which ones it does not make.
+    fn tell(
+        &mut self,
+        space: &RouteSpace,
+        changes: &[RouteChange],
+        chosen: &Chosen,
+    ) -> io::Result<Vec<(usize, Refusal)>> {
         let (mut refused, mut done) = (Vec::new(), 0);
         let mut batch = std::mem::take(&mut self.batch);
         while done < changes.len() {
-            let count = batch.emit(self.sequence.wrapping_add(1), space, &changes[done..]);
+            let first = self.sequence.wrapping_add(1);
+            let count = batch.emit_by(first, space, &changes[done..], chosen);
             self.sequence = self.sequence.wrapping_add(count as u32);
             let told = self.carry_out(&batch)?;
             refused.extend(told.into_iter().map(|(place, refusal)| (done + place, refusal)));
             done += count;
         }
         self.batch = batch;
-        let is_refused = |(place, refusal): &(usize, Refusal)| {
-            let deletes = matches!(changes[*place].operation, RouteOperation::Delete);
-            !(deletes && refusal.code() == Some(libc::ESRCH))
-        };
-        refused.retain(is_refused);
         Ok(refused)
     }
 

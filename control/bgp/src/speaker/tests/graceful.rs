@@ -76,6 +76,9 @@ fn helped(capability: &Capability, nets: &[u8]) -> World {
     world
 }
 
+/// Behind which routes go of a peer that is lost and has not asked for anything.
+const MOMENT: Duration = Duration::from_millis(20);
+
 fn lose(world: &mut World) -> Vec<Output> {
     world.happens(Event::Closed { channel: ChannelId(1) })
 }
@@ -123,7 +126,7 @@ fn what_a_peer_announces_again_was_never_gone() {
     let out = world.says(1, &end_of_rib(Family::IPV4_UNICAST));
     assert_eq!(told(2, &out).1, nets(&[2]));
     assert_eq!(world.rib.changes, changes + 1);
-    assert_eq!(world.bgp.peers[&IpAddr::from(address(1))].stale.until, None);
+    assert_eq!(world.bgp.peers[&IpAddr::from(address(1))].stale.until(), None);
 }
 
 #[test]
@@ -190,10 +193,12 @@ fn how_a_session_ends_decides_whether_routes_are_kept() {
         (graceful(false, true, true), None, true),
     ] {
         let mut world = helped(&capability, &[1]);
-        let out = match ending {
+        let mut out = match ending {
             Some(ending) => world.says(1, &ending.emit()),
             None => lose(&mut world),
         };
+        let soon = world.now + MOMENT;
+        out.extend(pass(&mut world, soon));
         assert_eq!(told(2, &out).1.is_empty(), keeps, "{capability:?} {ending:?}");
     }
     // Silence, which RFC 4724 alone does not forgive.
@@ -327,7 +332,9 @@ fn a_helper_lists_no_families_and_who_takes_no_part_says_nothing() {
     world.connect_with(1, &[graceful(false, true, false)]);
     world.connect(2);
     world.announces(1, &net(1).prefix());
-    assert_eq!(told(2, &lose(&mut world)).1, nets(&[1]));
+    lose(&mut world);
+    let soon = world.now + MOMENT;
+    assert_eq!(told(2, &pass(&mut world, soon)).1, nets(&[1]));
 }
 
 #[test]
@@ -339,4 +346,49 @@ fn a_route_that_is_withdrawn_while_others_are_stale_goes() {
     let context = Context::new(Neighbour::External);
     withdraw(Family::IPV4_UNICAST, &context, [(0, net(1).prefix())], &mut bytes);
     assert_eq!(told(2, &world.says(1, &bytes)).1, nets(&[1]));
+}
+
+#[test]
+fn a_peer_that_is_back_in_a_moment_changes_nothing() {
+    let mut world = World::started("");
+    world.born(false);
+    world.connect(1);
+    world.connect(2);
+    (1..=3).for_each(|number| drop(world.announces(1, &net(number).prefix())));
+    let changes = world.rib.changes;
+    let mut out = lose(&mut world);
+    let soon = world.now + MOMENT - NANOSECOND;
+    out.extend(pass(&mut world, soon));
+    out.extend(world.connect(1));
+    out.extend(world.announces(1, &net(1).prefix()));
+    out.extend(world.announces(1, &net(2).prefix()));
+    assert_eq!((told(2, &out), world.rib.changes), ((nets(&[]), nets(&[])), changes));
+    // It may say when it has announced everything; else a second is enough.
+    let end = world.now + Duration::from_secs(1);
+    assert_eq!(told(2, &pass(&mut world, end - NANOSECOND)).1, nets(&[]));
+    assert_eq!(told(2, &pass(&mut world, end)).1, nets(&[3]));
+    assert_eq!(world.rib.routes, [1, 2].map(|number| IpNet::from(net(number))).into());
+    lose(&mut world);
+    world.connect(1);
+    world.announces(1, &net(1).prefix());
+    let out = world.says(1, &end_of_rib(Family::IPV4_UNICAST));
+    assert_eq!(told(2, &out).1, nets(&[2]));
+}
+
+#[test]
+fn a_peer_that_is_not_back_in_a_moment_leaves_nothing() {
+    let mut world = World::started("");
+    world.born(false);
+    world.connect(1);
+    world.connect(2);
+    world.announces(1, &net(1).prefix());
+    assert_eq!(told(2, &lose(&mut world)).1, nets(&[]));
+    let soon = world.now + MOMENT;
+    assert_eq!(told(2, &pass(&mut world, soon)).1, nets(&[1]));
+    assert!(world.rib.routes.is_empty());
+    // One that has ended the session has nothing to come back for.
+    world.connect(1);
+    world.announces(1, &net(1).prefix());
+    let reset = Notification::cease(crate::numbers::cease::ADMIN_RESET);
+    assert_eq!(told(2, &world.says(1, &reset.emit())).1, nets(&[1]));
 }
