@@ -5,10 +5,9 @@ mod kernel;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
-use std::sync::Arc;
 
 use proptest::prelude::*;
-use weft_runtime::{Component, Event, InterfaceAddress, KernelRoute, RouteTarget, RouteWay};
+use weft_runtime::{Component, Event, InterfaceAddress, RouteTarget, RouteWay};
 use weft_xrl::{Call, Host, Identity, Input, IpNet, Part, Reply, Request, Settings};
 
 use self::kernel::Kernel;
