@@ -11,6 +11,7 @@ mod config;
 mod directory;
 mod fib;
 mod flow;
+mod killed;
 mod link_state;
 mod machine;
 mod measure;

@@ -22,6 +22,7 @@ mod network;
 mod peers;
 mod reflector;
 mod remote;
+pub(super) mod restart;
 mod router;
 mod scene;
 mod speaker;
@@ -37,6 +38,7 @@ use rustix::time::{ClockId, clock_gettime};
 pub(super) use latency::RouteLatency;
 pub(super) use load::RouteLoad;
 pub(super) use peers::RoutePeers;
+pub(super) use router::BIRD;
 pub(super) use storm::RouteStorm;
 
 use crate::output::Outcome;
@@ -67,7 +69,7 @@ pub(crate) fn run_end(args: &BgpEndArgs) -> Outcome {
     }
 }
 
-fn check_root() -> Result<(), String> {
+pub(super) fn check_root() -> Result<(), String> {
     if rustix::process::geteuid().is_root() {
         return Ok(());
     }

@@ -112,6 +112,14 @@ impl Speaker {
         })
     }
 
+    /// Waits until the router has ended the session.
+    pub(super) fn lost(&mut self, patience: Duration) -> Result<(), String> {
+        self.wait(patience, "lost its session", |report| match report {
+            Report::Lost(_) => Some(()),
+            _ => None,
+        })
+    }
+
     /// Closes the connection; when.
     pub(super) fn close(&mut self) -> Result<Time, String> {
         self.order(&Order::Close)?;

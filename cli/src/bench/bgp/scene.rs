@@ -33,6 +33,7 @@ pub(super) struct Scene<'a> {
     pub(super) prober: Speaker,
     /// Routes that the kernel had without the table.
     pub(super) base: u64,
+    pub(super) peers: [Peer; 3],
     next_probe: usize,
 }
 
@@ -102,8 +103,8 @@ impl<'a> Scene<'a> {
         }
         thread::sleep(SETTLE);
         let base = told.present();
-        let next_probe = 0;
-        Ok(Self { kind, count, told, router, injector, sink, prober, base, next_probe })
+        let (peers, next_probe) = (*peers, 0);
+        Ok(Self { kind, count, told, router, injector, sink, prober, base, peers, next_probe })
     }
 
     /// Announces the table, and waits until it is everywhere.

@@ -223,7 +223,10 @@ fn distance(scene: &Scene<'_>) -> u64 {
 
 /// Waits until the kernel and the second peer have the table and nothing has changed for a while, or the patience is
 /// over. When the last change was.
-fn wait_for_calm(scene: &mut Scene<'_>, patience: Duration) -> Result<super::Time, String> {
+pub(super) fn wait_for_calm(
+    scene: &mut Scene<'_>,
+    patience: Duration,
+) -> Result<super::Time, String> {
     let until = Instant::now() + patience;
     loop {
         let (count, seen) = scene.sink.count()?;
@@ -238,8 +241,9 @@ fn wait_for_calm(scene: &mut Scene<'_>, patience: Duration) -> Result<super::Tim
 }
 
 /// Sends the table, waits until it is everywhere, and says when.
-fn send_whole(scene: &mut Scene<'_>) -> Result<super::Time, String> {
+pub(super) fn send_whole(scene: &mut Scene<'_>) -> Result<super::Time, String> {
     scene.injector.order(&Order::Send)?;
+    scene.injector.order(&Order::End)?;
     scene.injector.sent(PATIENCE)?;
     // Behind the table, so it is there when the table was taken.
     let (marker, _) = scene.announce(Source::Injector)?;

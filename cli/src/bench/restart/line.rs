@@ -6,12 +6,12 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
 use weft_manager::interface::Processes;
 use weft_xrl::fea::OpenPort;
 use weft_xrl::{Request, XrlError};
 
 use super::super::directory::Directory;
+use super::super::killed::Process;
 use super::super::pings::Pings;
 use super::super::program::Program;
 use crate::call::{Client, Reach};
@@ -34,17 +34,6 @@ pub(super) struct Line {
     /// The router's run directory, and its launcher.
     router: PathBuf,
     launcher: u32,
-}
-
-/// A process of the router.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Process(Pid);
-
-impl Process {
-    pub(super) fn kill(self) -> Result<(), String> {
-        kill_process(self.0, Signal::KILL)
-            .map_err(|errno| format!("a process of the router cannot be killed: {errno}"))
-    }
 }
 
 impl Line {
@@ -85,16 +74,7 @@ impl Line {
     }
 
     fn find(&self, class: &str) -> Option<Process> {
-        let path = format!("/proc/{0}/task/{0}/children", self.launcher);
-        let pids = fs::read_to_string(path).ok()?;
-        let is_it = |pid: &i32| {
-            // That of a process that has ended is empty.
-            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            let mut words = line.split(|byte| *byte == 0).skip_while(|word| *word != b"component");
-            words.nth(1) == Some(class.as_bytes())
-        };
-        let mut pids = pids.split_whitespace().filter_map(|pid| pid.parse().ok());
-        pids.find(is_it).and_then(Pid::from_raw).map(Process)
+        Process::find(self.launcher, class)
     }
 
     /// Waits until another process of the class executes than `before`; when that was seen.

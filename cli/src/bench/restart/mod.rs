@@ -11,6 +11,8 @@
 //! The peer is the limit: the same binary started from here until it has ended (`weft --version`), and the
 //! longest time between answers while nothing is killed.
 //!
+//! With root and BIRD, the processes of a router with a table of BGP are killed, too (`bgp/restart.rs`).
+//!
 //! A process that has lived for less than ten seconds is started again later each time, so none is killed
 //! before.
 
@@ -20,7 +22,8 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::measure::{Bench, Experiment, Figure, Plan, Session};
+use super::bgp;
+use super::measure::{Bench, Experiment, Figure, Plan, Program, Session};
 use super::report::{Bound, Goal, Row};
 use crate::lab::become_root;
 use line::Line;
@@ -49,14 +52,20 @@ impl Bench for Restart {
         "how long a killed process of a node is missed, beside a bare start of the program"
     }
 
+    fn needs(&self) -> &'static [Program] {
+        const { &[bgp::BIRD] }
+    }
+
     fn duration(&self, plan: &Plan) -> Duration {
-        Duration::from_secs(5) + LIFE * plan.runs as u32
+        Duration::from_secs(60) + LIFE * plan.runs as u32
     }
 
     fn prepare(&self, _: &Plan) -> Result<Box<dyn Session>, String> {
+        // Behind the next line a user, too, looks like root.
+        let has_bgp = bgp::check_root().is_ok();
         become_root(weft_lab::EngineKind::Netns)?;
         let line = Line::start()?;
-        Ok(Box::new(Kills { line, started: [Instant::now(); PROCESSES.len()] }))
+        Ok(Box::new(Kills { line, started: [Instant::now(); PROCESSES.len()], has_bgp }))
     }
 }
 
@@ -68,6 +77,8 @@ fn case(process: &str, what: &str) -> String {
 struct Kills {
     line: Line,
     started: [Instant; PROCESSES.len()],
+    /// Whether a router with a table of BGP is killed, too: behind the others.
+    has_bgp: bool,
 }
 
 impl Session for Kills {
@@ -85,11 +96,14 @@ impl Session for Kills {
             figures: figures(process).into(),
             most_runs: None,
         };
-        PROCESSES.iter().map(experiment).collect()
+        let own = PROCESSES.iter().map(experiment);
+        own.chain(self.has_bgp.then(bgp::restart::experiment)).collect()
     }
 
     fn weft(&mut self, experiment: usize, _: usize) -> Result<Vec<f64>, String> {
-        let process = PROCESSES[experiment];
+        let Some(process) = PROCESSES.get(experiment).copied() else {
+            return bgp::restart::weft();
+        };
         thread::sleep(LIFE.saturating_sub(self.started[experiment].elapsed()));
         let before = self.line.process(process)?;
         let killed = Instant::now();
@@ -106,7 +120,10 @@ impl Session for Kills {
         Ok([runs - killed, serves - killed, pause].map(milliseconds).into())
     }
 
-    fn peer(&mut self, _: usize, _: usize) -> Result<Vec<f64>, String> {
+    fn peer(&mut self, experiment: usize, _: usize) -> Result<Vec<f64>, String> {
+        if experiment >= PROCESSES.len() {
+            return bgp::restart::peer();
+        }
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
         let begin = Instant::now();
         let status = Command::new(program).arg("--version").stdout(Stdio::null()).status();
@@ -129,7 +146,8 @@ impl Session for Kills {
                 measured: row.map_or(f64::NAN, |row| row.weft.median()),
             }
         };
-        PROCESSES.iter().map(goal).collect()
+        let bgp = if self.has_bgp { bgp::restart::goals(rows) } else { Vec::new() };
+        PROCESSES.iter().map(goal).chain(bgp).collect()
     }
 }
 

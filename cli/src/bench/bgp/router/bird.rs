@@ -7,7 +7,7 @@ use super::super::network::Peer;
 use super::{ROUTER_AS, Router};
 
 /// What has to be installed.
-pub(in super::super) const BIRD: measure::Program =
+pub(in super::super::super) const BIRD: measure::Program =
     measure::Program { name: "bird", package: "bird2" };
 
 pub(super) fn start(router: &mut Router, peers: &[Peer], has_kernel: bool) -> Result<(), String> {

@@ -15,7 +15,7 @@ use super::super::program::Program;
 use super::memory::{Share, shares};
 use super::network::Peer;
 
-pub(super) use bird::BIRD;
+pub(in super::super) use bird::BIRD;
 pub(super) use frr::FRR;
 pub(super) use gobgp::GOBGP;
 
@@ -79,6 +79,11 @@ impl Router {
     /// The memory that its processes have taken at most.
     pub(super) fn memory(&self) -> Vec<Share> {
         shares(&self.programs.iter().map(|program| program.0.id()).collect::<Vec<_>>())
+    }
+
+    /// The process that was started first; weft's has all others for children.
+    pub(super) fn launcher(&self) -> u32 {
+        self.programs.first().map_or(0, |program| program.0.id())
     }
 
     /// What its programs have said, for whoever finds that something is wrong.

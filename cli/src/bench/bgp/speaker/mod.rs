@@ -16,6 +16,8 @@ use std::time::Instant;
 use foldhash::fast::FixedState;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use weft_bgp::wire::{Family, end_of_rib};
+
 use super::Time;
 use super::table::{self, MOST_PROBES};
 use crate::output::Outcome;
@@ -33,6 +35,7 @@ pub(crate) struct SpeakerArgs {
 #[derive(Clone, Copy, Debug)]
 enum Note {
     Table,
+    End,
     Announced(usize),
     Withdrawn(usize),
 }
@@ -126,6 +129,7 @@ impl Speaker {
                 report(&Report::Closed(Time::now()));
             }
             Order::Send => self.push(Arc::clone(&self.table), Note::Table),
+            Order::End => self.push(end_of_rib(Family::IPV4_UNICAST).into(), Note::End),
             Order::Await(count) => {
                 self.seen.routes.reserve(count.saturating_sub(self.seen.routes.len()));
                 self.seen.awaited = Some(count);
@@ -171,6 +175,7 @@ impl Speaker {
         let sent = session.send(|note, first, last| {
             report(&match note {
                 Note::Table => Report::Sent { first, last },
+                Note::End => return,
                 Note::Announced(probe) => Report::Announced { probe, time: first },
                 Note::Withdrawn(probe) => Report::Withdrawn { probe, time: first },
             });

@@ -1,5 +1,5 @@
 //! One session of BGP as a client has it that knows exactly what it wants: it opens it, and nothing is ever
-//! negotiated but IPv4, route refresh, and numbers with four octets.
+//! negotiated but IPv4, route refresh, End-of-RIB, and numbers with four octets.
 //!
 //! Reference: RFC 4271 §4, §8.
 
@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with};
 use weft_bgp::wire::{
-    Capability, Context, Cutter, Family, MessageType, Neighbour, Notification, Open, Update,
-    keepalive,
+    Capability, Context, Cutter, Family, GracefulRestart, MessageType, Neighbour, Notification,
+    Open, Update, keepalive,
 };
 use weft_routing::Prefix;
 
@@ -109,6 +109,13 @@ impl<N> Session<N> {
         let mut open = Open::new(ends.autonomous_system, HOLD_TIME, ends.local);
         open.capabilities.push(Capability::Multiprotocol(Family::IPV4_UNICAST));
         open.capabilities.push(Capability::RouteRefresh);
+        // It keeps nothing, and says when it has announced everything (RFC 4724 §3).
+        open.capabilities.push(Capability::GracefulRestart(GracefulRestart {
+            restarted: false,
+            notification: false,
+            time: 0,
+            families: Vec::new(),
+        }));
         self.socket.write_all(&open.emit()).map_err(|error| error.to_string())?;
         let (mut was_opened, mut chunk) = (false, [0; GREETING]);
         loop {

@@ -16,6 +16,8 @@ pub(in super::super) enum Order {
     Close,
     /// Send the table. [`Report::Sent`]
     Send,
+    /// Say that all routes were announced (End-of-RIB), behind what is being sent.
+    End,
     /// Say when the peer has told of so many routes, now or later. [`Report::Reached`]
     Await(usize),
     /// Announce a probe, behind what is being sent. [`Report::Announced`]
@@ -64,6 +66,7 @@ impl Display for Order {
             Self::Connect => f.write_str("connect"),
             Self::Close => f.write_str("close"),
             Self::Send => f.write_str("send"),
+            Self::End => f.write_str("end"),
             Self::Await(count) => write!(f, "await {count}"),
             Self::Announce(probe) => write!(f, "announce {probe}"),
             Self::Withdraw(probe) => write!(f, "withdraw {probe}"),
@@ -107,6 +110,7 @@ impl FromStr for Order {
             ("connect", []) => Self::Connect,
             ("close", []) => Self::Close,
             ("send", []) => Self::Send,
+            ("end", []) => Self::End,
             ("await", [count]) => Self::Await(*count as usize),
             ("announce", [probe]) => Self::Announce(*probe as usize),
             ("withdraw", [probe]) => Self::Withdraw(*probe as usize),
@@ -159,6 +163,7 @@ mod tests {
             Order::Connect,
             Order::Close,
             Order::Send,
+            Order::End,
             Order::Await(0),
             Order::Announce(1),
             Order::Withdraw(2),
