@@ -27,23 +27,28 @@ pub struct Used {
     pub metric: u32,
     /// Its mark.
     pub tag: u32,
+    /// The administrative distance of its protocol.
+    pub distance: u32,
     /// The next router; none if there is none, or are several.
     pub gateway: Option<IpAddr>,
     /// The number of the interface; none if there is none, or are several.
     pub interface: Option<u32>,
 }
 
-/// The routes of some protocols.
+/// The routes of some protocols, and those to some networks.
 #[derive(Debug)]
 pub struct FromRib {
     dialogue: Dialogue<u64>,
     protocols: BTreeSet<String>,
+    nets: BTreeSet<IpNet>,
     known: BTreeMap<IpNet, Used>,
     /// What was known before the RIB began to tell everything anew.
     untold: BTreeSet<IpNet>,
     changed: BTreeSet<IpNet>,
     /// Which of the questions counts.
     question: u64,
+    /// Whether everything was told.
+    is_complete: bool,
 }
 
 impl FromRib {
@@ -53,21 +58,30 @@ impl FromRib {
         Self {
             dialogue: Dialogue::new(rib::CLASS, number),
             protocols: BTreeSet::new(),
+            nets: BTreeSet::new(),
             known: BTreeMap::new(),
             untold: BTreeSet::new(),
             changed: BTreeSet::new(),
             question: 0,
+            is_complete: false,
         }
     }
 
-    /// The routes of these protocols are of interest, and no others.
-    pub fn want(&mut self, protocols: BTreeSet<String>, out: &mut Vec<Output>) {
-        if self.protocols == protocols {
+    /// The routes of these protocols are of interest, and those to these networks of any protocol whose next routers are
+    /// neighbours, and no others.
+    pub fn want(
+        &mut self,
+        protocols: BTreeSet<String>,
+        nets: BTreeSet<IpNet>,
+        out: &mut Vec<Output>,
+    ) {
+        if (&self.protocols, &self.nets) == (&protocols, &nets) {
             return;
         }
-        self.protocols = protocols;
-        let unwanted =
-            self.known.extract_if(.., |_, used| !self.protocols.contains(&used.protocol));
+        (self.protocols, self.nets, self.is_complete) = (protocols, nets, false);
+        let unwanted = self.known.extract_if(.., |net, used| {
+            !self.protocols.contains(&used.protocol) && !self.nets.contains(net)
+        });
         self.changed.extend(unwanted.map(|(net, _)| net));
         if self.dialogue.is_there() {
             self.ask(true, out);
@@ -78,12 +92,24 @@ impl FromRib {
         if begin {
             self.question += 1;
         }
-        if self.protocols.is_empty() {
+        if self.wants_nothing() {
             return;
         }
+        let (at_most, wait) = (AT_MOST, QUIET);
         let protocols = self.protocols.iter().cloned().collect();
-        let request = rib::Redistribute { protocols, begin, at_most: AT_MOST, wait: QUIET };
+        let nets = self.nets.iter().copied().collect();
+        let request = rib::Redistribute { protocols, nets, begin, at_most, wait };
         self.dialogue.call(self.question, request, out);
+    }
+
+    fn wants_nothing(&self) -> bool {
+        self.protocols.is_empty() && self.nets.is_empty()
+    }
+
+    /// Whether the RIB, or an earlier one, has told everything that is of interest.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.is_complete || self.wants_nothing()
     }
 
     /// The route to a network, if a protocol of interest has the one that is used.
@@ -137,6 +163,7 @@ impl FromRib {
                 protocol: one.protocol,
                 metric: one.metric,
                 tag: one.tag,
+                distance: one.distance,
                 gateway: Some(one.gateway).filter(|gateway| !gateway.is_unspecified()),
                 interface: Some(one.interface).filter(|interface| *interface > 0),
             };
@@ -146,6 +173,7 @@ impl FromRib {
                 self.changed.insert(one.net);
             }
         }
+        self.is_complete |= reply.complete;
         let untold =
             if reply.complete { std::mem::take(&mut self.untold) } else { BTreeSet::new() };
         for net in reply.gone.into_iter().chain(untold) {

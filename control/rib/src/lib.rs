@@ -146,6 +146,9 @@ impl Rib {
             Call::OpenOrigin(request) => {
                 let config = &self.config;
                 let opened = self.origins.open(session, request, config, &mut self.tables)?;
+                if opened.is_other {
+                    self.redistribution.tell_again(&mut self.tables);
+                }
                 Encoded::new(interface::OpenOriginReply {
                     origin: u32::from(opened.id.0),
                     kept: Some(opened.has_kept),
@@ -261,8 +264,12 @@ impl Rib {
 
     fn configure(&mut self, now: Instant, config: Config, out: &mut Vec<Output>) {
         let table_changes = config.table != self.config.table;
+        let trust_changes = config.distances != self.config.distances;
         self.config = config;
         self.origins.configure(now, &self.config, &mut self.tables);
+        if trust_changes {
+            self.redistribution.tell_again(&mut self.tables);
+        }
         if table_changes {
             for fib in &mut self.fibs {
                 fib.move_to(self.config.table, &mut self.tables, out);
@@ -321,7 +328,7 @@ impl Component for Rib {
         self.watchers.invalid(invalid, out);
         let may_end = self.origins.have_told();
         self.fibs.iter_mut().for_each(|fib| fib.tell(may_end, &mut self.tables, out));
-        self.redistribution.tell(may_end, &mut self.tables, &self.origins, out);
+        self.redistribution.tell(&mut self.tables, &self.origins, out);
     }
 
     fn deadline(&self) -> Option<Instant> {

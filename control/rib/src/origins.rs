@@ -45,6 +45,8 @@ pub(crate) struct Opened {
     pub(crate) id: OriginId,
     /// Routes that were told before serve on.
     pub(crate) has_kept: bool,
+    /// It is trusted otherwise than before.
+    pub(crate) is_other: bool,
 }
 
 /// All of them.
@@ -120,12 +122,14 @@ impl Origins {
             origin.own = own;
             (origin.session, origin.has_told, origin.ends) = (Some(session), false, None);
             let standing = standing(own, &origin.protocol, config);
-            if standing.distance != origin.standing.distance {
+            let is_other = standing.distance != origin.standing.distance;
+            if is_other {
                 origin.standing = standing;
                 tables.set_standing(origin.id, standing);
             }
             tables.begin(origin.id);
-            return Ok(Opened { id: origin.id, has_kept: tables.has_routes_of(origin.id) });
+            let has_kept = tables.has_routes_of(origin.id);
+            return Ok(Opened { id: origin.id, has_kept, is_other });
         }
         if self.all.len() >= MOST {
             return Err(XrlError::failed(format!("there are {MOST} protocols already")));
@@ -134,7 +138,7 @@ impl Origins {
         let id = tables.add_origin(standing);
         let (session, has_told, ends) = (Some(session), false, None);
         self.all.push(Origin { protocol, id, own, standing, session, has_told, ends });
-        Ok(Opened { id, has_kept: false })
+        Ok(Opened { id, has_kept: false, is_other: false })
     }
 
     /// The origin with this number, if the session may speak for it.
@@ -232,6 +236,11 @@ impl Origins {
         let others = &self.all[1..];
         let all = others.iter().all(|one| one.has_told);
         all && (!others.is_empty() || self.patience.is_none())
+    }
+
+    /// Whether protocols may still come that the configuration has started.
+    pub(crate) fn are_waited_for(&self) -> bool {
+        self.patience.is_some()
     }
 
     /// When something is to be done at the latest.

@@ -9,14 +9,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
+use ipnet::IpNet;
 use weft_base::Instant;
 use weft_routing::ip::{News, Version};
-use weft_routing::{Hears, OriginId, ReaderId, Said};
+use weft_routing::{Hears, ReaderId, Said};
 use weft_xrl::{Called, Output};
 
 use crate::arbiter::Route;
 use crate::interface;
-use crate::origins::Origins;
+use crate::origins::{Origin, Origins};
 use crate::reach::Session;
 use crate::tables::Tables;
 
@@ -30,8 +31,7 @@ const SLICE: usize = 4096;
 /// A protocol.
 #[derive(Debug)]
 struct Client {
-    /// Those whose routes it wants.
-    protocols: BTreeSet<String>,
+    wanted: Wanted,
     readers: [ReaderId; 2],
     /// What it was told of destinations.
     said: [Said; 2],
@@ -42,7 +42,38 @@ struct Client {
     waiting: Option<Waiting>,
     /// What is to be told with the next answer.
     routes: Vec<interface::Used>,
-    gone: Vec<ipnet::IpNet>,
+    gone: Vec<IpNet>,
+}
+
+/// Which routes a protocol wants.
+#[derive(Debug)]
+struct Wanted {
+    /// Of these protocols.
+    protocols: BTreeSet<String>,
+    /// To these networks, of whoever's next routers are neighbours.
+    nets: BTreeSet<IpNet>,
+}
+
+impl Wanted {
+    fn has(&self, origin: &Origin, net: &IpNet) -> bool {
+        let is_internal = !origin.standing.is_external;
+        self.protocols.contains(&origin.protocol) || (is_internal && self.nets.contains(net))
+    }
+
+    /// Whether those of whom it wants routes have told all that they had.
+    fn have_told(&self, origins: &Origins) -> bool {
+        let mut missing = self.protocols.len();
+        for origin in origins.all() {
+            let is_named = self.protocols.contains(&origin.protocol);
+            missing -= usize::from(is_named);
+            let may_tell = is_named || (!self.nets.is_empty() && !origin.standing.is_external);
+            if may_tell && !origin.has_told {
+                return false;
+            }
+        }
+        // Who else knows of its networks cannot be said before.
+        !origins.are_waited_for() || (missing == 0 && self.nets.is_empty())
+    }
 }
 
 /// The call with which it waits.
@@ -53,11 +84,16 @@ struct Waiting {
     until: Instant,
 }
 
+/// Readers that have everything before them.
+fn readers(tables: &mut Tables) -> [ReaderId; 2] {
+    Version::ALL.map(|version| tables.routes.open_reader(version, Hears::Best))
+}
+
 impl Client {
-    fn new(protocols: BTreeSet<String>, tables: &mut Tables) -> Self {
+    fn new(wanted: Wanted, tables: &mut Tables) -> Self {
         Self {
-            protocols,
-            readers: Version::ALL.map(|version| tables.routes.open_reader(version, Hears::Best)),
+            wanted,
+            readers: readers(tables),
             said: Default::default(),
             again: true,
             complete: false,
@@ -101,10 +137,9 @@ impl Client {
     }
 
     fn note(&mut self, version: Version, news: &News<Route>, tables: &Tables, origins: &Origins) {
-        let wanted = |origin: OriginId| self.protocols.contains(&origins.of(origin).protocol);
-        let best = news.best.filter(|best| wanted(best.origin));
-        let before = self.said[version as usize].set(news.number, best.map(|best| best.origin));
         let net = version.net(&news.prefix);
+        let best = news.best.filter(|best| self.wanted.has(origins.of(best.origin), &net));
+        let before = self.said[version as usize].set(news.number, best.map(|best| best.origin));
         let Some(best) = best else {
             self.gone.extend(before.map(|_| net));
             return;
@@ -113,11 +148,13 @@ impl Client {
             [only] => Some(only),
             _ => None,
         };
+        let origin = origins.of(best.origin);
         self.routes.push(interface::Used {
             net,
-            protocol: origins.of(best.origin).protocol.clone(),
+            protocol: origin.protocol.clone(),
             metric: best.route.metric,
             tag: best.route.tag,
+            distance: origin.standing.distance,
             gateway: way.and_then(|way| way.gateway).unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
             interface: way.map_or(0, |way| way.interface),
         });
@@ -155,13 +192,15 @@ impl Redistribution {
         tables: &mut Tables,
         out: &mut Vec<Output>,
     ) {
-        let interface::Redistribute { protocols, begin, at_most, wait } = request;
+        let interface::Redistribute { protocols, nets, begin, at_most, wait } = request;
         let session = called.session;
         if let Some(client) = self.0.get_mut(&session) {
             client.answer(true, false, tables, out);
         }
         if begin || !self.0.contains_key(&session) {
-            let client = Client::new(protocols.into_iter().collect(), tables);
+            let protocols = protocols.into_iter().collect();
+            let nets = nets.into_iter().map(|net| net.trunc()).collect();
+            let client = Client::new(Wanted { protocols, nets }, tables);
             if let Some(before) = self.0.insert(session, client) {
                 before.close(tables);
             }
@@ -173,17 +212,20 @@ impl Redistribution {
         }
     }
 
-    /// Tells those who wait what is different. `may_end` says whether protocols have told all that they had.
-    pub(crate) fn tell(
-        &mut self,
-        may_end: bool,
-        tables: &mut Tables,
-        origins: &Origins,
-        out: &mut Vec<Output>,
-    ) {
+    /// Tells those who wait what is different.
+    pub(crate) fn tell(&mut self, tables: &mut Tables, origins: &Origins, out: &mut Vec<Output>) {
         for client in self.0.values_mut().filter(|client| client.waiting.is_some()) {
             client.read(tables, origins);
+            let may_end = !client.complete && client.wanted.have_told(origins);
             client.answer(false, may_end, tables, out);
+        }
+    }
+
+    /// Protocols are trusted otherwise than before: all routes are told again.
+    pub(crate) fn tell_again(&mut self, tables: &mut Tables) {
+        for client in self.0.values_mut() {
+            client.close(tables);
+            client.readers = readers(tables);
         }
     }
 
@@ -211,5 +253,67 @@ impl Redistribution {
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let waiting = self.0.values().filter_map(|client| client.waiting.as_ref());
         waiting.map(|waiting| waiting.until).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_routing::OriginId;
+
+    use super::*;
+    use crate::config::Config;
+
+    fn wanted(protocols: &[&str], nets: &[&str]) -> Wanted {
+        Wanted {
+            protocols: protocols.iter().map(|one| (*one).to_owned()).collect(),
+            nets: nets.iter().map(|one| one.parse().unwrap()).collect(),
+        }
+    }
+
+    fn open(origins: &mut Origins, tables: &mut Tables, protocol: &str, external: bool) -> u32 {
+        let protocol = protocol.to_owned();
+        let request = interface::OpenOrigin { protocol, external, distance: 10 };
+        let opened = origins.open(1, request, &Config::default(), tables).unwrap();
+        opened.id.0.into()
+    }
+
+    #[test]
+    fn networks_are_of_whoever_has_neighbours_and_protocols_are_those_that_are_named() {
+        let mut tables = Tables::new();
+        let mut origins = Origins::new(&mut tables);
+        let [fixed, far] = [("static", false), ("ebgp", true)]
+            .map(|(name, external)| open(&mut origins, &mut tables, name, external));
+        let net = "192.0.2.0/24".parse().unwrap();
+        let of = |number: u32| origins.of(OriginId(number as u16));
+        for (wanted, expected) in [
+            (wanted(&["static"], &[]), [true, false]),
+            (wanted(&["ebgp"], &[]), [false, true]),
+            (wanted(&[], &["192.0.2.0/24"]), [true, false]),
+            (wanted(&[], &["192.0.2.0/25"]), [false, false]),
+            (wanted(&["ebgp"], &["192.0.2.0/24"]), [true, true]),
+        ] {
+            assert_eq!([fixed, far].map(|one| wanted.has(of(one), &net)), expected, "{wanted:?}");
+        }
+    }
+
+    #[test]
+    fn those_that_are_wanted_are_waited_for_and_no_others() {
+        let mut tables = Tables::new();
+        let mut origins = Origins::new(&mut tables);
+        origins.started(Instant::ZERO);
+        let (named, net) = (wanted(&["static"], &[]), wanted(&[], &["192.0.2.0/24"]));
+        assert!(wanted(&["connected"], &[]).have_told(&origins), "that is known at once");
+        assert!(!named.have_told(&origins) && !net.have_told(&origins));
+        let number = open(&mut origins, &mut tables, "static", false);
+        open(&mut origins, &mut tables, "ebgp", true);
+        assert!(!named.have_told(&origins));
+        origins.end(1, number, &mut tables).unwrap();
+        assert!(named.have_told(&origins), "whatever becomes of BGP");
+        // Somebody may come who knows of the network.
+        assert!(!net.have_told(&origins));
+        origins.tick(Instant::ZERO + Duration::from_secs(3600), &mut tables);
+        assert!(net.have_told(&origins));
+        // And of a protocol that nobody has configured nothing will come.
+        assert!(wanted(&["rip"], &[]).have_told(&origins));
     }
 }

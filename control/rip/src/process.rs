@@ -212,7 +212,7 @@ impl Manage for Rip {
             // With other metrics, or not at all any more.
             self.from_rib.tell_again();
         }
-        self.from_rib.want(others, out);
+        self.from_rib.want(others, BTreeSet::new(), out);
         self.settle(now, out);
     }
 
