@@ -1,17 +1,25 @@
 //! `weft bgp`: what is done with BGP besides configuring and showing it.
 
+mod clear;
 mod dump;
 mod table;
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum};
 
 use crate::args::NodeArgs;
 use crate::output::Outcome;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BgpCommand {
+    /// End the session with a peer, which begins again at once; or only have routes exchanged again
+    #[command(
+        after_help = "Examples:\n  weft bgp clear 192.0.2.2\n  weft bgp clear 192.0.2.2 --soft in\n  \
+        weft bgp clear 2001:db8::2 --soft out --node r1"
+    )]
+    Clear(ClearArgs),
     /// Write all paths that peers have announced to a file, in the form of MRT (RFC 6396)
     #[command(
         after_help = "Examples:\n  weft bgp dump table.mrt\n  weft bgp dump - | gzip > table.mrt.gz\n  \
@@ -24,6 +32,28 @@ pub(crate) enum BgpCommand {
         zcat rib.20261101.0000.gz | weft bgp table -"
     )]
     Table(TableArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ClearArgs {
+    /// The peer's address
+    peer: IpAddr,
+    /// The session goes on: the peer is asked to announce everything again, or is told everything again
+    #[arg(long)]
+    soft: Option<Direction>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    node: NodeArgs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Direction {
+    /// What the peer announces
+    In,
+    /// What the peer is told
+    Out,
 }
 
 #[derive(Debug, clap::Args)]
@@ -48,6 +78,7 @@ pub(crate) struct TableArgs {
 
 pub(crate) fn run(command: &BgpCommand) -> Outcome {
     match command {
+        BgpCommand::Clear(args) => clear::run(args),
         BgpCommand::Dump(args) => dump::run(args),
         BgpCommand::Table(args) => table::run(args),
     }
