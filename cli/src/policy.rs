@@ -111,8 +111,9 @@ fn running(args: &TestArgs, prefix: &str) -> Result<Value, String> {
 /// One of them for people.
 fn told(one: &Value) -> String {
     let text = |name: &str| one[name].as_str().map(str::to_owned);
-    let mut head =
-        format!("{} from {}", text("prefix").unwrap_or_default(), text("from").unwrap_or_default());
+    // Nobody has announced a network of the router's own.
+    let from = text("from").or_else(|| text("protocol")).unwrap_or_default();
+    let mut head = format!("{} from {from}", text("prefix").unwrap_or_default());
     if let Some(to) = text("to") {
         head = format!("{head} to {to}");
     }

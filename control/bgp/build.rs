@@ -1,5 +1,5 @@
-//! Makes the stubs of BGP's interface, and of the RIB's.
+//! Makes the stubs of BGP's interface.
 
 fn main() {
-    weft_xif::build(&["../../interfaces/bgp.xif", "../../interfaces/rib.xif"]);
+    weft_xif::build(&["../../interfaces/bgp.xif"]);
 }

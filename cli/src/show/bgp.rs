@@ -44,7 +44,8 @@ fn ask(
     parse("bgp", &asker.ask("bgp", request)?.json)
 }
 
-/// A line for each path: the best has a star, one that may not be used a minus.
+/// A line for each path: the best has a star, one that may not be used a minus. Of a network of the router's own its protocol
+/// is who announces it.
 fn rows(prefix: &Value) -> Vec<Vec<String>> {
     let row = |one: &Value| {
         let mark =
@@ -57,7 +58,7 @@ fn rows(prefix: &Value) -> Vec<Vec<String>> {
             text(&one["med"]),
             text(&one["local-pref"]),
             text(&one["as-path"]),
-            text(&one["peer"]),
+            text(if one["peer"].is_null() { &one["protocol"] } else { &one["peer"] }),
         ]
     };
     items(&prefix["paths"]).iter().map(row).collect()

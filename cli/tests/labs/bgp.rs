@@ -20,6 +20,11 @@ fn sessions_are_what_routers_of_others_agree_to() {
 }
 
 #[test]
+fn networks_of_a_routers_own_are_told_as_long_as_they_are_there() {
+    run("own");
+}
+
+#[test]
 fn xia_crosses_three_systems_whose_only_routing_protocol_is_bgp() {
     run("xia");
 }

@@ -17,6 +17,7 @@
 
 mod filters;
 mod graceful;
+mod own;
 mod range;
 mod session;
 
@@ -35,6 +36,7 @@ use crate::routes::decision::Source;
 use crate::wire::{AddPath, Families, Family};
 use filters::Filters;
 pub(crate) use graceful::{Graceful, Mode, Standing};
+pub(crate) use own::{Network, OwnConfig, is_for_others};
 pub(crate) use range::Range;
 pub(crate) use session::{Excess, PrefixLimit, SessionConfig, listener};
 
@@ -90,6 +92,17 @@ container bgp {
         leaf restart-time duration { default 120s; help "how long peers keep our routes while we are away"; }
         leaf stale-time duration { default 360s; help "how long routes of a peer that is back may take to be announced again"; }
         leaf deferral-time duration { default 120s; help "how long peers may take after our restart until new routes are told"; }
+    }
+    list network {
+        help "a network of this system: peers are told of it while the RIB uses a route to exactly it that is not of BGP";
+        key prefix prefix { help "the network"; }
+        leaf always switch { default off; help "whether they are told of it without such a route, too"; }
+        leaf-list policy name { help "what becomes of it: these policies are asked in order, and it is told if they accept it"; }
+    }
+    list redistribute {
+        help "a protocol whose routes peers are told while the RIB uses them";
+        key protocol name { help "its name, such as connected, static or rip"; }
+        leaf-list policy name { help "which of them, and what becomes of them: those that these policies accept, which are asked in order; all without it"; }
     }
     list peer {
         help "a router to exchange routes with";
@@ -168,6 +181,8 @@ pub(crate) struct Config {
     pub(crate) peers: BTreeMap<IpAddr, PeerConfig>,
     /// Of neighbours that are not named; the smallest are first.
     pub(crate) ranges: Vec<Range>,
+    /// This router's own networks.
+    pub(crate) own: OwnConfig,
 }
 
 impl Config {
@@ -218,6 +233,7 @@ impl PeerConfig {
     pub(crate) fn source(&self, address: IpAddr, config: &Config) -> Source {
         let (is_external, router_id) = (!self.is_internal(config), Ipv4Addr::UNSPECIFIED);
         Source {
+            own: None,
             is_external,
             system: match self.remote_as {
                 PeerAs::Exactly(system) => system,
@@ -293,6 +309,7 @@ pub(crate) fn read(source: &str, text: &str) -> Result<Option<Config>, Errors> {
         });
         gather(entries.collect::<Vec<Result<(), Errors>>>())?;
         let ranges = range::read(block, local_as, &mut filters)?;
+        let own = OwnConfig::read(block, &mut filters)?;
         let policies = Rc::clone(&policies);
         Ok(Some(Config {
             local_as,
@@ -303,6 +320,7 @@ pub(crate) fn read(source: &str, text: &str) -> Result<Option<Config>, Errors> {
             policies,
             peers,
             ranges,
+            own,
         }))
     })
 }

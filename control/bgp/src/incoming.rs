@@ -13,6 +13,7 @@ use weft_routing::ip::Version;
 use crate::policy::{Filter, Party, RouteView};
 use crate::routes::attribute_sets::AttributesId;
 use crate::routes::conventions;
+use crate::routes::decision::Source;
 use crate::routes::{Path, Routes};
 use crate::wire::{
     Attributes, Context, Disposition, Family, Fault, MessageError, Neighbour, Reach, Role, Update,
@@ -169,7 +170,7 @@ impl Announcer {
         if !self.accepts(attributes) {
             return AttributesId::NONE;
         }
-        let view = self.view(attributes, prefix, routes.source(self.origin).address);
+        let view = self.view(attributes, prefix, routes.source(self.origin));
         match self.import.run(&view) {
             None => AttributesId::NONE,
             Some(changes) if changes.is_empty() => {
@@ -184,17 +185,20 @@ impl Announcer {
     }
 
     /// A route of this peer as policies see it.
-    pub(crate) fn view<'a>(
+    fn view<'a>(
         &self,
         attributes: &'a Attributes,
         prefix: Option<IpNet>,
-        address: IpAddr,
+        source: &'a Source,
     ) -> RouteView<'a> {
         let is_external = self.context.neighbour == Neighbour::External;
+        let party = Party { address: source.address, system: self.remote_as, is_external };
         RouteView {
             attributes,
             prefix,
-            from: Party { address, system: self.remote_as, is_external },
+            protocol: source.protocol().0,
+            mark: None,
+            from: Some(party),
             to: None,
             own: (self.local_address, self.local_as),
         }

@@ -48,6 +48,7 @@ pub mod fsm;
 mod incoming;
 pub mod mrt;
 pub mod numbers;
+mod own;
 mod policy;
 mod routes;
 mod speaker;
@@ -64,10 +65,4 @@ pub use speaker::{Bgp, interfaces};
 pub mod interface {
     //! BGP's interface.
     include!(concat!(env!("OUT_DIR"), "/bgp.rs"));
-}
-
-#[allow(missing_docs, unreachable_pub, dead_code, reason = "made from the interface file")]
-mod rib_interface {
-    //! The RIB's interface.
-    include!(concat!(env!("OUT_DIR"), "/rib.rs"));
 }

@@ -40,6 +40,9 @@ const TO: [usize; 3] = [12, 13, 14];
 const OWN_ADDRESS: usize = 15;
 const OWN_AS: usize = 16;
 const PEER_ADDRESS: usize = 17;
+const PROTOCOL: usize = 18;
+const METRIC: usize = 19;
+const TAG: usize = 20;
 
 /// The variables of BGP's routes. Aligned by hand with the constants above.
 pub static VARIABLES: &[Variable] = &[
@@ -70,6 +73,9 @@ pub static VARIABLES: &[Variable] = &[
     Variable::new("local-as", NUMBER, "this router's system").on(Side::Then),
     Variable::new("peer-address", Kind::Address, "the peer's address of the session")
         .on(Side::Then),
+    Variable::new("protocol", Kind::Text, "the protocol of the route: ebgp, ibgp, or whose it was"),
+    Variable::new("metric", NUMBER, "how far the network is, to that protocol"),
+    Variable::new("tag", NUMBER, "the mark that the route has there"),
 ];
 
 /// Which routes pass.
@@ -145,8 +151,12 @@ pub(crate) struct RouteView<'a> {
     pub(crate) attributes: &'a Attributes,
     /// None where it does not matter.
     pub(crate) prefix: Option<IpNet>,
-    /// Who announced it.
-    pub(crate) from: Party,
+    /// Whose route it is.
+    pub(crate) protocol: &'a str,
+    /// Its metric and its tag in the RIB, while it is decided whether this router tells of it.
+    pub(crate) mark: Option<(u32, u32)>,
+    /// Who announced it; nobody of a network of this router's own.
+    pub(crate) from: Option<Party>,
     /// Who is told, if it is about that; where it does not matter who it is, none.
     pub(crate) to: Option<Party>,
     /// This router's address of the session, and its system.
@@ -180,12 +190,15 @@ impl Route for RouteView<'_> {
             ),
             OWN_ADDRESS => Value::Address(self.own.0),
             OWN_AS => number(self.own.1),
-            PEER_ADDRESS => Value::Address(self.to.unwrap_or(self.from).address),
+            PROTOCOL => Value::Text(Cow::Borrowed(self.protocol)),
+            METRIC => number(self.mark?.0),
+            TAG => number(self.mark?.1),
+            PEER_ADDRESS => Value::Address(self.to.or(self.from)?.address),
             variable => {
                 let from = FROM.iter().position(|one| *one == variable);
                 let to = TO.iter().position(|one| *one == variable);
                 match (from, to) {
-                    (Some(place), _) => self.from.read(place),
+                    (Some(place), _) => self.from?.read(place),
                     (None, Some(place)) => self.to?.read(place),
                     (None, None) => return None,
                 }
@@ -368,7 +381,15 @@ mod tests {
         let filter = Filter::Policies(Rc::new(Program::new(&policies, VARIABLES, &names).unwrap()));
         let from = Party { address: [192, 0, 2, 1].into(), system: 65001, is_external: true };
         let own = (IpAddr::from([192, 0, 2, 9]), 65000);
-        let view = RouteView { attributes: &attributes, prefix: None, from, to: None, own };
+        let view = RouteView {
+            attributes: &attributes,
+            prefix: None,
+            protocol: "ebgp",
+            mark: None,
+            from: Some(from),
+            to: None,
+            own,
+        };
         let changes = filter.run(&view).unwrap();
         assert!(changes.sets_med() && changes.sets_next_hop());
         let expected = Attributes {

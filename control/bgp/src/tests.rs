@@ -379,6 +379,7 @@ fn sort(attributes: &mut [Attributes]) {
 
 fn source(peer: usize) -> Source {
     Source {
+        own: None,
         is_external: PEERS[peer] != LOCAL_AS,
         system: PEERS[peer],
         is_client: CLIENTS.contains(&peer),

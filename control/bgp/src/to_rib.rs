@@ -11,17 +11,15 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use weft_base::Instant;
+use weft_protocol::rib as interface;
 use weft_routing::ip::{News, Version};
 use weft_routing::{Hears, OriginId, ReaderId, Said};
 use weft_runtime::{Action, Level};
 use weft_xrl::{Call, Output, Reply, Request, XrlError};
 
-use crate::rib_interface as interface;
 use crate::routes::next_hops::Reached;
 use crate::routes::{Path, Routes};
 
-/// The RIB's class.
-pub(crate) const RIB: &str = "rib";
 /// Changes in one call.
 const BATCH: usize = 4096;
 /// Calls with changes under way.
@@ -35,7 +33,7 @@ const QUIET: u32 = 20_000;
 /// The first number of a set of hops.
 const FIRST_SET: u32 = 16;
 /// The two protocols, and their administrative distances (those that XORP, and others, use).
-const PROTOCOLS: [(&str, u32); 2] = [("ebgp", 20), ("ibgp", 200)];
+pub(crate) const PROTOCOLS: [(&str, u32); 2] = [("ebgp", 20), ("ibgp", 200)];
 
 /// What a call was about, in its token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,7 +139,7 @@ impl ToRib {
     fn call(&mut self, about: About, request: impl Request, out: &mut Vec<Output>) {
         self.last_token += 1;
         self.calls.insert(self.last_token, about);
-        out.push(Call::new(self.last_token, RIB, request).within(PATIENCE).into());
+        out.push(Call::new(self.last_token, interface::CLASS, request).within(PATIENCE).into());
     }
 
     /// Asks the RIB what is to be asked. Returns whether everything that was asked is answered.
@@ -202,7 +200,9 @@ impl ToRib {
         changes: &mut [Change; 2],
         routes: &Routes,
     ) {
-        let now = news.best.map(|best| {
+        // It knows the router's own networks already.
+        let learned = news.best.filter(|best| routes.source(best.origin).own.is_none());
+        let now = learned.map(|best| {
             let protocol = usize::from(!routes.source(best.origin).is_external);
             (protocol, best.route)
         });

@@ -14,7 +14,7 @@ const MOST: usize = 100;
 const NETWORK: Form = Form { what: "a network of IP", example: "203.0.113.0/24" };
 
 /// A network, without bits behind its length.
-fn network(text: &str) -> Result<IpNet, String> {
+pub(super) fn network(text: &str) -> Result<IpNet, String> {
     let net: IpNet = text.parse().map_err(|error| format!("{error}"))?;
     match net == net.trunc() {
         true => Ok(net),

@@ -2,23 +2,32 @@
 //!
 //! Reference: RFC 4271 §9.1.2 (phase 2), §9.1.2.2 (breaking ties); RFC 4456 §9 (reflected routes); RFC 5004 is not
 //! followed: the oldest route has no preference, so that the outcome does not depend on history.
+//!
+//! Of a route to a network of this router's own and the best that peers have announced, the one whose protocol has the
+//! lower administrative distance is best, as in the RIB. Others prefer their own always; but a route of RIP that the RIB
+//! would not use while it had that of a peer would then keep the peer's from it, or not, depending on which came first.
 
 use std::cmp::Reverse;
 use std::net::{IpAddr, Ipv4Addr};
+use std::rc::Rc;
 
 use weft_routing::{Candidate, Candidates, Decide, OriginId};
 
 use super::Path;
 use super::attribute_sets::AttributeSets;
 use super::next_hops::{NextHopId, NextHops};
+use crate::policy::Party;
+use crate::to_rib::PROTOCOLS;
 use crate::wire::{Attributes, Origin};
 
 /// Preferred to others if nobody says how much (RFC 4271 leaves it to the implementation; all take this).
 pub(crate) const DEFAULT_LOCAL_PREF: u32 = 100;
 
-/// What the decision knows of a peer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What the decision knows of a peer, or of a protocol from which this router has networks of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Source {
+    /// None of a peer.
+    pub(crate) own: Option<Own>,
     /// Whether it is in another autonomous system.
     pub(crate) is_external: bool,
     /// Which system that is.
@@ -29,6 +38,44 @@ pub(crate) struct Source {
     pub(crate) router_id: Ipv4Addr,
     /// The address of the session.
     pub(crate) address: IpAddr,
+}
+
+/// Whose routes to networks of this router's own are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Own {
+    /// The name of the protocol.
+    pub(crate) protocol: Rc<str>,
+    /// Its administrative distance.
+    pub(crate) distance: u32,
+}
+
+impl Source {
+    /// A protocol from which this router has networks of its own.
+    pub(crate) fn own(protocol: &str, distance: u32) -> Self {
+        let nobody = Ipv4Addr::UNSPECIFIED;
+        Self {
+            own: Some(Own { protocol: protocol.into(), distance }),
+            is_external: false,
+            system: 0,
+            is_client: false,
+            router_id: nobody,
+            address: nobody.into(),
+        }
+    }
+
+    /// The protocol, and its administrative distance.
+    pub(crate) fn protocol(&self) -> (&str, u32) {
+        match &self.own {
+            Some(Own { protocol, distance }) => (protocol, *distance),
+            None => PROTOCOLS[usize::from(!self.is_external)],
+        }
+    }
+
+    /// The peer, if it is one.
+    pub(crate) fn party(&self) -> Option<Party> {
+        let Self { is_external, system, address, .. } = *self;
+        self.own.is_none().then_some(Party { address, system, is_external })
+    }
 }
 
 /// Everything that a decision depends on.
@@ -118,7 +165,8 @@ impl Decision<'_> {
         candidates: Candidates<'_, Path>,
         most: usize,
     ) -> Vec<NextHopId> {
-        let usable = candidates.enumerate().filter(|(_, one)| self.is_usable(one));
+        let is_learned = |one| self.is_usable(one) && self.source(one.origin).own.is_none();
+        let usable = candidates.enumerate().filter(|(_, one)| is_learned(one));
         let mut rivals: Vec<_> =
             self.rivals(usable).into_iter().map(|(_, one)| (self.last(one), one)).collect();
         rivals.sort_by_key(|(last, _)| *last);
@@ -141,7 +189,20 @@ impl Decide<Path> for Decision<'_> {
         let only = usable.next()?;
         // Mostly there is no other.
         let Some(second) = usable.next() else { return Some(only.0) };
-        let rivals = self.rivals([only, second].into_iter().chain(usable));
-        rivals.into_iter().min_by_key(|(_, one)| self.last(one)).map(|(place, _)| place)
+        let mut own: Option<(u32, OriginId, usize)> = None;
+        let learned = [only, second].into_iter().chain(usable).filter(|(place, one)| {
+            let Some(known) = &self.source(one.origin).own else { return true };
+            let this = (known.distance, one.origin, *place);
+            own = Some(own.map_or(this, |other| other.min(this)));
+            false
+        });
+        let learned = self.rivals(learned).into_iter().min_by_key(|(_, one)| self.last(one));
+        let beats =
+            |one: &Candidate<Path>, distance| distance <= self.source(one.origin).protocol().1;
+        match (own, learned) {
+            (Some((distance, _, place)), Some((_, one))) if beats(one, distance) => Some(place),
+            (Some((.., place)), None) => Some(place),
+            (_, learned) => learned.map(|(place, _)| place),
+        }
     }
 }

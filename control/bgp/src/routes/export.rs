@@ -9,6 +9,7 @@ use ipnet::IpNet;
 
 use super::conventions;
 use super::decision::{DEFAULT_LOCAL_PREF, Source};
+use super::next_hops;
 use crate::numbers::community::{NO_ADVERTISE, NO_EXPORT, NO_EXPORT_SUBCONFED};
 use crate::policy::{Filter, Party, RouteView};
 use crate::wire::{Attributes, NextHop, Role};
@@ -69,17 +70,18 @@ impl Audience {
     pub(crate) fn view<'a>(
         &self,
         attributes: &'a Attributes,
-        source: &Source,
+        source: &'a Source,
         prefix: Option<IpNet>,
     ) -> RouteView<'a> {
-        let Source { is_external, system, address, .. } = *source;
         // Whoever asks for more than the kind of the peer is told who it is.
         let (nowhere, is_outside) = (Ipv4Addr::UNSPECIFIED.into(), self.is_external);
         let anybody = Party { address: nowhere, system: 0, is_external: is_outside };
         RouteView {
             attributes,
             prefix,
-            from: Party { address, system, is_external },
+            protocol: source.protocol().0,
+            mark: None,
+            from: source.party(),
             to: Some(self.peer.unwrap_or(anybody)),
             own: (self.local_address, self.local_as),
         }
@@ -90,22 +92,28 @@ impl Audience {
         let has = |community| attributes.has_community(community);
         let leaves = !has(NO_EXPORT) && !has(NO_EXPORT_SUBCONFED);
         // RFC 4456 §6: what an internal peer says is passed on by route reflectors alone.
-        let stays = source.is_external || source.is_client || self.is_client;
+        let is_reflected = source.is_client || self.is_client;
+        let stays = source.is_external || source.own.is_some() || is_reflected;
         !has(NO_ADVERTISE) && if self.is_external { leaves } else { stays }
     }
 
     /// What they are told of a route that they may hear of.
     fn say(&self, attributes: &Attributes, source: &Source) -> Option<Attributes> {
-        match (self.is_external, source.is_external) {
-            (true, _) => self.outward(attributes),
-            (false, true) => Some(self.inward(attributes)),
-            (false, false) => Some(self.reflect(attributes, source)),
+        match self.is_external {
+            true => self.outward(attributes, source),
+            false if source.is_external || source.own.is_some() => Some(self.inward(attributes)),
+            false => Some(self.reflect(attributes, source)),
         }
     }
 
-    /// To a router of this system, about a route from another one (RFC 4271 §5.1.3, §5.1.5).
+    /// To a router of this system, about a route from another one, or to a network of this router's own (RFC 4271 §5.1.3,
+    /// §5.1.5).
     fn inward(&self, attributes: &Attributes) -> Attributes {
-        let next_hop = if self.next_hop_self { Some(self.here()) } else { attributes.next_hop };
+        let is_here = |hop: &NextHop| next_hops::address(hop).is_unspecified();
+        let next_hop = match attributes.next_hop.filter(|hop| !is_here(hop)) {
+            Some(next_hop) if !self.next_hop_self => Some(next_hop),
+            _ => Some(self.here()),
+        };
         Attributes { next_hop, ..with_preference(attributes) }
     }
 
@@ -131,11 +139,12 @@ impl Audience {
 
     /// To another autonomous system: through this one, by this router (§5.1.2, §5.1.3), without what is for this system
     /// only (§5.1.4, §5.1.5).
-    fn outward(&self, attributes: &Attributes) -> Option<Attributes> {
+    fn outward(&self, attributes: &Attributes, source: &Source) -> Option<Attributes> {
         let mut told = Attributes {
             as_path: attributes.as_path.prepend(self.local_as, 1),
             next_hop: Some(self.here()),
-            med: None,
+            // What this system says itself is for its neighbours.
+            med: attributes.med.filter(|_| source.own.is_some()),
             local_pref: None,
             ..attributes.clone()
         };
@@ -179,7 +188,8 @@ mod tests {
 
     fn source(is_external: bool, is_client: bool) -> Source {
         let router_id = Ipv4Addr::new(10, 0, 0, 2);
-        Source { is_external, system: 65001, is_client, router_id, address: router_id.into() }
+        let (own, address) = (None, router_id.into());
+        Source { own, is_external, system: 65001, is_client, router_id, address }
     }
 
     /// Another system's router.
@@ -247,6 +257,27 @@ mod tests {
         assert_eq!(audience(false).tell(&attributes(&[]), &other, None), None);
         let outside = audience(true).tell(&attributes(&[]), &client, None).unwrap();
         assert!(outside.rare().cluster_list.is_empty());
+    }
+
+    #[test]
+    fn networks_of_this_router_are_told_to_all_with_their_metric() {
+        let own = Attributes {
+            next_hop: Some(NextHop::V4(Ipv4Addr::UNSPECIFIED)),
+            med: Some(7),
+            ..Attributes::default()
+        };
+        let here = Some(NextHop::V4("192.0.2.1".parse().unwrap()));
+        let source = Source::own("static", 1);
+        let inside = audience(false).tell(&own, &source, None).unwrap();
+        assert_eq!((inside.next_hop, inside.med, inside.local_pref), (here, Some(7), Some(100)));
+        assert!(inside.as_path.is_empty() && inside.rare().originator_id.is_none());
+        let outside = audience(true).tell(&own, &source, None).unwrap();
+        assert_eq!((outside.next_hop, outside.med, outside.local_pref), (here, Some(7), None));
+        assert_eq!(outside.as_path, AsPath::from_sequence(&[65000]));
+        // Unless a policy has said where packets go.
+        let elsewhere = Some(NextHop::V4("192.0.2.9".parse().unwrap()));
+        let set = Attributes { next_hop: elsewhere, ..own };
+        assert_eq!(audience(false).tell(&set, &source, None).unwrap().next_hop, elsewhere);
     }
 
     fn source_at(last: u8) -> Source {

@@ -53,7 +53,10 @@ impl NextHops {
             self.all[id.0 as usize].uses += 1;
             return *id;
         }
-        let reached = self.block_of(address);
+        let reached = match is_here(&address) {
+            true => Some(HERE),
+            false => self.block_of(address),
+        };
         if reached.is_none() {
             self.wanted.insert(address);
         }
@@ -115,7 +118,8 @@ impl NextHops {
         self.forget(&block);
         self.blocks.insert(block.broadcast(), (block, reached));
         let mut news = false;
-        for id in self.numbers.range(block.network()..=block.broadcast()).map(|(_, id)| *id) {
+        let within = self.numbers.range(block.network()..=block.broadcast());
+        for id in within.filter(|(address, _)| !is_here(address)).map(|(_, id)| *id) {
             let known = &mut self.all[id.0 as usize];
             news |= known.reached != Some(reached);
             known.reached = Some(reached);
@@ -129,13 +133,13 @@ impl NextHops {
     pub(crate) fn invalid(&mut self, block: &IpNet) {
         self.forget(block);
         let within = self.numbers.range(block.network()..=block.broadcast());
-        self.wanted.extend(within.map(|(address, _)| *address));
+        self.wanted.extend(within.map(|(address, _)| *address).filter(|one| !is_here(one)));
     }
 
     /// Another RIB: everything is to be asked again.
     pub(crate) fn ask_again(&mut self) {
         self.blocks.clear();
-        self.wanted = self.numbers.keys().copied().collect();
+        self.wanted = self.numbers.keys().copied().filter(|one| !is_here(one)).collect();
     }
 
     /// Forgets all blocks that overlap with this one.
@@ -150,6 +154,14 @@ impl NextHops {
             self.blocks.remove(&last);
         }
     }
+}
+
+/// How this router is reached by itself.
+const HERE: Reached = Reached { metric: Some(0), is_neighbour: true };
+
+/// Whether it stands for this router, as of networks of its own.
+fn is_here(address: &IpAddr) -> bool {
+    address.is_unspecified()
 }
 
 /// Where packets are sent: of the two addresses of RFC 2545 the global one, unless there is none.
@@ -196,6 +208,16 @@ mod tests {
         assert_eq!(hops.reached(third), Some(NOWHERE));
         hops.take(&hop("128.16.192.1"));
         assert_eq!(hops.take_wanted().len(), 1, "the block ends before it");
+    }
+
+    #[test]
+    fn this_router_is_reached_whatever_the_rib_says() {
+        let mut hops = NextHops::default();
+        let here = hops.take(&hop("0.0.0.0"));
+        hops.told(block("0.0.0.0/0"), NOWHERE);
+        hops.invalid(&block("0.0.0.0/0"));
+        hops.ask_again();
+        assert_eq!((hops.metric(here), hops.take_wanted().len()), (Some(0), 0));
     }
 
     #[test]

@@ -64,6 +64,7 @@ impl Bgp {
         let (_, prefix) = split(table.net(version, number));
         let (with, without): (Vec<_>, Vec<_>) = table
             .candidates(version, number)
+            .filter(|one| self.routes.source(one.origin).own.is_none())
             .map(|one| self.entry(seconds, one))
             .partition(|entry| entry.path_id.is_some());
         [without, with].map(|entries| Rib { sequence, family: family(version), prefix, entries })

@@ -63,14 +63,13 @@ impl Bgp {
         let peer = self.peers.get(&source.address);
         let up = peer.and_then(|peer| peer.up.as_ref());
         let received = self.routes.sets.get(one.route.received);
+        let net = self.routes.table.net(place.0, place.1);
         let view = RouteView {
             attributes: received,
-            prefix: Some(self.routes.table.net(place.0, place.1)),
-            from: Party {
-                address: source.address,
-                system: source.system,
-                is_external: source.is_external,
-            },
+            prefix: Some(net),
+            protocol: source.protocol().0,
+            mark: self.own.mark(&net).filter(|_| source.own.is_some()),
+            from: source.party(),
             to: None,
             own: self.own(peer),
         };
@@ -95,11 +94,9 @@ impl Bgp {
         let view = RouteView {
             attributes,
             prefix: Some(self.routes.table.net(place.0, place.1)),
-            from: Party {
-                address: source.address,
-                system: source.system,
-                is_external: source.is_external,
-            },
+            protocol: source.protocol().0,
+            mark: None,
+            from: source.party(),
             to: Some(Party {
                 address: to.address,
                 system: self.routes.source(to.origin).system,
@@ -131,7 +128,8 @@ impl Bgp {
         let mut json = why.as_ref().map_or(Value::Null, weft_policy::Explanation::json);
         json["text"] = why.map(|why| why.to_string()).into();
         json["prefix"] = self.routes.table.net(version, number).to_string().into();
-        json["from"] = view.from.address.to_string().into();
+        json["protocol"] = view.protocol.into();
+        json["from"] = json!(view.from.map(|party| party.address.to_string()));
         json["to"] = json!(view.to.map(|party| party.address.to_string()));
         json["note"] = json!(note);
         json

@@ -23,6 +23,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use weft_base::{ChannelId, CounterGroup, Counters, Instant, KeyedHash, Random, Token};
 use weft_config::Errors;
+use weft_protocol::rib::CLASS as RIB;
 use weft_routing::OriginId;
 use weft_runtime::{Action, Component, Event, Level, StreamEvent};
 use weft_xrl::{Called, Encoded, Input, Interface, Output, XrlError, configurable};
@@ -32,8 +33,9 @@ use crate::fanout::Fanout;
 use crate::fsm;
 use crate::interface;
 use crate::numbers::cease;
+use crate::own::OwnNetworks;
 use crate::routes::Routes;
-use crate::to_rib::{RIB, ToRib};
+use crate::to_rib::ToRib;
 use context::World;
 use links::Links;
 use listeners::{LISTENERS, Listeners};
@@ -67,6 +69,7 @@ pub struct Bgp {
     routes: Routes,
     fanout: Fanout,
     to_rib: ToRib,
+    own: OwnNetworks,
     peers: BTreeMap<IpAddr, Peer>,
     /// Origins of peers that there are and were, so that both tables number them alike.
     origins: BTreeMap<IpAddr, OriginId>,
@@ -94,6 +97,7 @@ impl Bgp {
             config: None,
             fanout: Fanout::default(),
             to_rib: ToRib::default(),
+            own: OwnNetworks::new(),
             peers: BTreeMap::new(),
             origins: BTreeMap::new(),
             by_origin: BTreeMap::new(),
@@ -234,6 +238,7 @@ impl Bgp {
             }
             self.configure_peer(now, *address, wanted, is_other_router, out);
         }
+        self.own.configure(config.as_ref(), out);
         self.listen(out);
     }
 
@@ -265,7 +270,7 @@ impl Bgp {
                 let random = self.random.fork(&address.to_string());
                 let known = self.origins.get(&address).copied();
                 let source = wanted.source(address, &own);
-                let origin = known.unwrap_or_else(|| self.origin(source));
+                let origin = known.unwrap_or_else(|| self.origin(source.clone()));
                 let peer = Peer::new(address, wanted.clone(), &own, standing, origin, random);
                 self.routes.set_source(peer.origin, source);
                 self.origins.insert(address, peer.origin);
@@ -324,7 +329,8 @@ impl Bgp {
         // What is best is known when it is known how next hops are reached, and all is decided.
         let may_end = has_announced && has_asked && !self.routes.has_work();
         if self.restart.defers() {
-            if !may_end {
+            let has_own = self.own.is_complete() || self.restart.is_late(now, &graceful);
+            if !may_end || !has_own {
                 return;
             }
             self.restart.finish();
@@ -453,16 +459,11 @@ impl Bgp {
             self.with_peer(now, address, out, |peer, world| peer.tick(world));
         }
     }
-}
 
-impl Component for Bgp {
-    type Input = Input;
-    type Output = Output;
-
-    fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
+    /// What is not for the networks of this router's own alone.
+    fn hear(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
         match input {
             Input::World(event) => self.world_event(now, event, out),
-            Input::Registered => out.push(Output::Watch { class: Some(RIB.to_owned()) }),
             Input::Born { class, .. } if class == RIB => self.to_rib.born(&mut self.routes, out),
             Input::Died { class, .. } if class == RIB => self.to_rib.away(&mut self.routes),
             Input::Replied { token, result } => {
@@ -471,19 +472,31 @@ impl Component for Bgp {
             Input::Called(called) => self.called(now, called, out),
             _ => {}
         }
+    }
+}
+
+impl Component for Bgp {
+    type Input = Input;
+    type Output = Output;
+
+    fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
+        if let Some(input) = self.own.hear(now, input, out) {
+            self.hear(now, input, out);
+        }
+        self.own.settle(&mut self.routes);
         self.tell(now, out);
     }
 
     fn deadline(&self) -> Option<Instant> {
         let sessions = self.peers.values().filter_map(Peer::deadline);
         let others = self.listeners.deadline();
-        let rib = [self.to_rib.deadline(), self.patience].into_iter().flatten();
-        sessions.chain(others).chain(rib).min()
+        let rib = [self.to_rib.deadline(), self.own.deadline(), self.patience];
+        sessions.chain(others).chain(rib.into_iter().flatten()).min()
     }
 
     fn has_background_work(&self) -> bool {
         let tells = !self.restart.defers() && self.fanout.has_work(&self.routes);
-        self.routes.has_work() || tells
+        self.routes.has_work() || self.own.has_work() || tells
     }
 
     fn counters(&self) -> Vec<CounterGroup> {

@@ -86,7 +86,12 @@ impl Restart {
         graceful: &Graceful,
         mut peers: impl Iterator<Item = &'a Peer>,
     ) -> bool {
-        now >= self.started + graceful.deferral_time || peers.all(|peer| has_announced(now, peer))
+        self.is_late(now, graceful) || peers.all(|peer| has_announced(now, peer))
+    }
+
+    /// Whether there was enough time for all of it.
+    pub(super) fn is_late(&self, now: Instant, graceful: &Graceful) -> bool {
+        now >= self.started + graceful.deferral_time
     }
 
     /// When that may change with time.

@@ -82,10 +82,13 @@ impl Bgp {
     fn path(&self, one: &Candidate<Path>, best: bool) -> Value {
         let (routes, received) = (&self.routes, self.routes.sets.get(one.route.received));
         let next_hop = routes.sets.next_hop(one.route.received);
+        let source = routes.source(one.origin);
+        let address = |id| routes.next_hops.address(id).to_string();
         json!({
-            "peer": routes.source(one.origin).address.to_string(), "best": best,
+            "protocol": source.protocol().0,
+            "peer": source.party().map(|party| party.address.to_string()), "best": best,
             "accepted": one.route.is_accepted(), "path-id": one.path,
-            "next-hop": routes.next_hops.address(next_hop).to_string(),
+            "next-hop": source.party().map(|_| address(next_hop)),
             "metric": routes.next_hops.metric(next_hop),
             "as-path": received.as_path.to_string(), "origin": format!("{:?}", received.origin),
             "med": received.med, "local-pref": received.local_pref,

@@ -1,6 +1,7 @@
 //! The process between its peers: connections come in, bytes go out.
 
 mod graceful;
+mod own;
 mod rib;
 mod sessions;
 
@@ -14,7 +15,7 @@ use super::*;
 use crate::config::PORT;
 use crate::wire::{
     AsPath, Attributes, Capability, Context, Cutter, Family, MessageType, Neighbour, NextHop, Open,
-    RefreshKind, RouteRefresh, UpdateEncoder, keepalive,
+    RefreshKind, RouteRefresh, Update, UpdateEncoder, keepalive,
 };
 
 const HOLD: u16 = 9;
@@ -63,9 +64,21 @@ impl World {
         let mut world = Self { bgp, now: Instant::ZERO, rib: rib::Rib::default() };
         world.happens(Event::Start);
         let config = configured(more, ["", ""]);
-        world.bgp.configure(world.now, config, &mut Vec::new());
-        world.happens(Event::Tick);
+        world.configure_as(config);
         world
+    }
+
+    /// Another configuration comes.
+    fn configure(&mut self, of: [&str; 2]) -> Vec<Output> {
+        self.configure_as(configured("", of))
+    }
+
+    fn configure_as(&mut self, config: Option<Config>) -> Vec<Output> {
+        let mut out = Vec::new();
+        self.bgp.configure(self.now, config, &mut out);
+        self.answered(&mut out);
+        out.extend(self.happens(Event::Tick));
+        out
     }
 
     /// The RIB is there; whether it has kept routes of an earlier process.
@@ -80,8 +93,15 @@ impl World {
 
     /// Something happens, with all that follows at once: the RIB answers, what is done in the background is done.
     fn input(&mut self, input: Input) -> Vec<Output> {
-        let (mut out, mut done) = (Vec::new(), 0);
+        let mut out = Vec::new();
         self.bgp.handle(self.now, input, &mut out);
+        self.answered(&mut out);
+        out
+    }
+
+    /// All that follows from what the process has done.
+    fn answered(&mut self, out: &mut Vec<Output>) {
+        let mut done = 0;
         loop {
             let replies: Vec<_> =
                 out[done..].iter().filter_map(|output| self.rib.answer(output)).collect();
@@ -91,9 +111,9 @@ impl World {
                 inputs.push(Input::World(Event::Slice));
             }
             if inputs.is_empty() {
-                return out;
+                return;
             }
-            inputs.into_iter().for_each(|input| self.bgp.handle(self.now, input, &mut out));
+            inputs.into_iter().for_each(|input| self.bgp.handle(self.now, input, out));
         }
     }
 
@@ -137,8 +157,8 @@ impl World {
     }
 }
 
-/// The types of the messages that a peer was sent.
-fn sent(number: u8, out: &[Output]) -> Vec<MessageType> {
+/// The messages that a peer was sent: their types and bodies.
+fn messages(number: u8, out: &[Output]) -> Vec<(MessageType, Vec<u8>)> {
     let mut cutter = Cutter::new();
     for output in out {
         if let Output::World(Action::Send { channel, message }) = output
@@ -147,7 +167,25 @@ fn sent(number: u8, out: &[Output]) -> Vec<MessageType> {
             cutter.push(message.bytes());
         }
     }
-    std::iter::from_fn(|| cutter.take().unwrap().map(|message| message.kind)).collect()
+    let next = || cutter.take().unwrap().map(|message| (message.kind, message.body().to_vec()));
+    std::iter::from_fn(next).collect()
+}
+
+/// The attributes of the last route that a peer is told.
+fn told(number: u8, out: &[Output]) -> Option<Attributes> {
+    let context = Context::new(Neighbour::External);
+    let updates = messages(number, out).into_iter().filter(|one| one.0 == MessageType::Update);
+    let mut told = updates.filter_map(|(_, body)| {
+        let update = Update::new_checked(&body, &context).unwrap();
+        update.reach().next()?;
+        Some(update.judge(&context).attributes)
+    });
+    told.next_back()
+}
+
+/// The types of the messages that a peer was sent.
+fn sent(number: u8, out: &[Output]) -> Vec<MessageType> {
+    messages(number, out).into_iter().map(|(kind, _)| kind).collect()
 }
 
 #[test]

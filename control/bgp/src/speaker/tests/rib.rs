@@ -1,11 +1,13 @@
 //! A RIB as BGP sees it: it answers every call at once, and reaches all next hops.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::IpNet;
 use weft_xrl::{Calls, Decoder, Encoded, Input, Method, Output, Reply};
 
-use crate::rib_interface::{Call, Change, OpenOriginReply, RegisterReply, Way};
+use weft_protocol::rib::{
+    Call, Change, OpenOriginReply, Redistribute, RedistributeReply, RegisterReply, Used, Way,
+};
 
 #[derive(Debug, Default)]
 pub(super) struct Rib {
@@ -18,6 +20,12 @@ pub(super) struct Rib {
     pub(super) changes: usize,
     /// For how many protocols it was said that everything is told.
     pub(super) ends: usize,
+    /// The routes of other protocols that it uses.
+    pub(super) used: BTreeMap<IpNet, Used>,
+    /// Protocols have not told it everything yet.
+    pub(super) is_young: bool,
+    /// What BGP wants of these, and the calls with which it waits.
+    pub(super) asked: Vec<(Redistribute, u64)>,
 }
 
 impl Rib {
@@ -49,9 +57,43 @@ impl Rib {
             }
             // It has nothing to tell.
             Call::Invalid(_) => return None,
+            Call::Redistribute(request) => {
+                match request.begin {
+                    true => return Some(self.tell_all(&request, call.token)),
+                    false => self.asked.push((request, call.token)),
+                }
+                return None;
+            }
             _ => panic!("BGP does not call that"),
         };
         Some(Input::Replied { token: call.token, result: Ok(Reply::Arguments(encoded)) })
+    }
+
+    /// All that was asked for.
+    fn tell_all(&self, request: &Redistribute, token: u64) -> Input {
+        let routes = self.used.values().filter(|one| wants(request, one)).cloned().collect();
+        let (gone, complete) = (Vec::new(), !self.is_young);
+        reply(token, RedistributeReply { again: true, routes, gone, complete })
+    }
+
+    /// It uses another route to a network, or none, and says so to whoever wants to know.
+    pub(super) fn uses(&mut self, net: &str, route: Option<Used>) -> Vec<Input> {
+        let net = net.parse().unwrap();
+        let before = match route.clone() {
+            Some(route) => self.used.insert(net, route),
+            None => self.used.remove(&net),
+        };
+        let is_its = |(request, _): &mut (Redistribute, u64)| {
+            [&before, &route].into_iter().flatten().any(|one| wants(request, one))
+        };
+        let told = self.asked.extract_if(.., is_its).collect::<Vec<_>>().into_iter();
+        told.map(|(request, token)| {
+            let routes: Vec<_> = route.iter().filter(|one| wants(&request, one)).cloned().collect();
+            let gone = if routes.is_empty() { vec![net] } else { Vec::new() };
+            let complete = !self.is_young;
+            reply(token, RedistributeReply { again: false, routes, gone, complete })
+        })
+        .collect()
     }
 
     fn change(&mut self, change: Change) -> Encoded {
@@ -64,5 +106,26 @@ impl Rib {
             self.routes.remove(&net);
         }
         Encoded::default()
+    }
+}
+
+fn wants(request: &Redistribute, one: &Used) -> bool {
+    request.protocols.contains(&one.protocol) || request.nets.contains(&one.net)
+}
+
+fn reply(token: u64, reply: RedistributeReply) -> Input {
+    Input::Replied { token, result: Ok(Reply::Arguments(Encoded::new(reply))) }
+}
+
+/// A route to a network, of a protocol with this administrative distance.
+pub(super) fn used(net: &str, protocol: &str, distance: u32) -> Used {
+    Used {
+        net: net.parse().unwrap(),
+        protocol: protocol.to_owned(),
+        metric: 7,
+        tag: 9,
+        distance,
+        gateway: [10, 0, 1, 9].into(),
+        interface: 1,
     }
 }

@@ -6,24 +6,10 @@ use super::*;
 use crate::interface::Clear;
 use crate::numbers::community::GRACEFUL_SHUTDOWN;
 use crate::numbers::{cease, error_code};
-use crate::wire::{Notification, Role, Update};
+use crate::wire::{Notification, Role};
 
 fn prefix(number: u8) -> Prefix {
     ipnet::Ipv4Net::new([203, 0, number, 0].into(), 24).unwrap().prefix()
-}
-
-/// The messages that a peer was sent: their types and bodies.
-fn messages(number: u8, out: &[Output]) -> Vec<(MessageType, Vec<u8>)> {
-    let mut cutter = Cutter::new();
-    for output in out {
-        if let Output::World(Action::Send { channel, message }) = output
-            && *channel == ChannelId(number.into())
-        {
-            cutter.push(message.bytes());
-        }
-    }
-    let next = || cutter.take().unwrap().map(|message| (message.kind, message.body().to_vec()));
-    std::iter::from_fn(next).collect()
 }
 
 fn notification(number: u8, out: &[Output]) -> Option<Notification> {
@@ -31,27 +17,7 @@ fn notification(number: u8, out: &[Output]) -> Option<Notification> {
     Some(Notification::parse(&told.1))
 }
 
-/// The attributes of the last route that a peer is told.
-fn told(number: u8, out: &[Output]) -> Option<Attributes> {
-    let context = Context::new(Neighbour::External);
-    let updates = messages(number, out).into_iter().filter(|one| one.0 == MessageType::Update);
-    let mut told = updates.filter_map(|(_, body)| {
-        let update = Update::new_checked(&body, &context).unwrap();
-        update.reach().next()?;
-        Some(update.judge(&context).attributes)
-    });
-    told.next_back()
-}
-
 impl World {
-    /// Another configuration comes.
-    fn configure(&mut self, of: [&str; 2]) -> Vec<Output> {
-        let mut out = Vec::new();
-        self.bgp.configure(self.now, configured("", of), &mut out);
-        out.extend(self.happens(Event::Tick));
-        out
-    }
-
     fn clear(&mut self, number: u8, soft: Option<&str>) -> Result<Vec<Output>, String> {
         let (peer, soft) = (address(number).into(), soft.map(str::to_owned));
         let mut out = Vec::new();
