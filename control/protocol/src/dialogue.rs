@@ -60,6 +60,11 @@ impl<T> Dialogue<T> {
         Self { class, number, state: State::Away, calls: BTreeMap::new(), last_token }
     }
 
+    /// Its number among those of its component.
+    pub(crate) fn number(&self) -> u8 {
+        self.number
+    }
+
     /// Hears an input of the component: what it means here, and the input if it is not for this dialogue alone.
     pub fn hear(
         &mut self,

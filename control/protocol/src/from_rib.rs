@@ -98,7 +98,8 @@ impl FromRib {
         let (at_most, wait) = (AT_MOST, QUIET);
         let protocols = self.protocols.iter().cloned().collect();
         let nets = self.nets.iter().copied().collect();
-        let request = rib::Redistribute { protocols, nets, begin, at_most, wait };
+        let reader = self.dialogue.number().into();
+        let request = rib::Redistribute { reader, protocols, nets, begin, at_most, wait };
         self.dialogue.call(self.question, request, out);
     }
 

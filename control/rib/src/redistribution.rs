@@ -13,7 +13,7 @@ use ipnet::IpNet;
 use weft_base::Instant;
 use weft_routing::ip::{News, Version};
 use weft_routing::{Hears, ReaderId, Said};
-use weft_xrl::{Called, Output};
+use weft_xrl::{Called, Output, XrlError};
 
 use crate::arbiter::Route;
 use crate::interface;
@@ -25,6 +25,8 @@ use crate::tables::Tables;
 const LONGEST: u32 = 25_000;
 /// Routes that one answer tells of at most.
 const MOST: u32 = 4096;
+/// The highest number of a reader.
+const LAST_READER: u32 = 15;
 /// Changes that are looked at for one client at once, whether they concern it or not.
 const SLICE: usize = 4096;
 
@@ -178,9 +180,9 @@ impl Client {
     }
 }
 
-/// All of them, by their sessions.
+/// All of them, by their sessions and their own numbers.
 #[derive(Debug, Default)]
-pub(crate) struct Redistribution(BTreeMap<Session, Client>);
+pub(crate) struct Redistribution(BTreeMap<(Session, u32), Client>);
 
 impl Redistribution {
     /// A protocol asks with this call, and with no earlier one any more.
@@ -192,22 +194,26 @@ impl Redistribution {
         tables: &mut Tables,
         out: &mut Vec<Output>,
     ) {
-        let interface::Redistribute { protocols, nets, begin, at_most, wait } = request;
-        let session = called.session;
-        if let Some(client) = self.0.get_mut(&session) {
+        let interface::Redistribute { reader, protocols, nets, begin, at_most, wait } = request;
+        if reader > LAST_READER {
+            let note = format!("a reader has a number from 0 to {LAST_READER}, not {reader}");
+            return out.push(called.fail(XrlError::bad_args(note)));
+        }
+        let place = (called.session, reader);
+        if let Some(client) = self.0.get_mut(&place) {
             client.answer(true, false, tables, out);
         }
-        if begin || !self.0.contains_key(&session) {
+        if begin || !self.0.contains_key(&place) {
             let protocols = protocols.into_iter().collect();
             let nets = nets.into_iter().map(|net| net.trunc()).collect();
             let client = Client::new(Wanted { protocols, nets }, tables);
-            if let Some(before) = self.0.insert(session, client) {
+            if let Some(before) = self.0.insert(place, client) {
                 before.close(tables);
             }
         }
         let until = now + Duration::from_millis(wait.min(LONGEST).into());
         let at_most = at_most.clamp(1, MOST) as usize;
-        if let Some(client) = self.0.get_mut(&session) {
+        if let Some(client) = self.0.get_mut(&place) {
             client.waiting = Some(Waiting { called, at_most, until });
         }
     }
@@ -236,9 +242,8 @@ impl Redistribution {
 
     /// A client is gone.
     pub(crate) fn left(&mut self, session: Session, tables: &mut Tables) {
-        if let Some(client) = self.0.remove(&session) {
-            client.close(tables);
-        }
+        let all = (session, 0)..=(session, LAST_READER);
+        self.0.extract_if(all, |_, _| true).for_each(|(_, client)| client.close(tables));
     }
 
     /// Answers those who have waited as long as they wanted.

@@ -58,6 +58,9 @@ impl Rib {
             // It has nothing to tell.
             Call::Invalid(_) => return None,
             Call::Redistribute(request) => {
+                let is_same = |(one, _): &(Redistribute, u64)| one.reader == request.reader;
+                assert!(request.begin || !self.asked.iter().any(is_same), "that answers the other");
+                self.asked.retain(|one| !is_same(one));
                 match request.begin {
                     true => return Some(self.tell_all(&request, call.token)),
                     false => self.asked.push((request, call.token)),
