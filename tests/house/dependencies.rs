@@ -23,7 +23,7 @@ const INSIDE: &[(&str, &[&str])] = &[
     ("control/launcher", &[]),
     ("control/finder", &[]),
     ("control/fea", &[]),
-    ("control/bgp", &[]),
+    ("control/bgp", &["control/protocol"]),
     ("control/gateway", &[]),
     ("control/protocol", &[]),
     ("control/static", &["control/protocol"]),
