@@ -65,6 +65,7 @@
 mod as_path;
 mod check;
 mod community;
+mod filter;
 mod number;
 mod prefixes;
 mod program;
@@ -79,6 +80,7 @@ mod value;
 
 pub use as_path::{AsPath, AsPathPattern, Hop, PathError, PatternError};
 pub use community::{CommunityError, CommunityKind, CommunityPattern};
+pub use filter::Filter;
 pub use number::{NumberError, NumberRange};
 pub use prefixes::{Lengths, PrefixRange, PrefixRangeError};
 pub use program::Program;

@@ -35,27 +35,22 @@ impl<'a> Filters<'a> {
         is_internal: bool,
     ) -> Result<Filter, Errors> {
         let names: Vec<Located<Name>> = block.list(direction)?;
-        let texts: Vec<_> = names.iter().map(|name| name.value.as_str()).collect();
-        match texts.as_slice() {
-            [] if is_internal => return Ok(Filter::All),
-            [] | ["none"] => return Ok(Filter::None),
-            ["all"] => return Ok(Filter::All),
-            _ => {}
-        }
-        let is_whole = |name: &&Located<Name>| matches!(name.value.as_str(), "all" | "none");
-        if let Some(whole) = names.iter().find(is_whole) {
-            let sentence = format!(
-                "`{}` stands alone: leave it out, or delete the policies beside it",
-                whole.value.as_str()
-            );
-            return Err(whole.error(sentence).into());
-        }
-        let texts: Vec<_> = texts.into_iter().map(str::to_owned).collect();
+        let usual = if is_internal { weft_policy::Filter::All } else { weft_policy::Filter::None };
+        let read = weft_policy::Filter::read(&names, usual, |names| self.program(names))?;
+        Ok(match read {
+            weft_policy::Filter::All => Filter::All,
+            weft_policy::Filter::None => Filter::None,
+            weft_policy::Filter::Policies(program) => Filter::Policies(program),
+        })
+    }
+
+    fn program(&mut self, names: &[Located<Name>]) -> Result<Rc<Program>, Errors> {
+        let texts: Vec<_> = names.iter().map(|name| name.value.as_str().to_owned()).collect();
         if let Some(known) = self.known.get(&texts) {
-            return Ok(Filter::Policies(Rc::clone(known)));
+            return Ok(Rc::clone(known));
         }
-        let program = Rc::new(Program::new(self.policies, VARIABLES, &names)?);
+        let program = Rc::new(Program::new(self.policies, VARIABLES, names)?);
         self.known.insert(texts, Rc::clone(&program));
-        Ok(Filter::Policies(program))
+        Ok(program)
     }
 }
