@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use serde_json::Value;
-use weft_bgp::VARIABLES;
 use weft_bgp::interface::Explain;
 use weft_config::{Errors, Tree};
 use weft_policy::{Explanation, Policies, Program, TextRoute, names};
 
 use crate::args::NodeArgs;
+
 use crate::output::{Outcome, json_lines, print_lines};
+use crate::registry;
 use crate::show::Asker;
 
 #[derive(Debug, Subcommand)]
@@ -23,7 +24,8 @@ pub(crate) enum PolicyCommand {
     #[command(after_help = "Examples:\n  \
         weft policy test from-peers 192.0.2.0/24 --peer 198.51.100.2\n  \
         weft policy test to-peers 192.0.2.0/24 --peer 198.51.100.2 --export --json\n  \
-        weft policy test from-peers --config node.conf --route 'prefix 192.0.2.0/24; as-path 65001;'")]
+        weft policy test from-peers --config node.conf --route 'prefix 192.0.2.0/24; as-path 65001;'\n  \
+        weft policy test from-peers --protocol bgp --config node.conf --route 'prefix 192.0.2.0/24; med 7;' --json")]
     Test(TestArgs),
 }
 
@@ -46,6 +48,9 @@ pub(crate) struct TestArgs {
     /// The route: its variables as statements
     #[arg(long, requires = "config", value_name = "TEXT")]
     route: Option<String>,
+    /// Of which protocol the route is
+    #[arg(long, requires = "config", default_value = weft_bgp::STATEMENT, value_name = "NAME")]
+    protocol: String,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -57,7 +62,7 @@ pub(crate) fn run(command: &PolicyCommand) -> Outcome {
     let PolicyCommand::Test(args) = command;
     let (json, lines) = match (&args.config, &args.route, &args.prefix) {
         (Some(config), Some(route), _) => {
-            let explanation = offline(config, &args.policies, route)?;
+            let explanation = offline(config, &args.policies, &args.protocol, route)?;
             (explanation.json(), vec![explanation.to_string()])
         }
         (_, _, prefix) => {
@@ -74,7 +79,17 @@ pub(crate) fn run(command: &PolicyCommand) -> Outcome {
 }
 
 /// What the policies of a file do to a route that is described.
-fn offline(config: &Path, policies: &str, route: &str) -> Result<Explanation, String> {
+fn offline(
+    config: &Path,
+    policies: &str,
+    protocol: &str,
+    route: &str,
+) -> Result<Explanation, String> {
+    let all = registry::variables();
+    let variables = *all.get(protocol).ok_or_else(|| {
+        let names: Vec<_> = all.keys().copied().collect();
+        format!("`{protocol}` asks no policies: say {}", names.join(" or "))
+    })?;
     let loaded = crate::node::include::read(config)?;
     let source = config.display().to_string();
     let tree = match loaded.parts {
@@ -86,8 +101,8 @@ fn offline(config: &Path, policies: &str, route: &str) -> Result<Explanation, St
     let read = Policies::parse(&source, &part.body()).map_err(original)?;
     let policies: Vec<_> = policies.split(',').collect();
     let chain = names("command line", &policies).map_err(|errors| errors.to_string())?;
-    let program = Program::new(&read, VARIABLES, &chain).map_err(original)?;
-    let route = TextRoute::parse("route", route, VARIABLES).map_err(|errors| errors.to_string())?;
+    let program = Program::new(&read, variables, &chain).map_err(original)?;
+    let route = TextRoute::parse("route", route, variables).map_err(|errors| errors.to_string())?;
     Ok(program.explain(&route).1)
 }
 

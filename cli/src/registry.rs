@@ -1,15 +1,17 @@
 //! The component registry: everything that a node can be made of.
 
-use weft_base::Random;
+use std::collections::BTreeMap;
+
+use weft_base::{Random, WallTime};
 use weft_bgp::Bgp;
 use weft_example_greeter::Greeter;
 use weft_fea::Fea;
 use weft_gateway::Gateway;
 use weft_manager::{Class, Socket};
+use weft_policy::Variable;
+use weft_protocol::{Beginning, Protocol};
 use weft_rib::Rib;
-use weft_rip::{Rip, Version as RipVersion};
 use weft_runtime::Component;
-use weft_static::Static;
 use weft_xia_ad::Ad;
 use weft_xia_component::Xia;
 use weft_xia_example::Nearest;
@@ -55,6 +57,10 @@ pub(crate) fn engines() -> Vec<weft_runtime::Engine> {
     vec![weft_xia_kernel::engine(&TableSizes::default())]
 }
 
+/// The routing protocols, a line each.
+const PROTOCOLS: &[Protocol] =
+    &[weft_static::PROTOCOL, weft_rip::RIP, weft_rip::RIPNG, weft_hearsay::PROTOCOL];
+
 /// A class of components, and how one is made.
 pub(crate) struct Registered {
     pub(crate) class: Class,
@@ -70,8 +76,8 @@ type Make = fn(&Node, Secret) -> Result<Made, String>;
 pub(crate) type Made =
     (Vec<&'static Interface>, Box<dyn Component<Input = Input, Output = Output>>);
 
-/// The components that a node can be made of, in the order in which they are started.
-pub(crate) fn components() -> Vec<Registered> {
+/// The components that a node can be made of besides the routing protocols, in the order in which they are started.
+fn components() -> Vec<Registered> {
     vec![
         Registered {
             class: Class {
@@ -95,37 +101,6 @@ pub(crate) fn components() -> Vec<Registered> {
             },
             schema: weft_rib::SCHEMA,
             make: |_, _| Ok((weft_rib::interfaces(), Box::<Rib>::default())),
-        },
-        Registered {
-            class: Class {
-                statement: Some(weft_static::STATEMENT),
-                access: "rib/rib fea/fea/1.0/watch_interfaces".into(),
-                ..Class::new("static")
-            },
-            schema: weft_static::SCHEMA,
-            make: |_, _| Ok((weft_static::interfaces(), Box::<Static>::default())),
-        },
-        Registered {
-            class: Class {
-                statement: Some(weft_rip::STATEMENT),
-                access: "rib/rib fea/fea/1.0/watch_interfaces fea/fea/1.0/open_relay?spec=group:*:224.0.0.9:520 \
-                         fea/fea/1.0/send_packets fea/fea/1.0/receive_packets fea/fea/1.0/close_relay"
-                    .into(),
-                ..Class::new("rip")
-            },
-            schema: weft_rip::SCHEMA,
-            make: |node, _| rip(RipVersion::V2, node),
-        },
-        Registered {
-            class: Class {
-                statement: Some(weft_rip::STATEMENT_NG),
-                access: "rib/rib fea/fea/1.0/watch_interfaces fea/fea/1.0/open_relay?spec=group:*:%5Bff02::9%5D:521 \
-                         fea/fea/1.0/send_packets fea/fea/1.0/receive_packets fea/fea/1.0/close_relay"
-                    .into(),
-                ..Class::new("ripng")
-            },
-            schema: weft_rip::SCHEMA_NG,
-            make: |node, _| rip(RipVersion::Ng, node),
         },
         Registered {
             class: Class {
@@ -179,13 +154,6 @@ pub(crate) fn components() -> Vec<Registered> {
     ]
 }
 
-fn rip(version: RipVersion, node: &Node) -> Result<Made, String> {
-    let random = Random::from_seed(node.number()).fork("rip");
-    // In seconds, of which 32 bits are used, as the numbers of digests have (RFC 4822).
-    let epoch = (node.wall.as_unix_nanos() / 1_000_000_000) as u32;
-    Ok((weft_rip::interfaces(), Box::new(Rip::new(version, random, epoch))))
-}
-
 fn bgp(node: &Node, _: Secret) -> Result<Made, String> {
     let random = Random::from_seed(node.number()).fork("bgp");
     Ok((weft_bgp::interfaces(), Box::new(Bgp::new(random))))
@@ -204,16 +172,68 @@ fn xia(node: &Node, _: Secret) -> Result<Made, String> {
     Ok((weft_xia_component::interfaces(), Box::new(xia)))
 }
 
+/// Makes a component.
+///
+/// # Errors
+/// There is no such class, or what the node is lacks something.
+pub(crate) fn make(class: &str, node: &Node, secret: Secret) -> Result<Made, String> {
+    if let Some(protocol) = protocol(class) {
+        let beginning = beginning(node.number(), node.wall);
+        return Ok((weft_protocol::interfaces(), (protocol.make)(beginning)));
+    }
+    let registered = components().into_iter().find(|one| one.class.name == class);
+    let registered =
+        registered.ok_or_else(|| format!("there is no class of components called `{class}`"))?;
+    (registered.make)(node, secret)
+}
+
+/// What a protocol's process is given that begins.
+pub(crate) fn beginning(seed: u64, wall: WallTime) -> Beginning {
+    // Of the seconds 32 bits are used.
+    let epoch = (wall.as_unix_nanos() / 1_000_000_000) as u32;
+    Beginning { random: Random::from_seed(seed), epoch }
+}
+
+/// A routing protocol.
+pub(crate) fn protocol(name: &str) -> Option<&'static Protocol> {
+    PROTOCOLS.iter().find(|one| one.name == name)
+}
+
+/// What the routes of each protocol are to policies.
+pub(crate) fn variables() -> BTreeMap<&'static str, &'static [Variable]> {
+    let own = PROTOCOLS.iter().map(|one| (one.name, one.variables));
+    let all = own.chain([(weft_bgp::STATEMENT, weft_bgp::VARIABLES)]);
+    all.filter(|(_, variables)| !variables.is_empty()).collect()
+}
+
+/// The classes of all components and what may be configured of them, in the order in which they are started: routing
+/// protocols behind the RIB, which they tell.
+fn registered() -> Vec<(Class, &'static str)> {
+    let protocol = |one: &Protocol| {
+        let (statement, access) = (Some(one.name), one.access().into());
+        let class = Class { statement, reads: one.reads, access, ..Class::new(one.name) };
+        (class, one.schema)
+    };
+    let mut all = Vec::new();
+    for Registered { class, schema, .. } in components() {
+        let is_rib = class.name == weft_protocol::rib::CLASS;
+        all.push((class, schema));
+        if is_rib {
+            all.extend(PROTOCOLS.iter().map(protocol));
+        }
+    }
+    all
+}
+
 /// The classes of all processes of a node but the manager, in the order in which they are started.
 pub(crate) fn classes() -> Vec<Class> {
-    let components = components().into_iter().map(|registered| registered.class);
+    let components = registered().into_iter().map(|(class, _)| class);
     std::iter::once(Class::new(weft_xrl::FINDER)).chain(components).collect()
 }
 
 /// What may be configured on a node.
 pub(crate) fn schema() -> String {
-    let components = components();
-    let own = components.iter().map(|registered| registered.schema.to_owned());
+    let own = registered().into_iter().map(|(_, schema)| schema.to_owned());
     let shared = [crate::node::node_schema(), weft_policy::SCHEMA.to_owned()];
     shared.into_iter().chain(own).collect()
 }

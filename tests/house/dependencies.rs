@@ -26,10 +26,11 @@ const INSIDE: &[(&str, &[&str])] = &[
     ("control/bgp", &["control/protocol"]),
     ("control/gateway", &[]),
     ("control/protocol", &[]),
-    ("control/static", &["control/protocol"]),
-    ("control/rip", &["control/protocol"]),
+    ("control/rib", &[]),
     // The manager speaks to the launcher in its words.
     ("control/manager", &["control/launcher"]),
+    // Routing protocols.
+    ("control/*", &["control/protocol"]),
     ("xia/component", &["xia/xip"]),
     ("xia/xip", &[]),
     ("xia/kernel", &["xia/xip"]),

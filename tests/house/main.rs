@@ -5,6 +5,7 @@
 //! offence before it fails, so that one run shows all there is to mend.
 
 mod dependencies;
+mod example;
 mod files;
 mod licences;
 mod links;

@@ -190,10 +190,7 @@ pub(crate) fn process(started: Started<'_>, node: &Node) -> Result<Box<dyn Proce
             Ok(host(node, part, Identity::Later, false))
         }
         class => {
-            let registered = registry::components().into_iter().find(|one| one.class.name == class);
-            let registered = registered
-                .ok_or_else(|| format!("there is no class of components called `{class}`"))?;
-            let (interfaces, component) = (registered.make)(node, secret()?)?;
+            let (interfaces, component) = registry::make(class, node, secret()?)?;
             let from_fea = class != "fea";
             Ok(host(node, part(interfaces, component), Identity::Secret(secret()?), from_fea))
         }
@@ -233,7 +230,7 @@ fn boot(args: &ComponentArgs) -> Result<Boot, String> {
     Ok(Boot { source, text: read(file)?, history: directory.join(HISTORY) })
 }
 
-fn wall() -> WallTime {
+pub(crate) fn wall() -> WallTime {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let since = since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
     WallTime::from_unix_nanos(since)
@@ -245,7 +242,7 @@ fn read(file: &Path) -> Result<String, String> {
 }
 
 /// Random bytes from which secrets can be made.
-fn seed() -> Result<[u8; 32], String> {
+pub(crate) fn seed() -> Result<[u8; 32], String> {
     let mut bytes = [0; 32];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
         .map_err(|error| format!("the operating system gives no randomness: {error}"))?;

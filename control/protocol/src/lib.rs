@@ -7,6 +7,7 @@
 //! * [`Reach`] asks the RIB how next hops are reached, and hears when that changes.
 //! * [`FromRib`] hears which routes of other protocols are used, for those who redistribute them.
 //! * [`Relays`] are datagrams of groups on links, by the FEA.
+//! * [`Protocol`] is what a protocol says of itself to the binary that links it.
 //! * [`Manage`] is what the manager asks of a component, [`Show`] what operators do.
 //! * [`Dialogue`] is what the clients here have in common, and others can be made of: calls to one class of component,
 //!   whatever becomes of it meanwhile.
@@ -32,6 +33,7 @@ mod dialogue;
 mod from_rib;
 mod manage;
 mod reach;
+mod registration;
 mod relays;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -44,6 +46,7 @@ pub use dialogue::{Dialogue, Heard};
 pub use from_rib::{FromRib, Used};
 pub use manage::{Manage, manage};
 pub use reach::{Reach, Reached};
+pub use registration::{Beginning, Protocol, interfaces};
 pub use relays::{RelayNews, Relays};
 pub use to_rib::{Hop, Origin, OriginNumber, Route, To, ToRib};
 pub use views::{Show, Table, show};

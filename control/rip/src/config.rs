@@ -25,9 +25,9 @@ use crate::wire::INFINITY;
 use crate::wire::auth::{Algorithm, Auth, PASSWORD_LENGTH, Secret};
 
 /// The statement of RIP version 2.
-pub const STATEMENT: &str = "rip";
+pub(crate) const STATEMENT: &str = "rip";
 /// The statement of RIPng.
-pub const STATEMENT_NG: &str = "ripng";
+pub(crate) const STATEMENT_NG: &str = "ripng";
 
 /// What may be said of an interface of either protocol.
 macro_rules! interface_statements {
@@ -63,7 +63,7 @@ macro_rules! protocol_statements {
 }
 
 /// What may be configured of RIP version 2.
-pub const SCHEMA: &str = concat!(
+pub(crate) const SCHEMA: &str = concat!(
     r#"
 container rip {
     help "the Routing Information Protocol, version 2";"#,
@@ -81,7 +81,7 @@ container rip {
 );
 
 /// What may be configured of RIPng.
-pub const SCHEMA_NG: &str = concat!(
+pub(crate) const SCHEMA_NG: &str = concat!(
     r#"
 container ripng {
     help "RIPng: the Routing Information Protocol for IPv6";"#,

@@ -19,8 +19,37 @@ pub mod wire;
 
 use std::net::{IpAddr, SocketAddr};
 
-pub use config::{SCHEMA, SCHEMA_NG, STATEMENT, STATEMENT_NG};
-pub use process::{Rip, interfaces};
+pub use process::Rip;
+use weft_protocol::{Beginning, Protocol};
+use weft_runtime::Component;
+use weft_xrl::{Input, Output};
+
+/// RIP version 2, as the binary knows it.
+pub const RIP: Protocol = Protocol {
+    name: config::STATEMENT,
+    schema: config::SCHEMA,
+    reads: &[],
+    group: Some("224.0.0.9:520"),
+    variables: &[],
+    make: |beginning| process(Version::V2, beginning),
+};
+
+/// RIPng, as the binary knows it.
+pub const RIPNG: Protocol = Protocol {
+    name: config::STATEMENT_NG,
+    schema: config::SCHEMA_NG,
+    group: Some("%5Bff02::9%5D:521"),
+    make: |beginning| process(Version::Ng, beginning),
+    ..RIP
+};
+
+fn process(
+    version: Version,
+    beginning: Beginning,
+) -> Box<dyn Component<Input = Input, Output = Output>> {
+    // Digests are numbered by the seconds of the wall clock (RFC 4822).
+    Box::new(Rip::new(version, beginning.random.fork("rip"), beginning.epoch))
+}
 
 /// Which of the two protocols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +65,8 @@ impl Version {
     #[must_use]
     pub fn statement(self) -> &'static str {
         match self {
-            Self::V2 => STATEMENT,
-            Self::Ng => STATEMENT_NG,
+            Self::V2 => config::STATEMENT,
+            Self::Ng => config::STATEMENT_NG,
         }
     }
 

@@ -14,19 +14,13 @@ use weft_protocol::{
 use weft_runtime::{
     Action, Component, Event, Interface as NetworkInterface, InterfaceChange, Level,
 };
-use weft_xrl::{Input, Interface, Output, configurable};
+use weft_xrl::{Input, Output, configurable};
 
 use crate::Version;
 use crate::config::{self, Config};
 use crate::speaker::{Datagram, Link, Speaker};
 use crate::table::{Route, Source};
 use crate::wire::INFINITY;
-
-/// The interfaces of the component.
-#[must_use]
-pub fn interfaces() -> Vec<&'static Interface> {
-    vec![&weft_protocol::interface::INTERFACE, &configurable::INTERFACE]
-}
 
 /// RIP version 2, or RIPng; see the crate's text.
 pub struct Rip {

@@ -16,23 +16,26 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use config::{Alternative, Choice, Config, DISTANCE, NextHop, StaticRoute};
-pub use config::{SCHEMA, STATEMENT};
+use config::{Alternative, Choice, Config, DISTANCE, NextHop, SCHEMA, STATEMENT, StaticRoute};
 use ipnet::IpNet;
 use serde_json::{Value, json};
 use weft_base::Instant;
 use weft_config::Errors;
 use weft_protocol::{
-    Hop, Manage, Origin, OriginNumber, Reach, Route, Show, Table, To, ToRib, manage, show,
+    Hop, Manage, Origin, OriginNumber, Protocol, Reach, Route, Show, Table, To, ToRib, manage, show,
 };
 use weft_runtime::{Action, Component, Event, InterfaceChange};
-use weft_xrl::{Input, Interface, Output, XrlError, configurable};
+use weft_xrl::{Input, Output, XrlError, configurable};
 
-/// The interfaces of the component.
-#[must_use]
-pub fn interfaces() -> Vec<&'static Interface> {
-    vec![&weft_protocol::interface::INTERFACE, &configurable::INTERFACE]
-}
+/// The protocol, as the binary knows it.
+pub const PROTOCOL: Protocol = Protocol {
+    name: config::STATEMENT,
+    schema: config::SCHEMA,
+    reads: &[],
+    group: None,
+    variables: &[],
+    make: |_| Box::<Static>::default(),
+};
 
 /// Static routes; see the crate's text.
 pub struct Static {
