@@ -100,7 +100,10 @@ fn components() -> Vec<Registered> {
                 ..Class::new("rib")
             },
             schema: weft_rib::SCHEMA,
-            make: |_, _| Ok((weft_rib::interfaces(), Box::<Rib>::default())),
+            make: |_, _| {
+                let own = PROTOCOLS.iter().map(|one| one.name).chain([weft_bgp::STATEMENT]);
+                Ok((weft_rib::interfaces(), Box::new(Rib::trusting(own))))
+            },
         },
         Registered {
             class: Class {

@@ -59,7 +59,7 @@ pub(crate) enum ShowCommand {
     Log(LogArgs),
     /// The routes of IP that the RIB knows: used ones have a star
     #[command(after_help = "Examples:\n  weft show routes\n  weft show routes 192.0.2.1\n  \
-        weft show routes 198.51.100.0/24 --json\n  weft show routes --summary")]
+        weft show routes 198.51.100.0/24 --json\n  weft show routes --summary\n  weft show routes --origins")]
     Routes(RoutesArgs),
     /// The Border Gateway Protocol
     #[command(subcommand)]
@@ -118,6 +118,9 @@ pub(crate) struct RoutesArgs {
     /// Only how many there are, and how far the FEA has them
     #[arg(long, conflicts_with = "prefix")]
     summary: bool,
+    /// Only who tells them, and what guards have refused
+    #[arg(long, conflicts_with_all = ["prefix", "summary"])]
+    origins: bool,
     #[command(flatten)]
     view: ViewArgs,
 }

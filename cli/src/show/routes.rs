@@ -4,7 +4,7 @@ use serde_json::Value;
 use weft_rib::interface::Show;
 
 use super::pages::{PAGE, items, parse, print, star, text};
-use super::table::Align;
+use super::table::{Align, lines};
 use super::{Asker, RoutesArgs};
 use crate::output::{Outcome, json_lines, print_lines};
 
@@ -18,6 +18,11 @@ pub(super) fn run(args: &RoutesArgs) -> Outcome {
     if args.summary {
         let shown = ask("summary", None)?;
         print_lines(if args.view.json { json_lines(&shown) } else { summary(&shown) })?;
+        return Ok(0);
+    }
+    if args.origins {
+        let shown = ask("origins", None)?;
+        print_lines(if args.view.json { json_lines(&shown) } else { origins(&shown) })?;
         return Ok(0);
     }
     let columns = [
@@ -74,4 +79,41 @@ fn summary(shown: &Value) -> Vec<String> {
         )
     };
     ["ipv4", "ipv6"].map(line).to_vec()
+}
+
+/// A line for each protocol.
+fn origins(shown: &Value) -> Vec<String> {
+    let columns = [
+        ("protocol", Align::Left),
+        ("distance", Align::Right),
+        ("present", Align::Left),
+        ("ipv4", Align::Right),
+        ("ipv6", Align::Right),
+        ("allowed", Align::Left),
+        ("refused", Align::Left),
+    ];
+    let row = |one: &Value| {
+        let own = ["protocol", "distance", "present", "ipv4", "ipv6"].map(|name| text(&one[name]));
+        let guard = &one["guard"];
+        let (allowed, refused) = match guard.is_null() {
+            true => ("anything".to_owned(), String::new()),
+            false => (allowed(guard), refused(guard)),
+        };
+        own.into_iter().chain([allowed, refused]).collect()
+    };
+    lines(&columns, &items(shown).iter().map(row).collect::<Vec<_>>())
+}
+
+/// What a guard lets pass.
+fn allowed(guard: &Value) -> String {
+    let within: Vec<_> = items(&guard["within"]).iter().map(text).collect();
+    let within = if within.is_empty() { "any prefix".to_owned() } else { within.join(" ") };
+    format!("{within}; {} routes, {} a second", guard["most"], guard["rate"])
+}
+
+/// What it has refused, but for what is zero.
+fn refused(guard: &Value) -> String {
+    let all = guard["refused"].as_object().into_iter().flatten();
+    let some = all.filter(|(_, count)| **count != 0);
+    some.map(|(name, count)| format!("{name} {count}")).collect::<Vec<_>>().join(", ")
 }

@@ -5,13 +5,17 @@
 //!     table 254;
 //!     protocol rip { distance 100; }
 //!     grace 120s;
+//!     guard census { prefix 192.0.2.0/24; most 100; rate 10; }
 //! }
 //! ```
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use weft_config::{Document, Errors, Name, gather};
+use ipnet::IpNet;
+use weft_config::{Document, Entry, Errors, Form, Name, gather};
+use weft_routing::Allowance;
+use weft_routing::ip::{Version, split};
 
 use crate::arbiter::NEVER;
 
@@ -29,11 +33,22 @@ container rib {
         key protocol name { help "its name, such as bgp, or connected"; }
         leaf distance number { range 0 255; help "how little it is trusted, in place of its own word; routes with 255 are not used"; }
     }
+    list guard {
+        help "what a protocol may tell that is not trusted; every program of others has a guard, named here or not";
+        key protocol name { help "the name of the protocol"; }
+        leaf-list prefix prefix { help "its routes lead here, or to a part of this; anywhere without it"; }
+        leaf most number { range 0 10000000; default 1000; help "how many routes it may have"; }
+        leaf rate number { range 1 1000000; default 100; help "how many routes it may tell in a second, in the long run"; }
+    }
 }
 "#;
 
 /// The kernel's main table (rtnetlink(7), `RT_TABLE_MAIN`).
 const MAIN: u32 = 254;
+const PREFIX: Form = Form { what: "a prefix", example: "192.0.2.0/24" };
+/// What a guarded protocol may tell of which nothing else is said.
+const MOST: u32 = 1000;
+const RATE: u32 = 100;
 /// How long the routes of a protocol that is gone serve on.
 const GRACE: Duration = Duration::from_secs(120);
 
@@ -44,11 +59,23 @@ pub(crate) struct Config {
     pub(crate) grace: Duration,
     /// By protocol, in place of what the protocol says itself.
     pub(crate) distances: BTreeMap<String, u32>,
+    /// What protocols may tell that are not trusted.
+    pub(crate) guards: BTreeMap<String, Allowance<Version>>,
+}
+
+impl Config {
+    /// What a protocol may tell; none if it is trusted: one for which a process of this binary speaks, and of which
+    /// nothing is said.
+    pub(crate) fn allowance(&self, protocol: &str, is_own: bool) -> Option<Allowance<Version>> {
+        let usual = || Allowance { within: Vec::new(), most: MOST as usize, rate: RATE };
+        self.guards.get(protocol).cloned().or_else(|| (!is_own).then(usual))
+    }
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { table: MAIN, grace: GRACE, distances: BTreeMap::new() }
+        let (distances, guards) = (BTreeMap::new(), BTreeMap::new());
+        Self { table: MAIN, grace: GRACE, distances, guards }
     }
 }
 
@@ -68,7 +95,9 @@ pub(crate) fn read(source: &str, text: &str) -> Result<Config, Errors> {
             let distance = entry.read_block(|block| Ok(block.leaf_in("distance", 0..=NEVER)?))?;
             Ok::<_, Errors>(distance.map(|distance| (protocol.to_string(), distance)))
         }))?;
+        let guards = gather(block.many("guard").into_iter().map(guard))?;
         Ok(Config {
+            guards: guards.into_iter().collect(),
             table: block.leaf_in("table", 1..=u32::MAX)?.unwrap_or(MAIN),
             grace: block.leaf("grace")?.unwrap_or(GRACE),
             distances: distances.into_iter().flatten().collect(),
@@ -76,9 +105,54 @@ pub(crate) fn read(source: &str, text: &str) -> Result<Config, Errors> {
     })
 }
 
+fn guard(mut entry: Entry<'_>) -> Result<(String, Allowance<Version>), Errors> {
+    let protocol: Name = entry.argument("the protocol")?;
+    let allowance = entry.optional_block()?.read(|block| {
+        let within = gather(block.many("prefix").into_iter().map(|mut entry| {
+            let mut nets = vec![entry.argument_with(PREFIX, prefix)?];
+            while entry.peek().is_some() {
+                nets.push(entry.argument_with(PREFIX, prefix)?);
+            }
+            entry.end()?;
+            Ok::<_, Errors>(nets)
+        }))?;
+        Ok(Allowance {
+            within: within.into_iter().flatten().map(split).collect(),
+            most: block.leaf_in("most", 0..=10_000_000)?.unwrap_or(MOST) as usize,
+            rate: block.leaf_in("rate", 1..=1_000_000)?.unwrap_or(RATE),
+        })
+    })?;
+    Ok((protocol.to_string(), allowance))
+}
+
+fn prefix(text: &str) -> Result<IpNet, String> {
+    let net: IpNet =
+        text.parse().map_err(|_| "it needs an address, a slash and a length".to_owned())?;
+    match net.trunc() == net {
+        true => Ok(net),
+        false => Err(format!("it has host bits: {} has none", net.trunc())),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_is_not_trusted_has_a_guard() {
+        let text = "rib { guard a { prefix 192.0.2.0/24 2001:db8::/32; most 7; } guard b; }";
+        let config = read("t", text).unwrap();
+        let within = ["192.0.2.0/24", "2001:db8::/32"].map(|net| split(net.parse().unwrap()));
+        let a = Allowance { within: within.to_vec(), most: 7, rate: RATE };
+        assert_eq!(config.allowance("a", true), Some(a.clone()));
+        assert_eq!(config.allowance("a", false), Some(a));
+        let usual = Allowance { within: Vec::new(), most: MOST as usize, rate: RATE };
+        assert_eq!(config.allowance("b", true), Some(usual.clone()));
+        assert_eq!(config.allowance("c", false), Some(usual));
+        assert_eq!(config.allowance("c", true), None);
+        let error = read("t", "rib { guard a { prefix 10.0.0.1/8; } }").unwrap_err().to_string();
+        assert!(error.starts_with("t:1:24:") && error.contains("10.0.0.0/8"), "{error}");
+    }
 
     #[test]
     fn what_is_said_is_read() {

@@ -24,7 +24,7 @@ mod tables;
 mod tests;
 mod watchers;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use arbiter::Route;
 use config::Config;
@@ -38,7 +38,7 @@ use tables::Tables;
 use watchers::Watchers;
 use weft_base::{CounterGroup, Counters, Instant};
 use weft_routing::ip::Version;
-use weft_runtime::{Action, Component, Event};
+use weft_runtime::{Action, Component, Event, Level};
 use weft_xrl::{Called, Encoded, Input, Interface, Output, XrlError, configurable};
 
 #[allow(missing_docs, unreachable_pub, dead_code, reason = "made from the interface file")]
@@ -60,6 +60,7 @@ weft_base::reasons! {
         Gone = "gone", "routes that protocols have taken back";
         NotThere = "not-there", "routes taken back that nobody had told";
         NoSet = "no-set", "routes left out because their set of hops was not told with them";
+        Refused = "refused", "routes that guards have refused, of protocols that are not trusted";
         BadHop = "bad-hop", "hops left out because they name neither a gateway nor an interface";
         Registered = "registered", "addresses that clients have asked for";
         Invalidated = "invalidated", "answers to clients that hold no longer";
@@ -78,6 +79,8 @@ pub fn interfaces() -> Vec<&'static Interface> {
 /// The RIB; see the crate's text.
 pub struct Rib {
     config: Config,
+    /// The names of those who are trusted; everybody if there are none.
+    own: BTreeSet<&'static str>,
     tables: Tables,
     origins: Origins,
     connected: Connected,
@@ -112,6 +115,7 @@ impl Rib {
         let origins = Origins::new(&mut tables);
         Self {
             config,
+            own: BTreeSet::new(),
             tables,
             origins,
             connected: Connected::default(),
@@ -122,9 +126,19 @@ impl Rib {
         }
     }
 
+    /// A RIB that trusts processes with these names. The routes of all others pass a guard.
+    #[must_use]
+    pub fn trusting(names: impl IntoIterator<Item = &'static str>) -> Self {
+        Self { own: names.into_iter().collect(), ..Self::new() }
+    }
+
     fn called(&mut self, now: Instant, mut called: Called, out: &mut Vec<Output>) {
         let next = match called.interface.name == interface::INTERFACE.name {
-            true => called.read().and_then(|call| self.asked(called.session, call)),
+            true => {
+                let is_own = self.own.is_empty() || self.own.contains(&*called.caller);
+                let who = (called.session, is_own);
+                called.read().and_then(|call| self.asked(now, who, call, out))
+            }
             false => called.read().and_then(|call| self.manage(now, call, out)).map(Next::Answer),
         };
         match next {
@@ -140,12 +154,19 @@ impl Rib {
     }
 
     /// Does what a protocol or an operator asks.
-    fn asked(&mut self, session: u64, call: interface::Call) -> Result<Next, XrlError> {
+    fn asked(
+        &mut self,
+        now: Instant,
+        (session, is_own): (u64, bool),
+        call: interface::Call,
+        out: &mut Vec<Output>,
+    ) -> Result<Next, XrlError> {
         use interface::Call;
         Ok(Next::Answer(match call {
             Call::OpenOrigin(request) => {
                 let config = &self.config;
-                let opened = self.origins.open(session, request, config, &mut self.tables)?;
+                let who = (session, is_own);
+                let opened = self.origins.open(now, who, request, config, &mut self.tables)?;
                 if opened.is_other {
                     self.redistribution.tell_again(&mut self.tables);
                 }
@@ -155,7 +176,7 @@ impl Rib {
                 })
             }
             Call::Change(request) => {
-                self.change(session, request)?;
+                self.change(now, session, request, out)?;
                 Encoded::default()
             }
             Call::Begin(interface::Begin { origin }) => {
@@ -192,22 +213,37 @@ impl Rib {
     }
 
     /// A protocol tells routes, and takes others back.
-    fn change(&mut self, session: u64, request: interface::Change) -> Result<(), XrlError> {
+    fn change(
+        &mut self,
+        now: Instant,
+        session: u64,
+        request: interface::Change,
+        out: &mut Vec<Output>,
+    ) -> Result<(), XrlError> {
         let origin = self.origins.check(session, request.origin)?;
         let sets = self.sets(request.hops);
         self.counters.add(Activity::Told, request.routes.len() as u64);
         for interface::Route { net, set, metric, tag } in request.routes {
-            match sets.get(&set) {
-                Some(set) => {
-                    self.tables.set(net.trunc(), origin, Route { set: *set, metric, tag });
+            let Some(set) = sets.get(&set) else {
+                self.counters.add(Activity::NoSet, 1);
+                continue;
+            };
+            match self.origins.may_tell(now, origin, net.trunc(), &self.tables) {
+                Ok(()) => self.tables.set(net.trunc(), origin, Route { set: *set, metric, tag }),
+                Err(line) => {
+                    self.counters.add(Activity::Refused, 1);
+                    let report = |line| Action::Report { level: Level::Warning, line };
+                    out.extend(line.map(report).map(Output::World));
                 }
-                None => self.counters.add(Activity::NoSet, 1),
             }
         }
         for net in request.gone {
             let reason = match self.tables.withdraw(net.trunc(), origin) {
                 true => Activity::Gone,
-                false => Activity::NotThere,
+                false => {
+                    self.origins.was_not_told(origin);
+                    Activity::NotThere
+                }
             };
             self.counters.add(reason, 1);
         }

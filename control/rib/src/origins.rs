@@ -8,8 +8,10 @@
 
 use std::time::Duration;
 
-use weft_base::Instant;
-use weft_routing::OriginId;
+use ipnet::IpNet;
+use weft_base::{Instant, Reason};
+use weft_routing::ip::{Version, split};
+use weft_routing::{Guard, OriginId};
 use weft_xrl::XrlError;
 
 use crate::arbiter::{NEVER, Standing};
@@ -37,6 +39,12 @@ pub(crate) struct Origin {
     pub(crate) has_told: bool,
     /// When its stale routes go.
     pub(crate) ends: Option<Instant>,
+    /// Whether a process of this binary speaks for it.
+    is_own: bool,
+    /// What stands between it and the tables if it is not trusted.
+    pub(crate) guard: Option<Guard<Version>>,
+    /// Whether it was said that it tells what it may not.
+    has_complained: bool,
 }
 
 /// What came of somebody's wish to speak for a protocol.
@@ -70,6 +78,9 @@ impl Origins {
             session: Some(u64::MAX),
             has_told: true,
             ends: None,
+            is_own: true,
+            guard: None,
+            has_complained: false,
         };
         Self { all: vec![connected], patience: Some(Instant::ZERO) }
     }
@@ -94,10 +105,11 @@ impl Origins {
         &self.all[usize::from(id.0)]
     }
 
-    /// Somebody wants to speak for a protocol.
+    /// Somebody wants to speak for a protocol: a process of this binary, or who is guarded.
     pub(crate) fn open(
         &mut self,
-        session: u64,
+        now: Instant,
+        (session, is_own): (u64, bool),
         request: interface::OpenOrigin,
         config: &Config,
         tables: &mut Tables,
@@ -121,6 +133,8 @@ impl Origins {
             }
             origin.own = own;
             (origin.session, origin.has_told, origin.ends) = (Some(session), false, None);
+            (origin.is_own, origin.has_complained) = (is_own, false);
+            origin.set_guard(now, config, tables);
             let standing = standing(own, &origin.protocol, config);
             let is_other = standing.distance != origin.standing.distance;
             if is_other {
@@ -137,8 +151,56 @@ impl Origins {
         let standing = standing(own, &protocol, config);
         let id = tables.add_origin(standing);
         let (session, has_told, ends) = (Some(session), false, None);
-        self.all.push(Origin { protocol, id, own, standing, session, has_told, ends });
+        let (guard, has_complained) = (None, false);
+        let mut origin = Origin {
+            protocol,
+            id,
+            own,
+            standing,
+            session,
+            has_told,
+            ends,
+            is_own,
+            guard,
+            has_complained,
+        };
+        origin.set_guard(now, config, tables);
+        self.all.push(origin);
         Ok(Opened { id, has_kept: false, is_other: false })
+    }
+
+    /// Whether an origin may tell a route; if not, it was counted, and what is to be said about it comes back once.
+    pub(crate) fn may_tell(
+        &mut self,
+        now: Instant,
+        id: OriginId,
+        net: IpNet,
+        tables: &Tables,
+    ) -> Result<(), Option<String>> {
+        let origin = &mut self.all[usize::from(id.0)];
+        let Some(guard) = &mut origin.guard else { return Ok(()) };
+        let (version, prefix) = split(net);
+        let is_new = !tables.has_route(net, id);
+        let count = Version::ALL.map(|version| tables.routes.routes_of(version, id));
+        let told = guard.tells(now, (version, &prefix), count.iter().sum(), is_new);
+        told.map_err(|refusal| {
+            let is_first = !std::mem::replace(&mut origin.has_complained, true);
+            is_first.then(|| {
+                format!(
+                    "`{}` tells what it may not, which is refused: {net}, as it would be among {}; \
+                     `guard` in the statement `rib` allows more",
+                    origin.protocol,
+                    refusal.help()
+                )
+            })
+        })
+    }
+
+    /// An origin takes back what it has not told.
+    pub(crate) fn was_not_told(&mut self, id: OriginId) {
+        if let Some(guard) = &mut self.all[usize::from(id.0)].guard {
+            guard.was_not_told();
+        }
     }
 
     /// The origin with this number, if the session may speak for it.
@@ -217,6 +279,7 @@ impl Origins {
                 tables.set_standing(origin.id, standing);
             }
             origin.ends = origin.ends.map(|ends| ends.min(now + config.grace));
+            origin.set_guard(now, config, tables);
         }
     }
 
@@ -247,6 +310,24 @@ impl Origins {
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let ends = self.all.iter().filter_map(|one| one.ends);
         ends.chain(self.patience).min()
+    }
+}
+
+impl Origin {
+    /// Lets it tell what the configuration says. What it has told and may not tell any more goes.
+    fn set_guard(&mut self, now: Instant, config: &Config, tables: &mut Tables) {
+        let allowance = config.allowance(&self.protocol, self.is_own);
+        let before = self.guard.as_ref().map(Guard::allowance);
+        if before == allowance.as_ref() {
+            return;
+        }
+        if let Some(allowance) = &allowance {
+            tables.withdraw_unless(self.id, |(version, net)| allowance.holds(version, net));
+        }
+        match (&mut self.guard, allowance) {
+            (Some(guard), Some(allowance)) => guard.allow(allowance),
+            (guard, allowance) => *guard = allowance.map(|allowance| Guard::new(now, allowance)),
+        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! The state of the RIB, for operators.
 
-use serde_json::{Value, json};
-use weft_routing::Candidate;
+use serde_json::{Map, Value, json};
+use weft_base::Reason;
 use weft_routing::ip::{PageError, Version};
+use weft_routing::{Allowance, Candidate, Guard, Refusal};
 use weft_xrl::XrlError;
 
 use crate::arbiter::Route;
@@ -64,6 +65,7 @@ impl Shown<'_> {
             json!({
                 "protocol": one.protocol, "distance": one.standing.distance, "external": one.standing.is_external,
                 "present": one.session.is_some(), "complete": one.has_told, "ipv4": routes(Version::V4), "ipv6": routes(Version::V6),
+                "guard": one.guard.as_ref().map(guard),
             })
         };
         self.origins.all().iter().map(origin).collect()
@@ -98,4 +100,13 @@ impl Shown<'_> {
             "gateways": hops.collect::<Vec<_>>(), "ways": ways.collect::<Vec<_>>(),
         })
     }
+}
+
+/// What a protocol may tell that is not trusted, and what was refused.
+fn guard(guard: &Guard<Version>) -> Value {
+    let Allowance { within, most, rate } = guard.allowance();
+    let within: Vec<_> = within.iter().map(|(of, net)| of.net(net).to_string()).collect();
+    let refused = Refusal::ALL.iter().map(|one| (one.name().to_owned(), guard.refused().get(*one)));
+    let refused: Map<_, _> = refused.map(|(name, count)| (name, count.into())).collect();
+    json!({ "within": within, "most": most, "rate": rate, "refused": refused })
 }

@@ -63,6 +63,38 @@ impl Tables {
         Version::ALL.into_iter().any(|version| self.routes.routes_of(version, origin) > 0)
     }
 
+    /// Whether an origin has a route to exactly this.
+    pub(crate) fn has_route(&self, net: IpNet, origin: OriginId) -> bool {
+        let (version, net) = split(net);
+        let number = self.routes.number(version, &net);
+        number.is_some_and(|number| {
+            self.routes.candidates(version, number).any(|one| one.origin == origin)
+        })
+    }
+
+    /// Takes those routes of an origin away that do not stay.
+    pub(crate) fn withdraw_unless(
+        &mut self,
+        origin: OriginId,
+        stays: impl Fn((Version, &Prefix)) -> bool,
+    ) {
+        let mut gone = Vec::new();
+        for version in
+            Version::ALL.into_iter().filter(|one| self.routes.routes_of(*one, origin) > 0)
+        {
+            for number in 0..self.routes.end_of_numbers(version) {
+                let mut all = self.routes.candidates(version, number);
+                if all.any(|one| one.origin == origin) {
+                    let net = self.routes.net(version, number);
+                    gone.extend((!stays((version, &split(net).1))).then_some(net));
+                }
+            }
+        }
+        for net in gone {
+            self.withdraw(net, origin);
+        }
+    }
+
     /// The origin tells its routes anew.
     pub(crate) fn begin(&mut self, origin: OriginId) {
         Version::ALL.into_iter().for_each(|version| self.routes.renew(version, origin));

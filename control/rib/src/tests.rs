@@ -5,8 +5,9 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use ipnet::{IpNet, Ipv4Net};
 use proptest::prelude::*;
+use weft_base::Instant;
 use weft_routing::ip::{Version, split};
-use weft_routing::{Hears, OriginId};
+use weft_routing::{Hears, OriginId, Refusal};
 use weft_xrl::Output;
 
 use crate::arbiter::{Route, Standing};
@@ -366,14 +367,17 @@ fn a_set_that_loses_its_last_route_and_gets_another_in_one_call_stays() {
     let mut rib = crate::Rib::new();
     let open =
         crate::interface::OpenOrigin { protocol: "test".to_owned(), external: false, distance: 10 };
-    let origin = rib.origins.open(1, open, &rib.config, &mut rib.tables).unwrap();
+    let origin =
+        rib.origins.open(Instant::ZERO, (1, true), open, &rib.config, &mut rib.tables).unwrap();
     let origin = u32::from(origin.id.0);
-    rib.change(1, change(origin, &[("10.1.0.0/16", "192.0.2.1")])).unwrap();
+    rib.change(Instant::ZERO, 1, change(origin, &[("10.1.0.0/16", "192.0.2.1")]), &mut Vec::new())
+        .unwrap();
     // The first set goes from one network to the other.
     let moved = [("10.1.0.0/16", "192.0.2.2"), ("10.2.0.0/16", "192.0.2.1")];
-    rib.change(1, change(origin, &moved)).unwrap();
+    rib.change(Instant::ZERO, 1, change(origin, &moved), &mut Vec::new()).unwrap();
     // Whatever comes next must not take its place.
-    rib.change(1, change(origin, &[("10.3.0.0/16", "192.0.2.3")])).unwrap();
+    rib.change(Instant::ZERO, 1, change(origin, &[("10.3.0.0/16", "192.0.2.3")]), &mut Vec::new())
+        .unwrap();
     settle(&mut rib.tables);
     for (to, gateway) in moved.into_iter().chain([("10.3.0.0/16", "192.0.2.3")]) {
         assert_eq!(used(&mut rib.tables, to), Some(way(gateway, 1)), "{to}");
@@ -382,7 +386,7 @@ fn a_set_that_loses_its_last_route_and_gets_another_in_one_call_stays() {
         gone: ["10.1.0.0/16", "10.2.0.0/16", "10.3.0.0/16"].map(net).to_vec(),
         ..change(origin, &[])
     };
-    rib.change(1, gone).unwrap();
+    rib.change(Instant::ZERO, 1, gone, &mut Vec::new()).unwrap();
     assert!(used(&mut rib.tables, "10.2.0.0/16").is_none());
 }
 
@@ -414,4 +418,53 @@ fn what_is_told_now_does_not_wait_until_the_fea_has_answered() {
         tell(&mut tables, origin, &to.to_string(), hop(Some("192.0.2.1"), 1), 0);
     }
     assert_eq!(calls(&mut fib, &mut tables), 0);
+}
+
+#[test]
+fn a_guard_lets_pass_what_is_allowed_and_nothing_else() {
+    let mut rib = crate::Rib::trusting(["bgp"]);
+    let text = "rib { guard guest { prefix 10.1.0.0/16; most 2; rate 1; } }";
+    rib.configure(Instant::ZERO, crate::config::read("t", text).unwrap(), &mut Vec::new());
+    let open = |rib: &mut crate::Rib, protocol: &str, session, is_own| {
+        let (protocol, external) = (protocol.to_owned(), false);
+        let request = crate::interface::OpenOrigin { protocol, external, distance: 10 };
+        let (config, tables) = (&rib.config, &mut rib.tables);
+        let who = (session, is_own);
+        u32::from(rib.origins.open(Instant::ZERO, who, request, config, tables).unwrap().id.0)
+    };
+    let (guest, bgp) = (open(&mut rib, "guest", 1, false), open(&mut rib, "bgp", 2, true));
+    let mut said = Vec::new();
+    let mut tell = |rib: &mut crate::Rib, session, origin, routes: &[(&str, &str)]| {
+        rib.change(Instant::ZERO, session, change(origin, routes), &mut said).unwrap();
+    };
+    let hop = "192.0.2.1";
+    tell(&mut rib, 1, guest, &[("10.1.1.0/24", hop), ("10.2.0.0/16", hop), ("10.0.0.0/8", hop)]);
+    tell(&mut rib, 1, guest, &[("10.1.2.0/24", hop), ("10.1.3.0/24", hop)]);
+    tell(&mut rib, 1, guest, &[("10.1.2.0/24", "192.0.2.2")]);
+    tell(&mut rib, 2, bgp, &[("10.2.0.0/16", hop), ("10.1.3.0/24", hop), ("0.0.0.0/0", hop)]);
+    assert_eq!(said.len(), 1, "it is said once: {said:?}");
+    let has = |rib: &crate::Rib, to: &str, origin: u32| {
+        rib.tables.has_route(net(to), OriginId(origin as u16))
+    };
+    for (to, there) in [
+        ("10.1.1.0/24", true),
+        ("10.1.2.0/24", true),
+        ("10.1.3.0/24", false),
+        ("10.2.0.0/16", false),
+    ] {
+        assert_eq!(has(&rib, to, guest), there, "{to}");
+    }
+    assert!(has(&rib, "0.0.0.0/0", bgp), "who is trusted tells anything");
+    let mut gone = change(guest, &[]);
+    gone.gone = vec![net("10.1.9.0/24"), net("10.1.1.0/24")];
+    rib.change(Instant::ZERO, 1, gone, &mut Vec::new()).unwrap();
+    let refused = |rib: &crate::Rib, why| {
+        rib.origins.all()[guest as usize].guard.as_ref().unwrap().refused().get(why)
+    };
+    let all = [Refusal::Outside, Refusal::TooMany, Refusal::TooFast, Refusal::NotTold];
+    assert_eq!(all.map(|why| refused(&rib, why)), [2, 1, 1, 1]);
+    // What it may not tell any more goes; what others have told stays.
+    let text = "rib { guard guest { prefix 10.9.0.0/16; } }";
+    rib.configure(Instant::ZERO, crate::config::read("t", text).unwrap(), &mut Vec::new());
+    assert!(!has(&rib, "10.1.2.0/24", guest) && has(&rib, "10.1.3.0/24", bgp));
 }

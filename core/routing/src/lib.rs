@@ -5,7 +5,7 @@
 //! an IPv4 address, 128 of an IPv6 address, 160 of an XIA identifier. A [`Prefix`] is such a string of up to
 //! [`MAX_BITS`] bits; a [`PrefixTable`] maps prefixes to values and finds the longest that a destination
 //! begins with. A [`RouteTable`] holds the routes that several origins tell of [`Destination`]s of any kind, best
-//! first, and has readers hear of changes at their own pace.
+//! first, and has readers hear of changes at their own pace. A [`Guard`] stands in front of an origin that is not trusted.
 //!
 //! ```
 //! use std::net::Ipv4Addr;
@@ -28,6 +28,7 @@
 //! ```
 
 mod destination;
+mod guard;
 pub mod ip;
 mod prefix;
 mod routes;
@@ -35,6 +36,7 @@ mod said;
 mod table;
 
 pub use destination::{BitString, Destination, Index, OrderedIndex, PrefixIndex};
+pub use guard::{Allowance, Guard, Refusal};
 pub use prefix::{MAX_BITS, Prefix, PrefixError};
 pub use routes::{Candidate, Candidates, Decide, Hears, OriginId, ReaderId, RouteTable};
 pub use said::Said;
