@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
+use crate::away::AwayArgs;
 use crate::bench::{BenchArgs, BgpEndArgs, SourceArgs};
 use crate::bgp::BgpCommand;
 use crate::call::CallArgs;
@@ -50,6 +51,11 @@ pub(crate) enum Command {
         weft configure -c 'set xia interface eth1' -c 'show | compare' -c 'commit confirmed 5'\n  \
         weft configure --node r1 < changes")]
     Configure(ConfigureArgs),
+    /// Run a routing protocol here for a node on another machine
+    #[command(after_help = "Examples:\n  weft away rip --access\n  \
+        weft away rip rip.conf --node 192.0.2.1:6500 --node-key 84ec0b24b8054f9237f7e321459fac1fd42f4a12 \\\n    \
+        --key far.key")]
+    Away(AwayArgs),
     /// Policies: which routes pass, and how they are changed
     #[command(subcommand)]
     Policy(PolicyCommand),

@@ -5,6 +5,7 @@
 //! commands, one each. Everything else is in the crates below.
 
 mod args;
+mod away;
 mod bench;
 mod bgp;
 mod call;
@@ -45,6 +46,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Man(args) => generate::man(&args),
         Command::Metrics(args) => metrics::run(&args),
         Command::Component(args) => node::component::run(&args),
+        Command::Away(args) => away::run(&args),
         Command::Policy(command) => policy::run(&command),
         Command::Bench(args) => bench::run(&args),
         Command::BenchFlowSource(args) => bench::run_source(&args),

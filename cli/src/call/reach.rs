@@ -68,7 +68,7 @@ impl Reach {
     }
 
     /// Where the Finder is.
-    pub(super) fn finder(&self) -> ChannelAddress {
+    pub(crate) fn finder(&self) -> ChannelAddress {
         match self {
             Self::Here(directory) => ChannelAddress::Stream(finder_socket(directory)),
             Self::There { gateway, node, .. } => {

@@ -11,6 +11,7 @@ mod disk;
 mod echo;
 mod engine;
 mod examples;
+mod hearsay;
 mod interfaces;
 mod killed;
 mod network;

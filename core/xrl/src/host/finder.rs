@@ -10,8 +10,9 @@ use std::time::Duration;
 use weft_base::{ChannelId, Instant, Message, Token};
 use weft_runtime::{Action, ChannelAddress, Level};
 
+use super::members::Member;
 use super::targets::{MethodKey, Resolution, WINDOW, address_text};
-use super::{Caller, Host, Identity, Now, members};
+use super::{Caller, Host, Identity, Now, gateway, members};
 use crate::codec::{Arguments, Decoder};
 use crate::component::{Call, Encoded, Input, Method, Reply};
 use crate::finder as interface;
@@ -176,10 +177,11 @@ impl Host {
         self.finder.flush(now);
     }
 
-    /// Registers a member; a tool, which has no class, is not known to the Finder.
+    /// Registers a member; a tool, which has no class, is not known to the Finder, and nobody is beyond a gateway,
+    /// through which nobody could call back.
     fn register(&mut self, index: usize, now: &mut Now<'_>) {
         let Some((_, member)) = self.members.iter().nth(index) else { return };
-        if member.class.is_empty() {
+        if member.class.is_empty() || gateway(&self.settings).is_some() {
             return;
         }
         let address = self.settings.listen.as_ref().and_then(address_text);
@@ -327,7 +329,9 @@ impl Host {
                     self.finder.confirm_by = Some(now.time + GRACE);
                 }
                 self.served.forget_absent();
-                let tools = self.members.iter().filter(|(_, member)| member.class.is_empty());
+                let is_beyond = gateway(&self.settings).is_some();
+                let is_tool = |member: &Member| is_beyond || member.class.is_empty();
+                let tools = self.members.iter().filter(|(_, member)| is_tool(member));
                 self.inputs.extend(tools.map(|(index, _)| (index, Input::Registered)));
             }
             Frame::Reply { id, .. } => {
