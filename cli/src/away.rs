@@ -27,7 +27,7 @@ pub(crate) struct AwayArgs {
     #[arg(required_unless_present = "access")]
     file: Option<PathBuf>,
     /// Only print what the protocol must be allowed to call, as the node's `operators` statement takes it
-    #[arg(long, conflicts_with_all = ["file", "node", "run_dir"])]
+    #[arg(long, conflicts_with = "file")]
     access: bool,
     #[command(flatten)]
     node: CallableArgs,

@@ -81,7 +81,7 @@ def nonsense(node: Node, name: str) -> None:
                     raw.send(random.randbytes(random.choice([1, 64, 4096])))
                 except OSError:
                     pass
-        if refused % 80 == 0:
+        if refused % 800 == 0:
             logging.warning("refused %d times", refused)
             time.sleep(0.01)
 
@@ -89,7 +89,7 @@ def nonsense(node: Node, name: str) -> None:
 def main() -> None:
     given = inherited()
     what = {"crash": crash, "loop": loop, "flood": flood, "nonsense": nonsense}[sys.argv[1]]
-    logging.basicConfig(format="%(message)s")
+    logging.basicConfig(format=f"{given.instance}: %(message)s")
     with Node(given.run_dir, secret=given.secret, timeout=30) as node:
         name = given.instance
         with Component(node, name, name, XIF, {"mischief/nothing": lambda *_: None},

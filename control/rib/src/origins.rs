@@ -294,10 +294,12 @@ impl Origins {
         }
     }
 
-    /// Whether protocols have told all that they had: what the FEA has besides is of no use any more.
+    /// Whether protocols have told all that they had: what the FEA has besides is of no use any more. Those that are not
+    /// trusted are waited for a while after the start, and then hold up nobody.
     pub(crate) fn have_told(&self) -> bool {
         let others = &self.all[1..];
-        let all = others.iter().all(|one| one.has_told);
+        let is_awaited = |one: &&Origin| one.guard.is_none() || self.patience.is_some();
+        let all = others.iter().filter(is_awaited).all(|one| one.has_told);
         all && (!others.is_empty() || self.patience.is_none())
     }
 

@@ -468,3 +468,23 @@ fn a_guard_lets_pass_what_is_allowed_and_nothing_else() {
     rib.configure(Instant::ZERO, crate::config::read("t", text).unwrap(), &mut Vec::new());
     assert!(!has(&rib, "10.1.2.0/24", guest) && has(&rib, "10.1.3.0/24", bgp));
 }
+
+#[test]
+fn who_is_not_trusted_does_not_hold_up_the_others_for_long() {
+    let mut rib = crate::Rib::trusting(["bgp"]);
+    rib.origins.started(Instant::ZERO);
+    let open = |rib: &mut crate::Rib, protocol: &str, who| {
+        let (protocol, external) = (protocol.to_owned(), false);
+        let request = crate::interface::OpenOrigin { protocol, external, distance: 10 };
+        let (config, tables) = (&rib.config, &mut rib.tables);
+        rib.origins.open(Instant::ZERO, who, request, config, tables).unwrap()
+    };
+    let bgp = open(&mut rib, "bgp", (1, true));
+    open(&mut rib, "guest", (2, false));
+    rib.origins.end(1, bgp.id.0.into(), &mut rib.tables).unwrap();
+    assert!(!rib.origins.have_told(), "the guest is waited for");
+    rib.origins.tick(rib.origins.deadline().unwrap(), &mut rib.tables);
+    assert!(rib.origins.have_told(), "and not any more");
+    rib.origins.begin(1, bgp.id.0.into(), &mut rib.tables).unwrap();
+    assert!(!rib.origins.have_told(), "who is trusted is waited for as long as it takes");
+}
