@@ -28,6 +28,10 @@ pub(super) fn ask(asker: &Asker, component: Option<&str>) -> Result<Vec<Counted>
             // A program of others need not count, and one that died just now cannot tell.
             Err(error)
                 if matches!(error.code, ErrorCode::NoSuchMethod | ErrorCode::ResolveFailed) => {}
+            // One that hangs does not keep the others from being seen.
+            Err(error) if matches!(error.code, ErrorCode::NoFinder | ErrorCode::ReplyTimedOut) => {
+                eprintln!("{component}: {error}");
+            }
             Err(error) => return Err(format!("{component}: {error}")),
         }
     }
