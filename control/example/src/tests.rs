@@ -217,7 +217,7 @@ impl Network {
 
     /// A second passes, in which everybody says hello on all links.
     fn second(&mut self) {
-        self.now = self.now + Duration::from_secs(1);
+        self.now += Duration::from_secs(1);
         for router in 0..self.routers.len() {
             let (table, config) = &mut self.routers[router];
             table.expire(self.now, config);

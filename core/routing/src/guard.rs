@@ -177,7 +177,7 @@ mod tests {
             let (mut guard, mut table) = (guard(most, rate), BTreeSet::new());
             let (mut now, mut passed, mut refused) = (Instant::ZERO, 0u64, 0u64);
             for (number, tells, pause) in steps {
-                now = now + Duration::from_millis(pause);
+                now += Duration::from_millis(pause);
                 let is_new = !table.contains(&number);
                 if tells {
                     let result = guard.tells(now, (4, &prefix(number)), table.len(), is_new);
