@@ -58,8 +58,13 @@ pub(crate) fn engines() -> Vec<weft_runtime::Engine> {
 }
 
 /// The routing protocols, a line each.
-const PROTOCOLS: &[Protocol] =
-    &[weft_static::PROTOCOL, weft_rip::RIP, weft_rip::RIPNG, weft_hearsay::PROTOCOL];
+const PROTOCOLS: &[Protocol] = &[
+    weft_static::PROTOCOL,
+    weft_rip::RIP,
+    weft_rip::RIPNG,
+    // The pattern of how one is written.
+    weft_hearsay::PROTOCOL,
+];
 
 /// A class of components, and how one is made.
 pub(crate) struct Registered {
