@@ -278,7 +278,8 @@ mod tests {
     fn open(origins: &mut Origins, tables: &mut Tables, protocol: &str, external: bool) -> u32 {
         let protocol = protocol.to_owned();
         let request = interface::OpenOrigin { protocol, external, distance: 10 };
-        let opened = origins.open(1, request, &Config::default(), tables).unwrap();
+        let opened =
+            origins.open(Instant::ZERO, (1, true), request, &Config::default(), tables).unwrap();
         opened.id.0.into()
     }
 
