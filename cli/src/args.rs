@@ -16,6 +16,7 @@ use crate::lab::LabCommand;
 use crate::metrics::MetricsArgs;
 use crate::node::component::ComponentArgs;
 use crate::policy::PolicyCommand;
+use crate::profile::ProfileCommand;
 use crate::show::ShowCommand;
 use crate::xia::XiaCommand;
 use crate::xip::XipArgs;
@@ -59,6 +60,9 @@ pub(crate) enum Command {
     /// Policies: which routes pass, and how they are changed
     #[command(subcommand)]
     Policy(PolicyCommand),
+    /// Profile points: record when routes pass places of their way, for `weft show profile`
+    #[command(subcommand)]
+    Profile(ProfileCommand),
     /// One process of a node; for `weft run`
     #[command(hide = true)]
     Component(ComponentArgs),

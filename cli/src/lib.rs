@@ -18,6 +18,7 @@ mod metrics;
 mod node;
 mod output;
 mod policy;
+mod profile;
 mod registry;
 mod show;
 mod xia;
@@ -48,6 +49,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Component(args) => node::component::run(&args),
         Command::Away(args) => away::run(&args),
         Command::Policy(command) => policy::run(&command),
+        Command::Profile(command) => profile::run(&command),
         Command::Bench(args) => bench::run(&args),
         Command::BenchFlowSource(args) => bench::run_source(&args),
         Command::BenchBgpEnd(args) => bench::run_end(&args),

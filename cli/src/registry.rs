@@ -95,7 +95,7 @@ fn components() -> Vec<Registered> {
             schema: weft_fea::SCHEMA,
             make: |node, _| {
                 let mut random = Random::from_seed(node.number());
-                Ok((weft_fea::interfaces(), Box::new(Fea::new(&mut random))))
+                Ok((weft_fea::interfaces(), Box::new(Fea::new(&mut random).with_clock(node.clock))))
             },
         },
         Registered {
@@ -105,9 +105,10 @@ fn components() -> Vec<Registered> {
                 ..Class::new("rib")
             },
             schema: weft_rib::SCHEMA,
-            make: |_, _| {
+            make: |node, _| {
                 let own = PROTOCOLS.iter().map(|one| one.name).chain([weft_bgp::STATEMENT]);
-                Ok((weft_rib::interfaces(), Box::new(Rib::trusting(own))))
+                let rib = Rib::trusting(own).with_clock(node.clock);
+                Ok((weft_rib::interfaces(), Box::new(rib)))
             },
         },
         Registered {
@@ -164,7 +165,7 @@ fn components() -> Vec<Registered> {
 
 fn bgp(node: &Node, _: Secret) -> Result<Made, String> {
     let random = Random::from_seed(node.number()).fork("bgp");
-    Ok((weft_bgp::interfaces(), Box::new(Bgp::new(random))))
+    Ok((weft_bgp::interfaces(), Box::new(Bgp::new(random).with_clock(node.clock))))
 }
 
 fn gateway(node: &Node, secret: Secret) -> Result<Made, String> {

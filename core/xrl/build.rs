@@ -11,5 +11,6 @@ fn main() {
         "../../interfaces/gateway.xif",
         "../../interfaces/monitor.xif",
         "../../interfaces/probe.xif",
+        "../../interfaces/profile.xif",
     ]);
 }

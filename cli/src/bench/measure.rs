@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::report::{Goal, Row};
+use super::report::{Detail, Goal, Row};
 use super::samples::Samples;
 
 /// How often a measurement that takes long says how far it is, at most.
@@ -73,6 +73,11 @@ pub(crate) trait Session {
 
     /// What the rows, one for each figure in order, are held against.
     fn goals(&self, rows: &[Row]) -> Vec<Goal>;
+
+    /// What else was seen, when everything is measured.
+    fn details(&mut self) -> Vec<Detail> {
+        Vec::new()
+    }
 }
 
 /// Something that is done once by weft and once by the peer, and yields figures.

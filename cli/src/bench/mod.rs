@@ -178,7 +178,8 @@ fn conduct(bench: &dyn Bench, plan: &Plan) -> Result<Report, String> {
         // Some of them are about cases that were left out.
         goals.retain(|goal| goal.measured.is_finite());
     }
-    Ok(Report { bench: bench.name(), machine, rows, goals })
+    let details = session.details();
+    Ok(Report { bench: bench.name(), machine, rows, goals, details })
 }
 
 /// Checks that the programs of others are there.

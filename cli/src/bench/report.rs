@@ -15,6 +15,18 @@ pub(crate) struct Report {
     pub(crate) rows: Vec<Row>,
     /// What was hoped for.
     pub(crate) goals: Vec<Goal>,
+    /// What else was seen.
+    pub(crate) details: Vec<Detail>,
+}
+
+/// Something that no single figure says.
+pub(crate) struct Detail {
+    /// What it is, and of which case.
+    pub(crate) title: String,
+    /// For people.
+    pub(crate) lines: Vec<String>,
+    /// For programs.
+    pub(crate) json: Value,
 }
 
 /// One figure, of weft and of its peer.
@@ -109,15 +121,25 @@ impl Goal {
     }
 }
 
+impl Detail {
+    fn json(&self) -> Value {
+        json!({ "title": self.title, "detail": self.json })
+    }
+}
+
 impl Report {
     /// The JSON that `--json` writes; its form is a stable interface.
     pub(crate) fn json(&self) -> Value {
-        json!({
+        let mut json = json!({
             "bench": self.bench,
             "machine": self.machine,
             "rows": self.rows.iter().map(Row::json).collect::<Vec<_>>(),
             "goals": self.goals.iter().map(Goal::json).collect::<Vec<_>>(),
-        })
+        });
+        if !self.details.is_empty() {
+            json["details"] = self.details.iter().map(Detail::json).collect();
+        }
+        json
     }
 
     /// The lines for people.
@@ -134,6 +156,10 @@ impl Report {
             "medians of all runs; spread: distance of the quartiles of weft's runs over their median"
                 .to_owned(),
         );
+        for detail in &self.details {
+            lines.push(format!("\n{}", detail.title));
+            lines.extend(detail.lines.iter().cloned());
+        }
         lines.extend(self.goals.iter().map(Goal::line));
         lines
     }

@@ -69,6 +69,7 @@ fn report() -> Report {
             Goal { name: "low".to_owned(), bound: Bound::AtMost(1.0), measured: 0.5 },
             Goal { name: "high".to_owned(), bound: Bound::AtLeast(2.0), measured: 0.5 },
         ],
+        details: Vec::new(),
     }
 }
 

@@ -58,6 +58,7 @@ pub(super) fn whole(
             seed,
             wall: wall(now),
             level: Level::Info,
+            clock: None,
         };
         let boot = (class == MANAGER).then(|| Boot {
             source: source.clone(),

@@ -12,6 +12,7 @@ use weft_keys::{KeyHash, PrivateKey};
 use weft_launcher::{Inherited, Sandbox, inherited, isolate};
 use weft_manager::{Manager, ProgramKind};
 use weft_runtime::{ChannelAddress, Level, Process, real};
+use weft_xrl::profile::Clock;
 use weft_xrl::{Host, Identity, Part, Settings};
 
 use super::processes::{
@@ -53,6 +54,8 @@ pub(crate) struct Node {
     pub(crate) wall: WallTime,
     /// How much is reported.
     pub(crate) level: Level,
+    /// Reads the machine's clock; none in the simulator.
+    pub(crate) clock: Option<Clock>,
 }
 
 /// A process that is started.
@@ -139,6 +142,7 @@ impl Node {
             seed: seed()?,
             wall: wall(),
             level: level()?,
+            clock: Some(real::now),
         })
     }
 }

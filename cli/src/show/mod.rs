@@ -11,6 +11,7 @@ mod interfaces;
 mod log;
 mod pages;
 mod processes;
+pub(crate) mod profile;
 mod programs;
 mod protocol;
 mod routes;
@@ -68,6 +69,12 @@ pub(crate) enum ShowCommand {
     #[command(after_help = "Examples:\n  weft show protocol\n  weft show protocol static\n  \
         weft show protocol static routes --json")]
     Protocol(ProtocolArgs),
+    /// How long routes take from one profile point to the next: `weft profile on` switches them on
+    #[command(
+        after_help = "Examples:\n  weft show profile\n  weft show profile 192.0.2.0/24 --marks\n  \
+        weft show profile --json"
+    )]
+    Profile(ProfileArgs),
     /// How the XIA stack forwards
     #[command(subcommand)]
     Xia(XiaView),
@@ -136,6 +143,17 @@ pub(crate) struct ProtocolArgs {
 }
 
 #[derive(Debug, clap::Args)]
+pub(crate) struct ProfileArgs {
+    /// Only this prefix
+    prefix: Option<String>,
+    /// Each mark instead of the table
+    #[arg(long)]
+    marks: bool,
+    #[command(flatten)]
+    view: ViewArgs,
+}
+
+#[derive(Debug, clap::Args)]
 pub(crate) struct ProgramsArgs {
     /// The interface [default: all]
     interface: Option<String>,
@@ -170,6 +188,7 @@ pub(crate) fn run(command: &ShowCommand) -> Outcome {
         ShowCommand::Programs(args) => {
             (&args.view, &|asker| programs::show(asker, args.interface.as_deref()))
         }
+        ShowCommand::Profile(args) => (&args.view, &|asker| profile::show(asker, args)),
         ShowCommand::Counters(args) if args.prometheus => {
             let text = crate::metrics::text(&Asker::new(&args.view.node)?)?;
             print_lines(text.lines())?;
@@ -215,7 +234,15 @@ impl Asker {
         self.try_ask(target, request).map_err(|error| format!("{target}: {error}"))
     }
 
-    fn try_ask<R: Request>(&self, target: &str, request: R) -> Result<R::Reply, XrlError> {
+    /// Asks a component; the error is what it, or the Finder, has said.
+    ///
+    /// # Errors
+    /// Those of the call.
+    pub(crate) fn try_ask<R: Request>(
+        &self,
+        target: &str,
+        request: R,
+    ) -> Result<R::Reply, XrlError> {
         self.client.call(target, request, PATIENCE)
     }
 
@@ -235,7 +262,10 @@ impl Asker {
     }
 
     /// The components that are registered, in order of their instances.
-    fn targets(&self) -> Result<Vec<finder::Target>, String> {
+    ///
+    /// # Errors
+    /// The Finder does not answer.
+    pub(crate) fn targets(&self) -> Result<Vec<finder::Target>, String> {
         Ok(self.ask(FINDER, finder::Targets)?.targets)
     }
 }

@@ -1,6 +1,5 @@
 //! `weft show processes`: `manager/1.0/processes`.
 
-use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 use weft_manager::interface::Process;
 
@@ -80,9 +79,7 @@ pub(crate) fn seconds(nanoseconds: u64) -> f64 {
 
 /// Nanoseconds of the clock that processes of this machine have.
 pub(crate) fn monotonic() -> u64 {
-    let time = clock_gettime(ClockId::Monotonic);
-    let part = |number: i64| u64::try_from(number).unwrap_or_default();
-    part(time.tv_sec) * SECOND + part(time.tv_nsec)
+    weft_runtime::real::now().as_nanos()
 }
 
 fn some(text: &str) -> Option<&str> {

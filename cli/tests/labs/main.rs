@@ -18,6 +18,7 @@ mod network;
 mod packet_io;
 mod perf;
 mod ports;
+mod profile;
 mod restart;
 mod rip;
 mod routing;

@@ -14,7 +14,7 @@ use crate::policy::{Filter, Party, RouteView};
 use crate::routes::attribute_sets::AttributesId;
 use crate::routes::conventions;
 use crate::routes::decision::Source;
-use crate::routes::{Path, Routes};
+use crate::routes::{Path, Point, Routes};
 use crate::wire::{
     Attributes, Context, Disposition, Family, Fault, MessageError, Neighbour, Reach, Role, Update,
 };
@@ -71,6 +71,7 @@ impl Announcer {
         for (family, nlri) in update.withdrawn() {
             let Some(version) = version(family) else { continue };
             for (path, prefix) in nlri {
+                routes.profile.mark_event(Point::Entered, true, || version.net(&prefix));
                 routes.withdraw((version, &prefix), self.origin, path);
                 taken.withdrawn += 1;
             }
@@ -107,6 +108,7 @@ impl Announcer {
     fn withdraw(&self, reach: &Reach<'_>, routes: &mut Routes, taken: &mut Taken) {
         let Some(version) = version(reach.family) else { return };
         for (path, prefix) in reach.nlri {
+            routes.profile.mark_event(Point::Entered, true, || version.net(&prefix));
             routes.withdraw((version, &prefix), self.origin, path);
             taken.withdrawn += 1;
         }
@@ -133,6 +135,7 @@ impl Announcer {
         let mut known = Accepted::default();
         for (path, prefix) in reach.nlri {
             let net = version.net(&prefix);
+            routes.profile.mark_event(Point::Entered, false, || net);
             let accepted = self.accept(received, net, &mut known, routes);
             let route = Path { received, accepted };
             routes.announce((version, &prefix), self.origin, path, route);

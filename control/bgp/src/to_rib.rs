@@ -18,7 +18,7 @@ use weft_runtime::{Action, Level};
 use weft_xrl::{Call, Output, Reply, Request, XrlError};
 
 use crate::routes::next_hops::Reached;
-use crate::routes::{Path, Routes};
+use crate::routes::{Path, Point, Routes};
 
 /// Changes in one call.
 const BATCH: usize = 4096;
@@ -161,6 +161,7 @@ impl ToRib {
             while self.changes < CALLS && routes.table.is_behind(version, reader) {
                 for change in self.batch(version, reader, routes) {
                     self.changes += 1;
+                    is_sent(&change, routes);
                     self.call(About::Change, change, out);
                 }
             }
@@ -350,6 +351,16 @@ impl Change {
             }
         };
         self.request.routes.push(interface::Route { net, set, metric, tag: 0 });
+    }
+}
+
+/// For profiles: the RIB is told this now.
+fn is_sent(change: &interface::Change, routes: &mut Routes) {
+    if routes.profile.is_on(Point::Sent) {
+        let told = change.routes.iter().map(|route| (route.net, false));
+        for (net, gone) in told.chain(change.gone.iter().map(|net| (*net, true))) {
+            routes.profile.mark(Point::Sent, gone, || net);
+        }
     }
 }
 

@@ -39,6 +39,7 @@ use weft_base::{CounterGroup, Counters, Instant, Random, Token};
 use weft_config::Errors;
 use weft_port::{PortInfo, PortSpec};
 use weft_runtime::{Action, Component, Event, InterfaceChange, StreamEvent};
+use weft_xrl::profile::{self, Clock};
 use weft_xrl::{
     Called, Encoded, Handle, Input, Interface, Mac, Output, XrlError, configurable, fea,
 };
@@ -65,7 +66,7 @@ weft_base::reasons! {
 /// The interfaces of the FEA.
 #[must_use]
 pub fn interfaces() -> Vec<&'static Interface> {
-    vec![&fea::INTERFACE, &weft_xrl::fib::INTERFACE, &configurable::INTERFACE]
+    vec![&fea::INTERFACE, &weft_xrl::fib::INTERFACE, &configurable::INTERFACE, &profile::INTERFACE]
 }
 
 /// The FEA; see the crate's text.
@@ -126,11 +127,21 @@ impl Fea {
         }
     }
 
+    /// The same with a clock for its profile points, if there is one.
+    #[must_use]
+    pub fn with_clock(mut self, clock: Option<Clock>) -> Self {
+        self.fib.set_clock(clock);
+        self
+    }
+
     fn called(&mut self, now: Instant, mut called: Called, out: &mut Vec<Output>) {
         match called.interface.name {
             name if name == fea::INTERFACE.name => {}
             name if name == weft_xrl::fib::INTERFACE.name => {
                 return self.fib.called(now, called, out);
+            }
+            name if name == profile::INTERFACE.name => {
+                return out.push(self.fib.profile.answer(called));
             }
             _ => return self.manage(called, out),
         }
@@ -411,6 +422,7 @@ impl Component for Fea {
     type Output = Output;
 
     fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
+        self.fib.profile.begin(now);
         match input {
             Input::Called(called) => self.called(now, called, out),
             Input::Left { session } => {

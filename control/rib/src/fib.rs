@@ -15,13 +15,14 @@ use weft_base::Instant;
 use weft_routing::ip::{IpRoutes, News, Version};
 use weft_routing::{Hears, ReaderId, Said};
 use weft_runtime::{Action, Level};
+use weft_xrl::profile::Profile;
 use weft_xrl::{Call, Output, Reply, Request, XrlError};
 
 use crate::arbiter::Route;
 use crate::connected::ORIGIN as CONNECTED;
 use crate::fib_interface as interface;
 use crate::hops::SetId;
-use crate::tables::Tables;
+use crate::tables::{Point, Tables};
 
 /// The FEA's class.
 pub(crate) const FEA: &str = "fea";
@@ -173,7 +174,7 @@ impl Fib {
         let Some(reader) = self.reader else { return };
         while self.calls < CALLS && tables.routes.is_behind(self.version, reader) {
             let change = self.batch(tables, |routes, version| routes.next(version, reader));
-            if !self.send(About::Change, change, out) {
+            if !self.send(About::Change, change, &mut tables.profile, out) {
                 break;
             }
             self.calls += 1;
@@ -181,7 +182,8 @@ impl Fib {
         let new = tables.routes.new_waiting(self.version, reader);
         if (1..=URGENT).contains(&new) && self.urgent_calls < URGENT_CALLS {
             let change = self.batch(tables, |routes, version| routes.next_new(version, reader));
-            self.urgent_calls += usize::from(self.send(About::Urgent, change, out));
+            self.urgent_calls +=
+                usize::from(self.send(About::Urgent, change, &mut tables.profile, out));
         }
         let is_done =
             self.calls + self.urgent_calls == 0 && !tables.routes.is_behind(self.version, reader);
@@ -193,7 +195,17 @@ impl Fib {
     }
 
     /// Tells the FEA of changes; false if there are none.
-    fn send(&mut self, about: About, change: interface::Change, out: &mut Vec<Output>) -> bool {
+    fn send(
+        &mut self,
+        about: About,
+        change: interface::Change,
+        profile: &mut Profile<Point>,
+        out: &mut Vec<Output>,
+    ) -> bool {
+        if profile.is_on(Point::Sent) {
+            change.routes.iter().for_each(|route| profile.mark(Point::Sent, false, || route.net));
+            change.gone.iter().for_each(|net| profile.mark(Point::Sent, true, || *net));
+        }
         let count = change.routes.len() + change.gone.len();
         self.told += count as u64;
         if count > 0 {

@@ -34,11 +34,12 @@ use fib::{FEA, Fib};
 use hops::{Hop, SetId};
 use origins::Origins;
 use redistribution::Redistribution;
-use tables::Tables;
+use tables::{Point, Tables};
 use watchers::Watchers;
 use weft_base::{CounterGroup, Counters, Instant};
 use weft_routing::ip::Version;
 use weft_runtime::{Action, Component, Event, Level};
+use weft_xrl::profile::{self, Clock, Profile};
 use weft_xrl::{Called, Encoded, Input, Interface, Output, XrlError, configurable};
 
 #[allow(missing_docs, unreachable_pub, dead_code, reason = "made from the interface file")]
@@ -73,7 +74,7 @@ const FIRST_SET: u32 = 16;
 /// The interfaces of the RIB.
 #[must_use]
 pub fn interfaces() -> Vec<&'static Interface> {
-    vec![&interface::INTERFACE, &configurable::INTERFACE]
+    vec![&interface::INTERFACE, &configurable::INTERFACE, &profile::INTERFACE]
 }
 
 /// The RIB; see the crate's text.
@@ -132,7 +133,17 @@ impl Rib {
         Self { own: names.into_iter().collect(), ..Self::new() }
     }
 
+    /// The same with a clock for its profile points, if there is one.
+    #[must_use]
+    pub fn with_clock(mut self, clock: Option<Clock>) -> Self {
+        self.tables.profile = Profile::new(clock);
+        self
+    }
+
     fn called(&mut self, now: Instant, mut called: Called, out: &mut Vec<Output>) {
+        if called.interface.name == profile::INTERFACE.name {
+            return out.push(self.tables.profile.answer(called));
+        }
         let next = match called.interface.name == interface::INTERFACE.name {
             true => {
                 let is_own = self.own.is_empty() || self.own.contains(&*called.caller);
@@ -224,6 +235,7 @@ impl Rib {
         let sets = self.sets(request.hops);
         self.counters.add(Activity::Told, request.routes.len() as u64);
         for interface::Route { net, set, metric, tag } in request.routes {
+            self.tables.profile.mark_event(Point::Arrived, false, || net);
             let Some(set) = sets.get(&set) else {
                 self.counters.add(Activity::NoSet, 1);
                 continue;
@@ -238,6 +250,7 @@ impl Rib {
             }
         }
         for net in request.gone {
+            self.tables.profile.mark_event(Point::Arrived, true, || net);
             let reason = match self.tables.withdraw(net.trunc(), origin) {
                 true => Activity::Gone,
                 false => {
@@ -319,6 +332,7 @@ impl Component for Rib {
     type Output = Output;
 
     fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
+        self.tables.profile.begin(now);
         match input {
             Input::World(Event::Start) => {
                 self.origins.started(now);

@@ -10,6 +10,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use weft_routing::ip::{IpRoutes, Version, split};
 use weft_routing::{Candidate, OriginId, Prefix};
+use weft_xrl::profile::Profile;
 
 use crate::arbiter::{Arbiter, Route, Standing};
 use crate::hops::{Hop, HopSets, SetId, Way};
@@ -18,6 +19,15 @@ use crate::reach::{Reach, Session};
 
 /// Destinations that one slice of background work visits: some tenths of a millisecond.
 const SLICE: usize = 4096;
+
+weft_base::reasons! {
+    /// Places that routes pass, for profiles.
+    pub(crate) enum Point {
+        Arrived = "arrived", "arriving at the RIB";
+        Queued = "queued", "queued for transmission to the FEA";
+        Sent = "sent", "sent to the FEA";
+    }
+}
 
 /// All of it.
 pub(crate) struct Tables {
@@ -32,6 +42,8 @@ pub(crate) struct Tables {
     reach: [Reach; 2],
     /// What clients were told and holds no longer.
     invalid: Vec<(Session, IpNet)>,
+    /// When routes pass which point.
+    pub(crate) profile: Profile<Point>,
 }
 
 impl Tables {
@@ -43,6 +55,7 @@ impl Tables {
             leads: Default::default(),
             reach: Default::default(),
             invalid: Vec::new(),
+            profile: Profile::default(),
         }
     }
 
@@ -134,8 +147,12 @@ impl Tables {
     pub(crate) fn set(&mut self, net: IpNet, origin: OriginId, route: Route) {
         self.sets.take(route.set);
         let (version, net) = split(net);
+        let noted = self.routes.noted(version);
         let arbiter = Arbiter { origins: &self.standings, sets: &self.sets };
         let before = self.routes.set((version, &net), origin, 0, route, &arbiter);
+        if self.routes.noted(version) != noted {
+            self.profile.mark(Point::Queued, false, || version.net(&net));
+        }
         let led = before.is_some_and(|before| arbiter.leads(origin, before.set));
         let leads = arbiter.leads(origin, route.set);
         self.count(version, &net, led, leads);
@@ -147,8 +164,12 @@ impl Tables {
     /// An origin takes a route back; false if it has told none.
     pub(crate) fn withdraw(&mut self, net: IpNet, origin: OriginId) -> bool {
         let (version, net) = split(net);
+        let noted = self.routes.noted(version);
         let arbiter = Arbiter { origins: &self.standings, sets: &self.sets };
         let gone = self.routes.withdraw((version, &net), origin, 0, &arbiter);
+        if self.routes.noted(version) != noted {
+            self.profile.mark(Point::Queued, true, || version.net(&net));
+        }
         if let Some(gone) = gone {
             self.is_gone((version, &net), origin, gone);
         }

@@ -14,6 +14,7 @@ mod interface;
 mod limits;
 mod log;
 mod outgoing;
+pub mod profile;
 mod secrets;
 mod signature;
 mod slab;

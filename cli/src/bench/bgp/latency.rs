@@ -5,6 +5,9 @@
 //! the next hop is known. *One a second*: 255 routes with a second between them, and the longest time that one took to
 //! the other peer, which shows whether a router gathers or scans.
 //!
+//! In weft's first run 255 more routes pass the paper's profile points, which are off for all the others: the table says
+//! where the time goes.
+//!
 //! The *reflector* is the floor of all of this: a program that tells the other peers the bytes that it has read, and the
 //! kernel the one route in them, and does nothing else.
 //!
@@ -13,11 +16,14 @@
 use std::time::Duration;
 
 use super::super::measure::{Bench, Experiment, Figure, Plan, Program, Session};
-use super::super::report::{Bound, Goal, Row};
+use super::super::report::{Bound, Detail, Goal, Row};
 use super::load::{FULL, TABLE};
 use super::network::Third;
 use super::router::{BIRD, FRR, Kind};
-use super::scene::{Delays, Source, with_router};
+use super::scene::{Delays, Scene, Source, with_router};
+use crate::profile::{Gathered, rows};
+use crate::show::profile::COLUMNS;
+use crate::show::table;
 
 /// Probes, as in the paper.
 const PROBES: usize = 255;
@@ -52,7 +58,11 @@ struct Case {
     interval: Duration,
 }
 
-struct Cases(Vec<Case>);
+struct Cases {
+    all: Vec<Case>,
+    /// What the profile points of weft have recorded, once in each case.
+    profiles: Vec<(usize, Gathered)>,
+}
 
 impl Bench for RouteLatency {
     fn name(&self) -> &'static str {
@@ -70,14 +80,16 @@ impl Bench for RouteLatency {
     fn duration(&self, plan: &Plan) -> Duration {
         let cases = cases(plan.quick);
         let one = |case: &Case| 2 * (case.interval * 2 * PROBES as u32 + Duration::from_secs(5));
+        let profile = |case: &Case| case.interval * 2 * PROBES as u32;
+        let profiles: Duration = cases.iter().filter(|case| !case.is_slow()).map(profile).sum();
         let usual: Duration = cases.iter().filter(|case| !case.is_slow()).map(one).sum();
         let slow: Duration = cases.iter().filter(|case| case.is_slow()).map(one).sum();
-        usual * plan.runs.min(MOST_RUNS) as u32 + slow
+        usual * plan.runs.min(MOST_RUNS) as u32 + slow + profiles
     }
 
     fn prepare(&self, plan: &Plan) -> Result<Box<dyn Session>, String> {
         super::check_root()?;
-        Ok(Box::new(Cases(cases(plan.quick))))
+        Ok(Box::new(Cases { all: cases(plan.quick), profiles: Vec::new() }))
     }
 }
 
@@ -129,7 +141,12 @@ impl Case {
         FIGURES.map(|(what, panel)| figure(what, panel)).into()
     }
 
-    fn measure(&self, kind: Kind) -> Result<Vec<f64>, String> {
+    /// The figures; and what profile points have recorded, if that is asked for.
+    fn measure(
+        &self,
+        kind: Kind,
+        with_profile: bool,
+    ) -> Result<(Vec<f64>, Option<Gathered>), String> {
         with_router(kind, self.count, Third::IsNotTold, |scene| {
             if self.count > 0 {
                 scene.load()?;
@@ -140,12 +157,25 @@ impl Case {
                 scene.announce_while(self.source, self.interval, |_, sent| Ok(sent == PROBES))?;
             let new = scene.delays(&sent)?;
             if self.is_slow() {
-                return Ok(vec![new.to_peer.quantile(1.0)]);
+                return Ok((vec![new.to_peer.quantile(1.0)], None));
             }
             let sent = scene.withdraw(self.source, self.interval, &sent)?;
             let gone = scene.delays_of_withdrawn(&sent)?;
-            Ok(values(&new, &gone))
+            let profile = with_profile.then(|| self.profile(scene)).transpose()?;
+            Ok((values(&new, &gone), profile))
         })
+    }
+
+    /// The same again, with all profile points.
+    fn profile(&self, scene: &mut Scene<'_>) -> Result<Gathered, String> {
+        let asker = scene.router.asker()?;
+        crate::profile::switch_on(&asker, &[], None)?;
+        let sent =
+            scene.announce_while(self.source, self.interval, |_, sent| Ok(sent == PROBES))?;
+        scene.delays(&sent)?;
+        let sent = scene.withdraw(self.source, self.interval, &sent)?;
+        scene.delays_of_withdrawn(&sent)?;
+        crate::profile::gather(&asker)
     }
 }
 
@@ -167,16 +197,29 @@ impl Session for Cases {
             figures: case.figures(),
             most_runs: Some(if case.is_slow() { 1 } else { MOST_RUNS }),
         };
-        self.0.iter().map(experiment).collect()
+        self.all.iter().map(experiment).collect()
     }
 
-    fn weft(&mut self, experiment: usize, _: usize) -> Result<Vec<f64>, String> {
-        self.0[experiment].measure(Kind::Weft)
+    fn weft(&mut self, experiment: usize, run: usize) -> Result<Vec<f64>, String> {
+        let (values, profile) = self.all[experiment].measure(Kind::Weft, run == 0)?;
+        self.profiles.extend(profile.map(|profile| (experiment, profile)));
+        Ok(values)
     }
 
     fn peer(&mut self, experiment: usize, _: usize) -> Result<Vec<f64>, String> {
-        let case = self.0[experiment];
-        case.measure(case.peer)
+        let case = self.all[experiment];
+        Ok(case.measure(case.peer, false)?.0)
+    }
+
+    fn details(&mut self) -> Vec<Detail> {
+        let detail = |(experiment, gathered): &(usize, Gathered)| {
+            let (rows, places) = (rows(gathered), &gathered.places);
+            let cells: Vec<_> = rows.iter().map(|row| row.cells(&places[row.place])).collect();
+            let json = rows.iter().map(|row| row.json(&places[row.place])).collect();
+            let title = self.all[*experiment].name("profile points, ms since the first");
+            Detail { title, lines: table::lines(&COLUMNS, &cells), json }
+        };
+        self.profiles.iter().map(detail).collect()
     }
 
     fn goals(&self, rows: &[Row]) -> Vec<Goal> {
@@ -190,7 +233,7 @@ impl Session for Cases {
             bound: Bound::AtMost(most),
             measured: value(case, what),
         };
-        let beside_bird = self.0.iter().filter(|case| matches!(case.peer, Kind::Bird { .. }));
+        let beside_bird = self.all.iter().filter(|case| matches!(case.peer, Kind::Bird { .. }));
         let mut goals = Vec::new();
         for case in beside_bird.clone() {
             if case.is_slow() {

@@ -46,8 +46,8 @@ impl Cohort {
                 (None, None) => {}
             }
         }
-        self.announce(runs, sendings);
-        self.withdraw(gone, sendings);
+        self.announce(runs, &mut routes.profile, sendings);
+        self.withdraw(gone, &mut routes.profile, sendings);
         for (source, prefixes) in
             superseded.into_iter().filter(|(source, _)| self.peers.contains(source))
         {

@@ -16,11 +16,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use weft_routing::ip::Version;
 use weft_routing::{Hears, OriginId, Prefix, ReaderId, Said};
+use weft_xrl::profile::Profile;
 
 use crate::incoming::family;
-use crate::routes::Routes;
 use crate::routes::attribute_sets::AttributesId;
 use crate::routes::export::Audience;
+use crate::routes::{Point, Routes};
 use crate::wire::{Attributes, Context, UpdateEncoder, withdraw};
 use anew::Anew;
 use paths::Paths;
@@ -302,21 +303,37 @@ impl Cohort {
     }
 
     /// Sends what is announced, to all but each route's source.
-    fn announce(&self, runs: Runs, sendings: &mut Vec<Sending>) {
+    fn announce(&self, runs: Runs, profile: &mut Profile<Point>, sendings: &mut Vec<Sending>) {
         for ((_, source, _), run) in runs.all {
             let Some(encoder) = run.encoder.filter(|_| !run.prefixes.is_empty()) else { continue };
             self.send(Some(source), sendings, |bytes| {
+                self.is_told(&run.prefixes, false, profile);
                 encoder.all(run.prefixes, bytes);
             });
         }
     }
 
     /// Sends what is withdrawn, to all but the source that it had.
-    fn withdraw(&self, gone: BTreeMap<OriginId, Prefixes>, sendings: &mut Vec<Sending>) {
+    fn withdraw(
+        &self,
+        gone: BTreeMap<OriginId, Prefixes>,
+        profile: &mut Profile<Point>,
+        sendings: &mut Vec<Sending>,
+    ) {
         for (source, prefixes) in gone {
             self.send(Some(source), sendings, |bytes| {
+                self.is_told(&prefixes, true, profile);
                 withdraw(family(self.version), &self.context, prefixes, bytes);
             });
+        }
+    }
+
+    /// For profiles: peers are told of these now.
+    fn is_told(&self, prefixes: &Prefixes, gone: bool, profile: &mut Profile<Point>) {
+        if profile.is_on(Point::Told) {
+            for (_, prefix) in prefixes {
+                profile.mark(Point::Told, gone, || self.version.net(prefix));
+            }
         }
     }
 

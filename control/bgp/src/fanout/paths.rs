@@ -101,7 +101,7 @@ impl Cohort {
             }
         }
         // An identifier may be withdrawn for one path and announced for another one.
-        self.withdraw(gone, sendings);
-        self.announce(runs, sendings);
+        self.withdraw(gone, &mut routes.profile, sendings);
+        self.announce(runs, &mut routes.profile, sendings);
     }
 }

@@ -19,6 +19,7 @@ mod refilter;
 use weft_base::KeyedHash;
 use weft_routing::ip::{IpRoutes, Version};
 use weft_routing::{Candidate, OriginId, Prefix};
+use weft_xrl::profile::Profile;
 
 use crate::wire::Attributes;
 use attribute_sets::{AttributeSets, AttributesId};
@@ -29,6 +30,16 @@ use refilter::Refilter;
 
 /// Destinations that one slice of background work visits: some tenths of a millisecond.
 const SLICE: usize = 4096;
+
+weft_base::reasons! {
+    /// Places that routes pass, for profiles.
+    pub(crate) enum Point {
+        Entered = "entered", "entering BGP";
+        Queued = "queued", "queued for transmission to the RIB, and to peers";
+        Sent = "sent", "sent to the RIB";
+        Told = "told", "leaving to a peer";
+    }
+}
 
 /// What is known of one path to a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +69,8 @@ pub(crate) struct Routes {
     pub(crate) table: IpRoutes<Path>,
     /// Of whose routes it has to be found anew what is accepted.
     refilters: Vec<Refilter>,
+    /// When routes pass which point.
+    pub(crate) profile: Profile<Point>,
 }
 
 impl Routes {
@@ -69,6 +82,7 @@ impl Routes {
             sources: Vec::new(),
             table: IpRoutes::new(),
             refilters: Vec::new(),
+            profile: Profile::default(),
         }
     }
 
@@ -147,9 +161,11 @@ impl Routes {
     ) {
         self.sets.take(route.received);
         self.sets.take(route.accepted);
+        let noted = self.table.noted(destination.0);
         let (sources, sets, next_hops) = (&self.sources, &self.sets, &self.next_hops);
         let decision = Decision { sources, sets, next_hops };
         let before = self.table.set(destination, origin, path, route, &decision);
+        self.is_queued(destination, noted, false);
         before.into_iter().for_each(|before| self.forget(before));
     }
 
@@ -160,10 +176,19 @@ impl Routes {
         origin: OriginId,
         path: u32,
     ) {
+        let noted = self.table.noted(destination.0);
         let (sources, sets, next_hops) = (&self.sources, &self.sets, &self.next_hops);
         let decision = Decision { sources, sets, next_hops };
         let before = self.table.withdraw(destination, origin, path, &decision);
+        self.is_queued(destination, noted, true);
         before.into_iter().for_each(|before| self.forget(before));
+    }
+
+    /// For profiles: whether readers are to hear of a destination, where so many changes were noted before.
+    fn is_queued(&mut self, (version, prefix): (Version, &Prefix), noted: u64, gone: bool) {
+        if self.table.noted(version) != noted {
+            self.profile.mark(Point::Queued, gone, || version.net(prefix));
+        }
     }
 
     fn forget(&mut self, path: Path) {

@@ -26,6 +26,7 @@ use weft_config::Errors;
 use weft_protocol::rib::CLASS as RIB;
 use weft_routing::OriginId;
 use weft_runtime::{Action, Component, Event, Level, StreamEvent};
+use weft_xrl::profile::{self, Clock, Profile};
 use weft_xrl::{Called, Encoded, Input, Interface, Output, XrlError, configurable};
 
 use crate::config::{self, Config};
@@ -59,7 +60,7 @@ const FIRST_TOKEN: u32 = 16;
 /// The interfaces of BGP.
 #[must_use]
 pub fn interfaces() -> Vec<&'static Interface> {
-    vec![&interface::INTERFACE, &configurable::INTERFACE]
+    vec![&interface::INTERFACE, &configurable::INTERFACE, &profile::INTERFACE]
 }
 
 /// The Border Gateway Protocol; see the crate's text.
@@ -111,6 +112,13 @@ impl Bgp {
             patience: None,
             counters: Counters::new(),
         }
+    }
+
+    /// The same with a clock for its profile points, if there is one.
+    #[must_use]
+    pub fn with_clock(mut self, clock: Option<Clock>) -> Self {
+        self.routes.profile = Profile::new(clock);
+        self
     }
 
     /// Does something with a peer and everything else.
@@ -354,6 +362,9 @@ impl Bgp {
     }
 
     fn called(&mut self, now: Instant, mut called: Called, out: &mut Vec<Output>) {
+        if called.interface.name == profile::INTERFACE.name {
+            return out.push(self.routes.profile.answer(called));
+        }
         let result = match called.interface.name == interface::INTERFACE.name {
             true => called.read().and_then(|call| self.asked(now, call, out)),
             false => called.read().and_then(|call| self.manage(now, call, out)),
@@ -480,6 +491,7 @@ impl Component for Bgp {
     type Output = Output;
 
     fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
+        self.routes.profile.begin(now);
         if let Some(input) = self.own.hear(now, input, out) {
             self.hear(now, input, out);
         }

@@ -2,6 +2,7 @@
 
 mod graceful;
 mod own;
+mod profile;
 mod rib;
 mod sessions;
 

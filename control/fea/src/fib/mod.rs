@@ -25,10 +25,11 @@ use table::{Held, Owner, Table};
 use wanted::Wanted;
 use weft_base::{CounterGroup, Counters, Instant, KeyedHash, Random, Token};
 use weft_runtime::{
-    Action, Interface, InterfaceChange, Level, RouteChange, RouteOperation, RouteReply,
-    RouteRequest, RouteSpace, RoutesTold,
+    Action, Interface, InterfaceAddress, InterfaceChange, Level, RouteChange, RouteOperation,
+    RouteReply, RouteRequest, RouteSpace, RoutesTold,
 };
-use weft_xrl::{Called, Output, XrlError, fib};
+use weft_xrl::profile::{Clock, Profile};
+use weft_xrl::{Called, IpNet, Output, XrlError, fib};
 
 /// The number of the protocol that routes of weft have in the kernel: one that linux/rtnetlink.h and iproute2
 /// (etc/iproute2/rt_protos) give to nobody.
@@ -57,6 +58,15 @@ weft_base::reasons! {
     }
 }
 
+weft_base::reasons! {
+    /// Places that routes pass, for profiles.
+    pub(crate) enum Point {
+        Arrived = "arrived", "arriving at the FEA";
+        Kernel = "kernel", "entering the kernel";
+        Taken = "taken", "taken by the kernel, which has said so";
+    }
+}
+
 /// See the module's text.
 pub(crate) struct Fib {
     /// Of the queues.
@@ -67,6 +77,8 @@ pub(crate) struct Fib {
     last_token: u32,
     interfaces: BTreeMap<u32, Usable>,
     counters: Counters<RouteCount>,
+    /// When routes pass which point.
+    pub(crate) profile: Profile<Point>,
 }
 
 /// A table: its number, and whether it is of IPv6.
@@ -101,7 +113,12 @@ impl Fib {
             last_token: 0,
             interfaces: BTreeMap::new(),
             counters: Counters::new(),
+            profile: Profile::default(),
         }
+    }
+
+    pub(crate) fn set_clock(&mut self, clock: Option<Clock>) {
+        self.profile = Profile::new(clock);
     }
 
     /// Somebody calls.
@@ -137,6 +154,7 @@ impl Fib {
             }
             fib::Call::Change(request) => {
                 let key = (request.table, request.is_ipv6);
+                self.have_arrived(&request);
                 let wanted = Wanted::read(request)?;
                 self.take_over(called, key)?;
                 Next::Change(key, wanted)
@@ -158,6 +176,16 @@ impl Fib {
             }
             fib::Call::Tables(_) => Next::List,
         })
+    }
+
+    /// For profiles: somebody tells these.
+    fn have_arrived(&mut self, request: &fib::Change) {
+        if self.profile.is_on(Point::Arrived) {
+            let told = request.routes.iter().map(|route| (route.net, false));
+            for (net, gone) in told.chain(request.gone.iter().map(|net| (*net, true))) {
+                self.profile.mark_event(Point::Arrived, gone, || net);
+            }
+        }
     }
 
     /// Sees to it that the table is the caller's: one that nobody has becomes the caller's.
@@ -250,6 +278,10 @@ impl Fib {
             }
             return;
         }
+        for change in &changes {
+            let gone = matches!(change.operation, RouteOperation::Delete);
+            self.profile.mark(Point::Kernel, gone, || net(&change.destination));
+        }
         table.in_flight =
             Some(changes.iter().map(|change| (change.into(), count(change))).collect());
         let request = RouteRequest::Change { space: table.space, changes };
@@ -290,6 +322,8 @@ impl Fib {
                         table.refuse(key, error, out);
                     } else {
                         self.counters.add(count, 1);
+                        let gone = count == RouteCount::Deleted;
+                        self.profile.mark(Point::Taken, gone, || net(&key.destination));
                         table.made(&key);
                     }
                 }
@@ -403,6 +437,11 @@ impl Fib {
     pub(crate) fn counters(&self) -> CounterGroup {
         CounterGroup::new("fea-routes", "what was done with routes of the kernel", &self.counters)
     }
+}
+
+/// The network of a route, whose length is that of a prefix of the kernel.
+fn net(destination: &InterfaceAddress) -> IpNet {
+    IpNet::new(destination.ip, destination.prefix_length).unwrap_or(destination.ip.into())
 }
 
 /// What is counted when a change was made.

@@ -310,6 +310,12 @@ impl<R: Copy + PartialEq> IpRoutes<R> {
         })
     }
 
+    /// As [`RouteTable::noted`].
+    #[must_use]
+    pub fn noted(&self, version: Version) -> u64 {
+        with!(self, version, table => table.noted())
+    }
+
     /// How many changes wait for the slowest readers.
     #[must_use]
     pub fn waiting(&self) -> usize {

@@ -48,6 +48,8 @@ pub(super) struct Readers {
     all: Vec<Option<Reader>>,
     /// With so many entries the log is tidied up.
     tidy_at: usize,
+    /// How many changes they were given to hear of.
+    noted: u64,
 }
 
 impl Readers {
@@ -188,6 +190,13 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         reader.is_some_and(|one| self.log.behind(&one.next) > 0 || one.first_time != NONE)
     }
 
+    /// How many changes readers were given to hear of, since there is this table; those of a destination of which they
+    /// had not heard yet count again.
+    #[must_use]
+    pub fn noted(&self) -> u64 {
+        self.readers.noted
+    }
+
     /// How many changes wait for the slowest reader.
     #[must_use]
     pub fn waiting(&self) -> usize {
@@ -210,6 +219,7 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
             None => (urgency, scope),
         };
         self.nets.get_mut(number).mark = self.log.push(urgency, number, scope);
+        self.readers.noted += 1;
         if self.log.len() >= self.readers.tidy_at.max(FEW) {
             self.tidy();
             self.readers.tidy_at = 2 * self.log.len();

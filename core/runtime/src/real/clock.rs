@@ -3,8 +3,10 @@
 use rustix::time::{ClockId, clock_gettime};
 use weft_base::Instant;
 
-/// The time since the machine started, without jumps (`CLOCK_MONOTONIC`).
-pub(super) fn now() -> Instant {
+/// The time since the machine started, without jumps (`CLOCK_MONOTONIC`): what processes are told. Not for protocols,
+/// which take the time that they are given.
+#[must_use]
+pub fn now() -> Instant {
     let time = clock_gettime(ClockId::Monotonic);
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     let nanos = u64::try_from(time.tv_nsec).unwrap_or(0);

@@ -56,6 +56,7 @@ use std::time::Duration;
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
+pub use clock::now;
 pub use inherited::Inherited;
 pub use lines::Lines;
 

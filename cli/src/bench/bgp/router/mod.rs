@@ -14,6 +14,8 @@ use super::super::directory::Directory;
 use super::super::program::Program;
 use super::memory::{Share, shares};
 use super::network::Peer;
+use crate::args::NodeArgs;
+use crate::show::Asker;
 
 pub(in super::super) use bird::BIRD;
 pub(super) use frr::FRR;
@@ -84,6 +86,11 @@ impl Router {
     /// The process that was started first; weft's has all others for children.
     pub(super) fn launcher(&self) -> u32 {
         self.programs.first().map_or(0, |program| program.0.id())
+    }
+
+    /// Asks the components of weft.
+    pub(super) fn asker(&self) -> Result<Asker, String> {
+        Asker::new(&NodeArgs { node: None, run_dir: Some(self.path().join(weft::RUN)) })
     }
 
     /// What its programs have said, for whoever finds that something is wrong.

@@ -5,11 +5,14 @@ use std::process::Command;
 use super::super::network::Peer;
 use super::{ROUTER_AS, Router};
 
+/// Its run directory.
+pub(super) const RUN: &str = "run";
+
 pub(super) fn start(router: &mut Router, peers: &[Peer]) -> Result<(), String> {
     router.write("node.conf", &configuration(peers))?;
     // The processes of the node, which have users of their own, pass the directory.
     router.open_to_all(false)?;
-    router.run(program()?.args(["run", "node.conf", "--run-dir", "run"]))
+    router.run(program()?.args(["run", "node.conf", "--run-dir", RUN]))
 }
 
 /// This program.
