@@ -12,7 +12,7 @@ use weft_base::Instant;
 use weft_xrl::{Input, Output};
 
 use crate::dialogue::{Dialogue, Heard};
-use crate::rib;
+use crate::{Hop, rib};
 
 /// Of how many routes one answer tells, and how long there may be nothing to tell, in milliseconds.
 const AT_MOST: u32 = 4096;
@@ -33,6 +33,8 @@ pub struct Used {
     pub gateway: Option<IpAddr>,
     /// The number of the interface; none if there is none, or are several.
     pub interface: Option<u32>,
+    /// Its ways, if there are several.
+    pub ways: Vec<Hop>,
 }
 
 /// The routes of some protocols, and those to some networks.
@@ -119,6 +121,11 @@ impl FromRib {
         self.known.get(net)
     }
 
+    /// All routes, in the order of their networks.
+    pub fn iter(&self) -> impl Iterator<Item = (&IpNet, &Used)> {
+        self.known.iter()
+    }
+
     /// The networks whose routes are others since this was asked last.
     pub fn take_changed(&mut self) -> BTreeSet<IpNet> {
         std::mem::take(&mut self.changed)
@@ -159,8 +166,17 @@ impl FromRib {
         if reply.again {
             self.untold = self.known.keys().copied().collect();
         }
+        let mut ways: BTreeMap<IpNet, Vec<Hop>> = BTreeMap::new();
+        for way in reply.ways.into_iter().flatten() {
+            ways.entry(way.net).or_default().push(Hop {
+                gateway: Some(way.gateway).filter(|gateway| !gateway.is_unspecified()),
+                interface: Some(way.interface).filter(|interface| *interface > 0),
+                weight: way.weight,
+            });
+        }
         for one in reply.routes {
             let used = Used {
+                ways: ways.remove(&one.net).unwrap_or_default(),
                 protocol: one.protocol,
                 metric: one.metric,
                 tag: one.tag,

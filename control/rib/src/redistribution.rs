@@ -44,6 +44,8 @@ struct Client {
     waiting: Option<Waiting>,
     /// What is to be told with the next answer.
     routes: Vec<interface::Used>,
+    /// Of those with several.
+    ways: Vec<interface::UsedWay>,
     gone: Vec<IpNet>,
 }
 
@@ -101,6 +103,7 @@ impl Client {
             complete: false,
             waiting: None,
             routes: Vec::new(),
+            ways: Vec::new(),
             gone: Vec::new(),
         }
     }
@@ -146,9 +149,18 @@ impl Client {
             self.gone.extend(before.map(|_| net));
             return;
         };
+        let nobody = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
         let way = match tables.sets.ways(best.route.set) {
             [only] => Some(only),
-            _ => None,
+            several => {
+                self.ways.extend(several.iter().map(|way| interface::UsedWay {
+                    net,
+                    gateway: way.gateway.unwrap_or(nobody),
+                    interface: way.interface,
+                    weight: way.weight,
+                }));
+                None
+            }
         };
         let origin = origins.of(best.origin);
         self.routes.push(interface::Used {
@@ -157,7 +169,7 @@ impl Client {
             metric: best.route.metric,
             tag: best.route.tag,
             distance: origin.standing.distance,
-            gateway: way.and_then(|way| way.gateway).unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
+            gateway: way.and_then(|way| way.gateway).unwrap_or(nobody),
             interface: way.map_or(0, |way| way.interface),
         });
     }
@@ -175,6 +187,7 @@ impl Client {
             routes: std::mem::take(&mut self.routes),
             gone: std::mem::take(&mut self.gone),
             complete: ends,
+            ways: Some(std::mem::take(&mut self.ways)),
         };
         out.push(waiting.called.answer(Ok(reply)));
     }

@@ -76,7 +76,7 @@ impl Rib {
     fn tell_all(&self, request: &Redistribute, token: u64) -> Input {
         let routes = self.used.values().filter(|one| wants(request, one)).cloned().collect();
         let (gone, complete) = (Vec::new(), !self.is_young);
-        reply(token, RedistributeReply { again: true, routes, gone, complete })
+        reply(token, RedistributeReply { again: true, routes, gone, complete, ways: None })
     }
 
     /// It uses another route to a network, or none, and says so to whoever wants to know.
@@ -94,7 +94,7 @@ impl Rib {
             let routes: Vec<_> = route.iter().filter(|one| wants(&request, one)).cloned().collect();
             let gone = if routes.is_empty() { vec![net] } else { Vec::new() };
             let complete = !self.is_young;
-            reply(token, RedistributeReply { again: false, routes, gone, complete })
+            reply(token, RedistributeReply { again: false, routes, gone, complete, ways: None })
         })
         .collect()
     }
