@@ -12,6 +12,7 @@ use weft_policy::Variable;
 use weft_protocol::{Beginning, Protocol};
 use weft_rib::Rib;
 use weft_runtime::Component;
+use weft_translator::Translator;
 use weft_xia_ad::Ad;
 use weft_xia_component::Xia;
 use weft_xia_example::Nearest;
@@ -123,6 +124,15 @@ fn components() -> Vec<Registered> {
             },
             schema: weft_bgp::SCHEMA,
             make: bgp,
+        },
+        Registered {
+            class: Class {
+                statement: Some(weft_translator::STATEMENT),
+                access: "rib/rib xia/prefixes/1.0 fea/fea/1.0/watch_ip".into(),
+                ..Class::new("translator")
+            },
+            schema: weft_translator::SCHEMA,
+            make: |_, _| Ok((weft_translator::interfaces(), Box::<Translator>::default())),
         },
         Registered {
             class: Class {

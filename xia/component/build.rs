@@ -1,5 +1,5 @@
-//! Makes the stubs of the stack's interface.
+//! Makes the stubs of the stack's interfaces.
 
 fn main() {
-    weft_xif::build(&["../../interfaces/xia.xif"]);
+    weft_xif::build(&["../../interfaces/xia.xif", "../../interfaces/prefixes.xif"]);
 }

@@ -7,9 +7,12 @@
 //! in the world. Later configurations change the running node step by step. In front of the node stand
 //! two interfaces: `component` for the manager, and [`interface`] for everybody else.
 
+mod prefixes;
+
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use prefixes::Tellers;
 use weft_base::{CounterGroup, Instant, Random};
 use weft_config::{Document, Errors, Located};
 use weft_keys::KeyHash;
@@ -30,7 +33,12 @@ pub const STATEMENT: &str = "xia";
 /// The interfaces of the stack.
 #[must_use]
 pub fn interfaces() -> Vec<&'static Interface> {
-    vec![&interface::INTERFACE, &configurable::INTERFACE, &checked::INTERFACE]
+    vec![
+        &interface::INTERFACE,
+        &prefixes::interface::INTERFACE,
+        &configurable::INTERFACE,
+        &checked::INTERFACE,
+    ]
 }
 
 /// The stack; see the crate's text.
@@ -42,6 +50,8 @@ pub struct Xia {
     running: Option<Running>,
     /// What was found good last, and the number of the question: as a rule it is what is taken next.
     checked: Option<(u64, Running)>,
+    /// Who tells where prefixes lead.
+    tellers: Tellers,
     /// Empty between two events; kept for its memory.
     actions: Vec<Action>,
 }
@@ -67,6 +77,7 @@ impl Xia {
             identity,
             running: None,
             checked: None,
+            tellers: Tellers::default(),
             actions: Vec::new(),
         }
     }
@@ -160,6 +171,9 @@ impl Xia {
     }
 
     fn called(&mut self, now: Instant, mut called: Called, out: &mut Vec<Output>) {
+        if called.interface.name == prefixes::interface::INTERFACE.name {
+            return self.told(now, called, out);
+        }
         let result = match called.interface.name {
             "xia" => called.read().and_then(|call| self.operate(now, call, out)),
             "checked" => called.read().and_then(|call| match call {
@@ -170,6 +184,24 @@ impl Xia {
             _ => called.read().and_then(|call| self.manage(now, call, out)),
         };
         out.push(Output::Answer { id: called.id, result });
+    }
+
+    /// Somebody tells where prefixes lead, or waits.
+    fn told(&mut self, now: Instant, mut called: Called, out: &mut Vec<Output>) {
+        let Some(Running { node, .. }) = &mut self.running else {
+            return out.push(called.fail(without_configuration()));
+        };
+        match called.read() {
+            Ok(prefixes::interface::Call::Tell(request)) => {
+                let done = self.tellers.tell(&called, request, node, &mut self.actions);
+                out.extend(self.actions.drain(..).map(Output::World));
+                out.push(called.answer(done));
+            }
+            Ok(prefixes::interface::Call::Lost(request)) => {
+                self.tellers.wait(now, called, &request, node, out);
+            }
+            Err(error) => out.push(called.fail(error)),
+        }
     }
 
     fn manage(
@@ -206,10 +238,7 @@ impl Xia {
         call: interface::Call,
         out: &mut Vec<Output>,
     ) -> Result<Encoded, XrlError> {
-        let running = self
-            .running
-            .as_mut()
-            .ok_or_else(|| XrlError::failed("the stack has no configuration yet"))?;
+        let running = self.running.as_mut().ok_or_else(without_configuration)?;
         match call {
             interface::Call::Show(interface::Show { what }) => {
                 let what = what.as_deref().unwrap_or("node");
@@ -234,14 +263,27 @@ impl Component for Xia {
         match input {
             // The node starts when it has its configuration.
             Input::World(Event::Start) => {}
-            Input::World(event) => self.world(now, event, out),
+            Input::World(event) => {
+                let is_tick = matches!(event, Event::Tick);
+                self.world(now, event, out);
+                if let (true, Some(running)) = (is_tick, &mut self.running) {
+                    self.tellers.tick(now, &mut running.node, &mut self.actions, out);
+                    out.extend(self.actions.drain(..).map(Output::World));
+                }
+            }
             Input::Called(called) => self.called(now, called, out),
+            Input::Left { session } => self.tellers.left(now, session),
             _ => {}
+        }
+        // Principals come and go by calls, and by commands that are events.
+        if let Some(running) = &self.running {
+            self.tellers.look(&running.node, out);
         }
     }
 
     fn deadline(&self) -> Option<Instant> {
-        self.running.as_ref().and_then(|running| running.node.deadline())
+        let node = self.running.as_ref().and_then(|running| running.node.deadline());
+        node.into_iter().chain(self.tellers.deadline()).min()
     }
 
     fn has_background_work(&self) -> bool {
@@ -251,6 +293,10 @@ impl Component for Xia {
     fn counters(&self) -> Vec<CounterGroup> {
         self.running.as_ref().map(|running| running.node.counters()).unwrap_or_default()
     }
+}
+
+fn without_configuration() -> XrlError {
+    XrlError::failed("the stack has no configuration yet")
 }
 
 /// A statement of the configuration, and where it stands.

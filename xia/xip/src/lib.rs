@@ -10,6 +10,7 @@ pub mod kept_port;
 pub mod node;
 pub mod numbers;
 pub mod offload;
+pub mod prefixes;
 pub mod principal;
 pub mod principal_map;
 pub mod protocol;

@@ -23,6 +23,7 @@ use weft_runtime::{IpChange, Level};
 
 use crate::changes::Change;
 use crate::forward::DropReason;
+use crate::prefixes::{PrefixError, PrefixNews};
 use crate::table::TableError;
 use crate::words::WordError;
 use crate::{Xid, XidType};
@@ -123,6 +124,15 @@ pub trait Principal: Send {
     fn learn(&mut self, xid: Xid, via: &[Xid]) {
         // A principal without redirects has no use for it.
         let _ = (xid, via);
+    }
+
+    /// Takes news of prefixes of its XIDs, as [somebody outside of the stack](crate::prefixes) has found them.
+    ///
+    /// # Errors
+    /// The principal has no use for them, or the prefix is none; then nothing is different.
+    fn learn_prefix(&mut self, news: PrefixNews<'_>) -> Result<(), PrefixError> {
+        let _ = news;
+        Err(PrefixError::NoPrefixes)
     }
 
     /// The XID that leads a packet over all of these links, each from a host to the next, and into the hosts `ends`, as a JSON

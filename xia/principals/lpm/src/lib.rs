@@ -17,8 +17,11 @@
 //! A routing protocol finds ways to whole identifiers, which are longer than any prefix but one of all 160 bits:
 //! what is stated of that goes first.
 //!
+//! Somebody outside of the stack may find routes to prefixes, as BGP does ([`weft_xip::prefixes`]). They are kept apart, too:
+//! the longest prefix decides, and of two that are as long what is stated.
+//!
 //! The principal sends nothing and has no timer; a packet goes its way by [`Principal::lookup`] alone,
-//! which is one look-up in a [`weft_routing::PrefixTable`]. A full table of the Internet fits: a prefix takes
+//! which is one look-up in a [`weft_routing::PrefixTable`], or two. A full table of the Internet fits: a prefix takes
 //! a few tens of bytes, and gateways are kept once.
 //!
 //! # Statements
@@ -54,6 +57,7 @@
 //!
 //! [`Principal::lookup`]: weft_xip::principal::Principal::lookup
 
+mod found;
 mod lpm;
 mod statement;
 #[cfg(test)]

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use weft_base::Instant;
 use weft_routing::{Prefix, PrefixTable};
 use weft_xip::changes::{Change, ChangeLog};
+use weft_xip::prefixes::{PrefixError, PrefixNews};
 use weft_xip::principal::{Answer, Branch, Output, Principal};
 use weft_xip::table::gateways::{GatewayNumber, Gateways};
 use weft_xip::table::{XidTable, show_routes};
@@ -13,6 +14,7 @@ use weft_xip::words::WordError;
 use weft_xip::xid::ID_LEN;
 use weft_xip::{Xid, XidType};
 
+use crate::found::Found;
 use crate::statement::Statement;
 use crate::text::{self, ID_BITS};
 
@@ -25,6 +27,8 @@ pub struct Lpm {
     changes: ChangeLog,
     /// Routes of routing protocols, which know whole identifiers only. Nothing is stated in it.
     learned: XidTable,
+    /// Routes to prefixes that somebody outside of the stack has found.
+    found: Found,
 }
 
 impl Lpm {
@@ -36,6 +40,7 @@ impl Lpm {
             gateways: Gateways::default(),
             changes: ChangeLog::default(),
             learned: XidTable::new(XidType::LPM),
+            found: Found::default(),
         }
     }
 
@@ -136,7 +141,8 @@ impl Principal for Lpm {
     }
 
     fn lookup(&self, xid: &Xid, branches: &mut Vec<Branch>) -> Answer {
-        let stated = self.table.longest(&xid.id.into());
+        let id = Prefix::from(xid.id);
+        let stated = self.table.longest(&id);
         // No prefix is longer than what was learned, but one may be as long.
         if stated.is_none_or(|(length, _)| length < ID_BITS) {
             match self.learned.answer(xid, branches, |()| Answer::Through) {
@@ -144,16 +150,22 @@ impl Principal for Lpm {
                 learned => return learned,
             }
         }
-        match stated {
-            None => Answer::Unknown,
-            Some((_, None)) => Answer::Through,
-            Some((_, Some(number))) => self.gateways.answer(*number, branches),
+        let found = self.found.longest(&id);
+        match (stated, found) {
+            (stated, Some((length, lead))) if stated.is_none_or(|(stated, _)| length > stated) => {
+                self.found.answer(lead, branches)
+            }
+            (None, _) => Answer::Unknown,
+            (Some((_, None)), _) => Answer::Through,
+            (Some((_, Some(number))), _) => self.gateways.answer(*number, branches),
         }
     }
 
     fn prefetch(&self, xid: &Xid) {
         // Nothing depends on the result, so the processor goes on without waiting for it.
-        black_box(self.table.longest(&xid.id.into()).is_some());
+        let id = Prefix::from(xid.id);
+        black_box(self.table.longest(&id).is_some());
+        black_box(self.found.longest(&id).is_some());
     }
 
     /// For each change to the table everything that begins with its prefix, and what was learned.
@@ -164,6 +176,13 @@ impl Principal for Lpm {
 
     fn learn(&mut self, xid: Xid, via: &[Xid]) {
         self.learned.learn_route(xid, via);
+    }
+
+    fn learn_prefix(&mut self, news: PrefixNews<'_>) -> Result<(), PrefixError> {
+        for prefix in self.found.take(news)? {
+            self.changed(&prefix);
+        }
+        Ok(())
     }
 
     fn set(&mut self, _: Instant, words: &[&str], _: &mut Vec<Output>) -> Result<(), WordError> {
@@ -196,7 +215,8 @@ impl Principal for Lpm {
                 })),
             }
         }
-        let learned = show_routes(self.learned.learned());
+        let mut learned = show_routes(self.learned.learned());
+        learned.as_array_mut().into_iter().for_each(|rows| rows.extend(self.found.show()));
         json!({ "locals": locals, "routes": routes, "learned": learned })
     }
 

@@ -11,6 +11,8 @@ use weft_xip::principal::{Answer, BindError, Branch, GatewaySet, Principal, Sock
 use weft_xip::words::WordError;
 use weft_xip::{Xid, XidType};
 
+use weft_xip::prefixes::{Lead, PrefixError, PrefixNews};
+
 use crate::Lpm;
 
 fn host(id: u8) -> Xid {
@@ -240,6 +242,113 @@ proptest! {
                     _ => false,
                 });
                 prop_assert!(told || before == after, "{} changed untold", name);
+            }
+        }
+    }
+}
+
+/// Somebody outside of the stack has found this of a prefix.
+fn found(lpm: &mut Lpm, prefix: &str, lead: Option<Lead<'_>>) {
+    let (address, length) = prefix.split_once('/').unwrap();
+    let bits = address.parse::<std::net::Ipv4Addr>().unwrap().octets();
+    let length = length.parse().unwrap();
+    lpm.learn_prefix(PrefixNews::Lead { bits: &bits, length, lead }).unwrap();
+}
+
+#[test]
+fn of_what_was_stated_and_what_was_found_the_longest_prefix_decides() {
+    let mut table = with(&[route("10.1.0.0/16", host(1)), "local 10.2.0.0/16".into()]);
+    changes(&mut table);
+    table.learn_prefix(PrefixNews::Begin).unwrap();
+    for (prefix, lead) in [
+        ("10.0.0.0/8", Lead::Via(&[host(2)])),
+        ("10.1.0.0/16", Lead::Via(&[host(2)])),
+        ("10.1.1.0/24", Lead::Via(&[host(2), host(3)])),
+        ("10.2.1.0/24", Lead::Nowhere),
+        ("10.3.0.0/16", Lead::Here),
+    ] {
+        found(&mut table, prefix, Some(lead));
+    }
+    assert_eq!(changes(&mut table).len(), 5);
+    assert_eq!(ask(&table, "10.1.0.1"), Answer::Redirect(host(1)), "it was stated");
+    let several = Answer::AnyOf(GatewaySet::of(&[host(2), host(3)]));
+    assert_eq!(ask(&table, "10.1.1.1"), several);
+    assert_eq!(ask(&table, "10.2.0.1"), Answer::Through);
+    assert_eq!(ask(&table, "10.2.1.1"), Answer::Unknown, "no shorter one counts");
+    assert_eq!(ask(&table, "10.3.0.1"), Answer::Through);
+    assert_eq!(ask(&table, "10.4.0.1"), Answer::Redirect(host(2)));
+    assert_eq!(ask(&table, "11.0.0.1"), Answer::Unknown);
+    delete(&mut table, "route 10.1.0.0/16").unwrap();
+    assert_eq!(ask(&table, "10.1.0.1"), Answer::Redirect(host(2)));
+    assert_eq!(table.show()["learned"].as_array().map(Vec::len), Some(6));
+}
+
+#[test]
+fn what_is_not_told_again_goes_and_what_is_the_same_changes_nothing() {
+    let mut table = Lpm::new();
+    let tell = |table: &mut Lpm, prefixes: &[(&str, u8)]| {
+        table.learn_prefix(PrefixNews::Begin).unwrap();
+        for (prefix, via) in prefixes {
+            found(table, prefix, Some(Lead::Via(&[host(*via)])));
+        }
+    };
+    tell(&mut table, &[("10.0.0.0/8", 1), ("10.1.0.0/16", 1), ("10.2.0.0/16", 1)]);
+    table.learn_prefix(PrefixNews::Complete).unwrap();
+    changes(&mut table);
+    tell(&mut table, &[("10.0.0.0/8", 1), ("10.1.0.0/16", 2)]);
+    assert_eq!(changes(&mut table).len(), 1, "one leads elsewhere");
+    assert_eq!(ask(&table, "10.2.0.1"), Answer::Redirect(host(1)), "it serves until all is told");
+    table.learn_prefix(PrefixNews::Complete).unwrap();
+    assert_eq!(changes(&mut table).len(), 1, "one is gone");
+    assert_eq!(ask(&table, "10.2.0.1"), Answer::Redirect(host(1)), "by the shorter one");
+    assert_eq!(ask(&table, "10.1.0.1"), Answer::Redirect(host(2)));
+    found(&mut table, "10.1.0.0/16", None);
+    found(&mut table, "10.0.0.0/8", None);
+    assert_eq!(ask(&table, "10.1.0.1"), Answer::Unknown);
+    let wrong = PrefixNews::Lead { bits: &[1, 2], length: 8, lead: None };
+    assert_eq!(table.learn_prefix(wrong), Err(PrefixError::NoPrefix));
+}
+
+proptest! {
+    /// Rounds of news against a naive twin.
+    #[test]
+    fn what_was_found_is_what_was_told_last(
+        rounds in prop::collection::vec(
+            (prop::collection::vec((0u8..4, 7..=10u8, 0..4u8), 0..12), any::<bool>()), 1..6),
+    ) {
+        let mut table = Lpm::new();
+        // By prefixes: where they lead, and whether that was told in this round.
+        let mut twin: BTreeMap<(u32, u8), (u8, bool)> = BTreeMap::new();
+        for (news, is_complete) in rounds {
+            table.learn_prefix(PrefixNews::Begin).unwrap();
+            twin.values_mut().for_each(|(_, is_told)| *is_told = false);
+            for (first, length, to) in news {
+                let bits = u32::from(first) << 23 >> (32 - u32::from(length)) << (32 - u32::from(length));
+                let via = [host(9)];
+                let lead = [None, Some(Lead::Nowhere), Some(Lead::Here), Some(Lead::Via(&via))];
+                let lead = lead[usize::from(to)];
+                table.learn_prefix(PrefixNews::Lead { bits: &bits.to_be_bytes(), length, lead }).unwrap();
+                match to {
+                    0 => drop(twin.remove(&(bits, length))),
+                    to => drop(twin.insert((bits, length), (to, true))),
+                }
+            }
+            if is_complete {
+                table.learn_prefix(PrefixNews::Complete).unwrap();
+                twin.retain(|_, (_, is_told)| *is_told);
+            }
+            for address in (0..32).map(|number: u32| number << 20) {
+                let longest = twin
+                    .iter()
+                    .filter(|((bits, length), _)| (address ^ bits).leading_zeros() >= u32::from(*length))
+                    .max_by_key(|((_, length), _)| *length);
+                let expected = match longest {
+                    None | Some((_, (1, _))) => Answer::Unknown,
+                    Some((_, (2, _))) => Answer::Through,
+                    Some(_) => Answer::Redirect(host(9)),
+                };
+                let text = std::net::Ipv4Addr::from(address).to_string();
+                prop_assert_eq!(ask(&table, &text), expected, "{}", text);
             }
         }
     }

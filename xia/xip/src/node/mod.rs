@@ -106,6 +106,9 @@ pub struct Node {
     awaited: BTreeMap<Token, (Part, Token)>,
     last_token: u32,
     names: BTreeMap<XidType, String>,
+    /// Of each principal, how many were added before it.
+    instances: BTreeMap<XidType, u64>,
+    added: u64,
     protocols: Protocols,
     sockets: Sockets,
     peers: BTreeMap<ChannelId, Peer>,
@@ -142,6 +145,8 @@ impl Node {
             awaited: BTreeMap::new(),
             last_token: LISTENER.0,
             names: BTreeMap::new(),
+            instances: BTreeMap::new(),
+            added: 0,
             protocols: Protocols::default(),
             sockets: Sockets::default(),
             peers: BTreeMap::new(),

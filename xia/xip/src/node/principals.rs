@@ -5,6 +5,7 @@ use weft_runtime::{Action, IpChange};
 
 use super::{Node, Owner, Part, report};
 use crate::XidType;
+use crate::prefixes::PrefixNews;
 use crate::principal::{Input, Output};
 use crate::words::WordError;
 
@@ -29,6 +30,8 @@ impl Node {
         }
         self.forwarder.add_principal(principal);
         self.names.insert(kind, name.to_owned());
+        self.instances.insert(kind, self.added);
+        self.added += 1;
         self.sockets.bind_again(kind, &mut self.forwarder);
         if self.started {
             self.bind_echo();
@@ -57,6 +60,7 @@ impl Node {
         let kind = self.kind_of(name)?;
         self.stop_principal(now, kind, out);
         self.names.remove(&kind);
+        self.instances.remove(&kind);
         self.forwarder.remove_principal(kind);
         self.close_ports(Part::Principal(kind), out);
         Ok(())
@@ -118,6 +122,33 @@ impl Node {
         self.carry_out(now, Part::Principal(kind), outputs, out);
         self.tell_locals(now, out);
         change
+    }
+
+    /// What tells the principal called `name` from one that was there before and was removed; none if it is not there.
+    #[must_use]
+    pub fn principal_instance(&self, name: &str) -> Option<u64> {
+        let kind = self.kind_of(name).ok()?;
+        self.instances.get(&kind).copied()
+    }
+
+    /// Tells the principal called `name` where prefixes of its XIDs lead, as somebody outside of the stack has found it.
+    ///
+    /// # Errors
+    /// Those of [`Principal::learn_prefix`](crate::principal::Principal::learn_prefix), where what came before is taken;
+    /// the node has no such principal.
+    pub fn learn_prefixes<'a>(
+        &mut self,
+        name: &str,
+        news: impl Iterator<Item = PrefixNews<'a>>,
+        out: &mut Vec<Action>,
+    ) -> Result<(), String> {
+        let kind = self.kind_of(name)?;
+        let Some(mut principal) = self.forwarder.principal_mut(kind) else { return Ok(()) };
+        let mut news = news;
+        let done = news.try_for_each(|news| principal.learn_prefix(news));
+        drop(principal);
+        self.tell_engine(out);
+        done.map_err(|error| format!("{name}: {error}"))
     }
 
     fn kind_of(&self, name: &str) -> Result<XidType, String> {
