@@ -12,6 +12,7 @@ use crate::configure::ConfigureArgs;
 use crate::demo::DemoArgs;
 use crate::doctor::DoctorArgs;
 use crate::generate::{CompletionArgs, ManArgs};
+use crate::glass::GlassArgs;
 use crate::lab::LabCommand;
 use crate::metrics::MetricsArgs;
 use crate::node::component::ComponentArgs;
@@ -42,6 +43,10 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  weft metrics\n  \
         weft metrics --node r1 --listen 127.0.0.1:9465")]
     Metrics(MetricsArgs),
+    /// Serve what a running node's routing knows, for everybody to read: HTTP and JSON
+    #[command(after_help = "Examples:\n  weft looking-glass\n  \
+        weft looking-glass --node r1 --listen 192.0.2.1:8179")]
+    LookingGlass(GlassArgs),
     /// Call components of a running node: XRLs, as text in and text out
     #[command(after_help = "Examples:\n  weft call finder://manager/manager/1.0/processes\n  \
         weft call 'finder://xia/xia/1.0/show?what:txt=counters'\n  \

@@ -13,6 +13,8 @@ mod configure;
 mod demo;
 mod doctor;
 mod generate;
+mod glass;
+mod http;
 mod lab;
 mod metrics;
 mod node;
@@ -45,6 +47,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Configure(args) => configure::run(&args),
         Command::Completion(args) => generate::completion(&args),
         Command::Man(args) => generate::man(&args),
+        Command::LookingGlass(args) => glass::run(&args),
         Command::Metrics(args) => metrics::run(&args),
         Command::Component(args) => node::component::run(&args),
         Command::Away(args) => away::run(&args),

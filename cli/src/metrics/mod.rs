@@ -5,14 +5,19 @@
 //! nothing between two scrapes.
 
 mod exposition;
-mod http;
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Mutex;
 
 use crate::args::NodeArgs;
+use crate::http::{self, Answer};
 use crate::output::{Outcome, say};
 use crate::show::Asker;
+
+/// The one page.
+const PATH: &str = "/metrics";
+/// The content type of the text format.
+const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct MetricsArgs {
@@ -30,10 +35,16 @@ pub(crate) fn run(args: &MetricsArgs) -> Outcome {
         .map_err(|error| format!("cannot listen at {}: {error}", args.listen))?;
     let address = listener.local_addr().map_err(|error| format!("the socket: {error}"))?;
     say(&format!("metrics at http://{address}/metrics"));
-    http::serve(&listener, &|| {
+    http::serve(&listener, &|asked| {
+        if asked.path != PATH {
+            return Answer::not_found("there is /metrics and nothing else");
+        }
         // A scrape that panicked has left nothing behind.
         let asker = asker.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        text(&asker)
+        match text(&asker) {
+            Ok(text) => Answer::page(METRICS, text),
+            Err(why) => Answer::unavailable(&why),
+        }
     })
 }
 

@@ -7,6 +7,7 @@ mod doctor;
 mod flood;
 mod gateway;
 mod generate;
+mod glass;
 mod id;
 mod interfaces;
 mod metrics;

@@ -29,6 +29,11 @@ fn xia_crosses_three_systems_whose_only_routing_protocol_is_bgp() {
     run("xia");
 }
 
+#[test]
+fn xia_crosses_three_systems_by_prefixes_that_only_bgp_has_spread() {
+    run("translator");
+}
+
 /// Runs one of the labs, and sees that nothing is left of it.
 fn run(name: &str) {
     if !is_root() {

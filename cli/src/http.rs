@@ -1,8 +1,9 @@
-//! As much of an HTTP server as a scraper needs: `GET` and `HEAD` of one page, one request per connection.
+//! As much of an HTTP server as readers of a node's state need: `GET` and `HEAD`, one request per connection.
 //!
-//! Reference: RFC 9112 (HTTP/1.1); requests are parsed by `httparse`. Whoever connects is bounded in the length
-//! of a request, in time, and in number.
+//! Reference: RFC 9112 (HTTP/1.1), RFC 3986 §2.1 and §3.4 (queries); requests are parsed by `httparse`. Whoever connects is
+//! bounded in the length of a request, in time, and in number.
 
+use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,15 +20,53 @@ const FIELDS: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How many connections are served at a time; further ones are closed.
 const MOST: usize = 16;
-/// The content type of the text format.
-const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// The content type of words.
 const PLAIN: &str = "text/plain; charset=utf-8";
 
-/// Makes the page, or says why there is none.
-type Page<'a> = &'a (dyn Fn() -> Result<String, String> + Sync);
+/// What somebody asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// The path, such as `/metrics`, as it was sent.
+    pub(crate) path: String,
+    /// The arguments of the query; of several with the same name the last.
+    pub(crate) query: BTreeMap<String, String>,
+}
+
+/// What is answered.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    status: &'static str,
+    kind: &'static str,
+    body: String,
+}
+
+impl Answer {
+    /// A page of this content type.
+    pub(crate) fn page(kind: &'static str, body: String) -> Self {
+        Self { status: "200 OK", kind, body }
+    }
+
+    /// There is no page, and why.
+    pub(crate) fn refused(status: &'static str, why: &str) -> Self {
+        Self { status, kind: PLAIN, body: format!("{why}\n") }
+    }
+
+    /// There is no such page.
+    pub(crate) fn not_found(why: &str) -> Self {
+        Self::refused("404 Not Found", why)
+    }
+
+    /// Whoever knows does not answer now.
+    pub(crate) fn unavailable(why: &str) -> Self {
+        Self::refused("503 Service Unavailable", why)
+    }
+}
+
+/// Makes pages.
+type Pages<'a> = &'a (dyn Fn(&Asked) -> Answer + Sync);
 
 /// Serves until the socket fails.
-pub(super) fn serve(listener: &TcpListener, page: Page<'_>) -> Outcome {
+pub(crate) fn serve(listener: &TcpListener, pages: Pages<'_>) -> Outcome {
     let open = AtomicUsize::new(0);
     thread::scope(|scope| {
         loop {
@@ -44,7 +83,7 @@ pub(super) fn serve(listener: &TcpListener, page: Page<'_>) -> Outcome {
             let open = &open;
             let serve = move || {
                 // Who does not listen misses the answer, and nothing else happens.
-                let _ = answer(stream, page);
+                let _ = answer(stream, pages);
                 open.fetch_sub(1, Ordering::Relaxed);
             };
             if thread::Builder::new().spawn_scoped(scope, serve).is_err() {
@@ -57,18 +96,15 @@ pub(super) fn serve(listener: &TcpListener, page: Page<'_>) -> Outcome {
 /// What a request wants.
 #[derive(Debug, PartialEq, Eq)]
 enum Wanted {
-    Page { with_body: bool },
+    Page { asked: Asked, with_body: bool },
     Nothing { status: &'static str, why: &'static str },
 }
 
-fn answer(mut stream: TcpStream, page: Page<'_>) -> std::io::Result<()> {
+fn answer(mut stream: TcpStream, pages: Pages<'_>) -> std::io::Result<()> {
     let wanted = read(&mut stream)?;
-    let (status, kind, body, with_body) = match wanted {
-        Wanted::Page { with_body } => match page() {
-            Ok(text) => ("200 OK", METRICS, text, with_body),
-            Err(error) => ("503 Service Unavailable", PLAIN, error + "\n", with_body),
-        },
-        Wanted::Nothing { status, why } => (status, PLAIN, format!("{why}\n"), true),
+    let (Answer { status, kind, body }, with_body) = match wanted {
+        Wanted::Page { asked, with_body } => (pages(&asked), with_body),
+        Wanted::Nothing { status, why } => (Answer::refused(status, why), true),
     };
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
@@ -116,14 +152,48 @@ fn parse(head: &[u8]) -> Option<Wanted> {
         Err(_) => return nothing("400 Bad Request", "this is no request of HTTP/1.1"),
         Ok(httparse::Status::Complete(_)) => {}
     }
+    let with_body = match request.method {
+        Some("GET") => true,
+        Some("HEAD") => false,
+        _ => return nothing("405 Method Not Allowed", "only GET and HEAD are answered"),
+    };
     let target = request.path.unwrap_or_default();
-    let path = target.split_once('?').map_or(target, |(path, _)| path);
-    match (request.method, path) {
-        (Some("GET"), "/metrics") => Some(Wanted::Page { with_body: true }),
-        (Some("HEAD"), "/metrics") => Some(Wanted::Page { with_body: false }),
-        (Some("GET" | "HEAD"), _) => nothing("404 Not Found", "there is /metrics and nothing else"),
-        _ => nothing("405 Method Not Allowed", "only GET and HEAD are answered"),
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    match arguments(query) {
+        Some(query) => {
+            Some(Wanted::Page { asked: Asked { path: path.to_owned(), query }, with_body })
+        }
+        None => nothing("400 Bad Request", "the query is no list of NAME=VALUE, joined by `&`"),
     }
+}
+
+/// The arguments of a query; `None` if it is none.
+fn arguments(query: &str) -> Option<BTreeMap<String, String>> {
+    let parts = query.split('&').filter(|part| !part.is_empty());
+    parts
+        .map(|part| {
+            let (name, value) = part.split_once('=').unwrap_or((part, ""));
+            Some((decoded(name)?, decoded(value)?))
+        })
+        .collect()
+}
+
+/// A name or value, in which `+` stands for a blank and `%` for a byte.
+fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let mut digit = || char::from(rest.next()?).to_digit(16);
+                // Two digits are a byte.
+                (digit()? << 4 | digit()?) as u8
+            }
+            other => other,
+        });
+    }
+    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]
@@ -135,17 +205,19 @@ mod tests {
     #[test]
     fn a_request_is_answered_when_it_is_complete_and_not_too_long() {
         let status = |head: &[u8]| match parse(head) {
-            Some(Wanted::Page { with_body }) => if with_body { "page" } else { "head" }.to_owned(),
+            Some(Wanted::Page { with_body, asked }) => {
+                format!("{} {}", if with_body { "page" } else { "head" }, asked.path)
+            }
             Some(Wanted::Nothing { status, .. }) => status.to_owned(),
             None => "more".to_owned(),
         };
         assert_eq!(status(b""), "more");
         assert_eq!(status(b"GET /metrics HTTP/1.1\r\nHost: x\r\n"), "more");
-        assert_eq!(status(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), "page");
-        assert_eq!(status(b"GET /metrics?a=b HTTP/1.0\r\n\r\n"), "page");
-        assert_eq!(status(b"HEAD /metrics HTTP/1.1\r\n\r\n"), "head");
-        assert_eq!(status(b"GET / HTTP/1.1\r\n\r\n"), "404 Not Found");
+        assert_eq!(status(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), "page /metrics");
+        assert_eq!(status(b"GET /metrics?a=b HTTP/1.0\r\n\r\n"), "page /metrics");
+        assert_eq!(status(b"HEAD / HTTP/1.1\r\n\r\n"), "head /");
         assert_eq!(status(b"POST /metrics HTTP/1.1\r\n\r\n"), "405 Method Not Allowed");
+        assert_eq!(status(b"GET /?a=%2 HTTP/1.1\r\n\r\n"), "400 Bad Request");
         assert_eq!(status(b"\x16\x03\x01\x02"), "400 Bad Request");
         let long = [b"GET /metrics HTTP/1.1\r\nX: ".as_slice(), &[b'a'; LONGEST]].concat();
         assert_eq!(status(&long), "431 Request Header Fields Too Large");
@@ -154,10 +226,28 @@ mod tests {
         assert_eq!(status(&many), "400 Bad Request");
     }
 
+    #[test]
+    fn a_query_has_names_and_values() {
+        let read = |query: &str| arguments(query).map(|all| all.into_iter().collect::<Vec<_>>());
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(read(""), Some(Vec::new()));
+        let expected = vec![pair("a", "1 2"), pair("prefix", "10.0.0.0/8"), pair("x", "")];
+        assert_eq!(read("prefix=10.0.0.0%2F8&a=1+2&x"), Some(expected));
+        assert_eq!(read("a=1&a=2"), Some(vec![pair("a", "2")]));
+        for wrong in ["a=%", "a=%2", "a=%zz", "a=%ff", "%ff=a"] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+    }
+
     proptest! {
         #[test]
         fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             parse(&bytes);
+        }
+
+        #[test]
+        fn no_query_makes_it_panic(query in "[a-z=&%+0-9é]{0,40}") {
+            arguments(&query);
         }
     }
 }
