@@ -59,7 +59,10 @@ fn components_and_their_interfaces_are_listed() {
         all.map(|one| format!("{}/{}", one["name"], one["version"]).replace('"', "")).collect()
     };
     let xia = named(&shown["components"], "instance", "xia");
-    assert_eq!(names(xia), ["xia/1.0", "component/1.0", "checked/1.0", "monitor/1.0"]);
+    assert_eq!(
+        names(xia),
+        ["xia/1.0", "prefixes/1.0", "component/1.0", "checked/1.0", "monitor/1.0"]
+    );
     assert_eq!(
         (&xia["ready"], &xia["detail"]),
         (&Value::Bool(true), &Value::String(String::new()))
@@ -69,7 +72,9 @@ fn components_and_their_interfaces_are_listed() {
     assert_eq!(names(finder), ["finder/1.0", "monitor/1.0"]);
     let table = node.run("show", &["components"]).stdout;
     assert!(
-        table.contains("xia        xia      yes    xia/1.0 component/1.0 checked/1.0 monitor/1.0"),
+        table.contains(
+            "xia        xia      yes    xia/1.0 prefixes/1.0 component/1.0 checked/1.0 monitor/1.0"
+        ),
         "{table}"
     );
 }

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::ops::Bound;
 
 use ipnet::IpNet;
 use weft_base::Instant;
@@ -121,9 +122,15 @@ impl FromRib {
         self.known.get(net)
     }
 
-    /// All routes, in the order of their networks.
-    pub fn iter(&self) -> impl Iterator<Item = (&IpNet, &Used)> {
-        self.known.iter()
+    /// All networks that have a route, in order.
+    pub fn nets(&self) -> impl ExactSizeIterator<Item = &IpNet> {
+        self.known.keys()
+    }
+
+    /// Those behind one, or all.
+    pub fn nets_behind(&self, net: Option<IpNet>) -> impl Iterator<Item = &IpNet> {
+        let from = net.map_or(Bound::Unbounded, Bound::Excluded);
+        self.known.range((from, Bound::Unbounded)).map(|(net, _)| net)
     }
 
     /// The networks whose routes are others since this was asked last.

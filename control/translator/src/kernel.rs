@@ -4,6 +4,7 @@
 //! the same.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use ipnet::IpNet;
 use weft_runtime::{Action, IpChange, IpWay};
@@ -68,8 +69,14 @@ impl Kernel {
         self.known.get(net)
     }
 
-    pub(crate) fn nets(&self) -> impl Iterator<Item = &IpNet> {
+    pub(crate) fn nets(&self) -> impl ExactSizeIterator<Item = &IpNet> {
         self.known.keys()
+    }
+
+    /// Those behind one, or all.
+    pub(crate) fn nets_behind(&self, net: Option<IpNet>) -> impl Iterator<Item = &IpNet> {
+        let from = net.map_or(Bound::Unbounded, Bound::Excluded);
+        self.known.range((from, Bound::Unbounded)).map(|(net, _)| net)
     }
 
     /// Whether everything was told once.

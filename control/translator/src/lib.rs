@@ -103,8 +103,26 @@ impl Routes {
     fn nets(&self) -> BTreeSet<IpNet> {
         match self.from() {
             Some(From::Kernel) => self.kernel.nets().copied().collect(),
-            Some(From::Protocols(_)) => self.from_rib.iter().map(|(net, _)| *net).collect(),
+            Some(From::Protocols(_)) => self.from_rib.nets().copied().collect(),
             None => BTreeSet::new(),
+        }
+    }
+
+    /// How many that are.
+    fn count(&self) -> usize {
+        match self.from() {
+            Some(From::Kernel) => self.kernel.nets().len(),
+            Some(From::Protocols(_)) => self.from_rib.nets().len(),
+            None => 0,
+        }
+    }
+
+    /// Those behind one, or all, in order.
+    fn nets_behind(&self, net: Option<IpNet>) -> Box<dyn Iterator<Item = &IpNet> + '_> {
+        match self.from() {
+            Some(From::Kernel) => Box::new(self.kernel.nets_behind(net)),
+            Some(From::Protocols(_)) => Box::new(self.from_rib.nets_behind(net)),
+            None => Box::new(std::iter::empty()),
         }
     }
 
@@ -181,7 +199,7 @@ impl Manage for Translator {
     fn status(&self) -> (bool, String) {
         let xia = if self.to_xia.is_there() { "" } else { "; waits for XIA" };
         let known = if self.routes.is_complete() { "" } else { "; waits for routes" };
-        let count = self.routes.nets().len();
+        let count = self.routes.count();
         (self.routes.config.is_some(), format!("{count} prefixes{known}{xia}"))
     }
 }
@@ -193,8 +211,7 @@ impl Show for Translator {
     fn table(&self, _: &str, from: Option<&str>, at_most: usize) -> Result<Table, XrlError> {
         let wrong = |_| XrlError::bad_args("the page before says behind which prefix to go on");
         let from: Option<IpNet> = from.map(str::parse).transpose().map_err(wrong)?;
-        let nets = self.routes.nets().into_iter();
-        let rows = nets.filter(|net| from.is_none_or(|from| *net > from)).map(|net| (net, ()));
+        let rows = self.routes.nets_behind(from).map(|net| (*net, ()));
         Ok(Table::page(&["prefix", "from", "to"], rows, at_most, |net, ()| self.routes.row(net)))
     }
 }
