@@ -45,6 +45,8 @@ run "commits" "$cases sequences" \
 run "link-state routing" "$cases networks with faults" \
     env WEFT_LINKSTATE_SEEDS="$cases" cargo test --release --locked -p weft-linkstate --test network -- \
     --include-ignored --nocapture
+run "ten routers that speak BGP" "$cases networks with faults" \
+    env WEFT_BGP_SEEDS="$cases" cargo test --release --locked -p weft-tests --test bgp -- --ignored
 run "routing cache against its model" "100,000,000 steps" \
     env WEFT_CACHE_STEPS=100000000 cargo test --release --locked -p weft-tests --test xia cache::every
 run "components that hang" "once each" \
@@ -73,6 +75,9 @@ The last full run of \`make soak SOAK_CASES=$cases SOAK_ROUNDS=$rounds\`, which 
 * *Link-state routing*: as many random networks whose links lose, double and reorder messages, are cut and
   mended, and whose nodes crash; when they come to rest, all routes are those of a reference. And a network
   of 1,000 nodes.
+* *Ten routers that speak BGP*: as many random networks, with or without providers and customers, whose links fail, whose
+  processes and routers are killed, and whose sessions are cleared; when they come to rest, BGP and the RIB of each use what a
+  reference computation says, and no way goes around in circles.
 * *Components that hang*: what runs after a component did not answer while an unconfirmed commit fell back.
 * *Nodes that stay*: a 2 MB file is pushed to two receivers again and again, through five nodes on real
   interfaces, one of them plain Linux. At the end no node may take 4 MiB more than after ten

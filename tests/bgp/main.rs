@@ -1,0 +1,40 @@
+//! Ten routers that speak BGP with each other while links fail and processes are killed: when nothing happens any more, all
+//! of them use what a reference computation says.
+//!
+//! Each router is a Finder, a manager, an FEA, a RIB and BGP, as processes of their own in the simulator. The manager is a small
+//! one of these tests, and there is no launcher: the test itself starts what it has killed.
+//!
+//! `WEFT_BGP_SEED=7 cargo test -p weft-tests --test bgp ten` does one of them, with `WEFT_BGP_LOG=1` it prints what processes
+//! report; `WEFT_BGP_SEEDS=1000 … --ignored` says how many a long run does.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod faults;
+mod plan;
+mod reference;
+mod router;
+mod run;
+
+/// How many are done each time.
+const SEEDS: u64 = 100;
+/// How many in a long run.
+const MANY: u64 = 1000;
+
+fn number(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable} is a number, not `{text}`")))
+}
+
+#[test]
+fn ten_routers_agree_with_the_reference_when_faults_are_over() {
+    match number("WEFT_BGP_SEED") {
+        Some(seed) => run::run(seed),
+        None => (0..SEEDS).for_each(run::run),
+    }
+}
+
+#[test]
+#[ignore = "long: `make soak` runs it"]
+fn soak_ten_routers_agree_with_the_reference_when_faults_are_over() {
+    (0..number("WEFT_BGP_SEEDS").unwrap_or(MANY)).for_each(run::run);
+}
