@@ -64,6 +64,9 @@ pub(crate) trait Engine {
     /// How a process has ended; `None` if it runs.
     fn ended(&mut self, process: &str) -> Option<Ended>;
 
+    /// Whether a process was started and has not ended.
+    fn runs(&mut self, process: &str) -> bool;
+
     /// Asks a process to end.
     fn stop(&mut self, process: &str);
 

@@ -62,6 +62,9 @@ pub trait Host {
     /// The arguments with which the program calls [`crate::run_links`].
     fn link_arguments(&self) -> Vec<OsString>;
 
+    /// The arguments with which the program calls [`crate::run_router`].
+    fn router_arguments(&self) -> Vec<OsString>;
+
     /// The words behind `weft` of the command by which a node's stack starts to record what it does
     /// with one packet in `one_in`, the same packets on every node.
     fn trace_arguments(&self, one_in: NonZeroU64) -> Vec<String>;

@@ -11,7 +11,8 @@
 //! The way of a lab: text → `file` (checked statements) → `plan` (names replaced, configurations
 //! checked by the host) → `netns` or `sim` (built, an `Engine`) → `scenario` (step after step) →
 //! [`Outcome`]. Beside it: `output` (the working directory), `capture` (pcapng files), [`trace`] (the
-//! life of one packet), `joiner` (the process of user-space links), `rootless` (labs without root).
+//! life of one packet), `joiner` (the process of user-space links), `router` (BIRD, FRR, GoBGP and ExaBGP),
+//! `rootless` (labs without root).
 //!
 //! ```
 //! use weft_lab::{Lab, Variables};
@@ -46,6 +47,7 @@ mod outcome;
 mod output;
 mod plan;
 mod rootless;
+mod router;
 mod run;
 mod scenario;
 mod sim;
@@ -60,5 +62,6 @@ pub use manage::{capture, down, exec, labs, start_trace, up, visits};
 pub use netns::{LabStatus, NodeStatus, ProcessStatus};
 pub use outcome::{Log, Observer, Outcome, ProcessOutcome, Progress, StepOutcome};
 pub use rootless::{enter_user_namespace, is_root};
+pub use router::run_router;
 pub use run::{EngineKind, Options, check, run};
 pub use sim::{Maker, SimLauncher, Starting};

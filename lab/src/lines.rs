@@ -27,6 +27,13 @@ fn contains(lines: &[u8], text: &str) -> bool {
     String::from_utf8_lossy(lines).lines().any(|line| line.contains(text))
 }
 
+/// Up to three lines at the end of a text.
+pub(crate) fn last_lines(text: &str) -> String {
+    let mut lines: Vec<_> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines.drain(..lines.len().saturating_sub(3));
+    lines.join(" / ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

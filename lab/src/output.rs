@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use weft_base::Random;
 
 use crate::LabError;
-use crate::file::Content;
+use crate::file::{Content, NodeKind, Router};
 use crate::netns;
 use crate::plan::Plan;
 
@@ -16,6 +16,11 @@ use crate::plan::Plan;
 const MARK: &str = ".weft-lab";
 /// Where the logs of the processes are.
 pub(crate) const LOGS: &str = "logs";
+
+/// The name of the file that a router of others reads.
+pub(crate) fn router_config(node: &str) -> String {
+    format!("{node}.conf")
+}
 
 /// The output directory of one run, to which nobody else has a claim while this value lives.
 #[derive(Debug)]
@@ -44,6 +49,12 @@ impl Output {
                 Content::Random(size) => make_random(&to, *size, plan.file_seed(name)),
             };
             result?;
+        }
+        for node in &plan.lab.nodes {
+            if let NodeKind::Router(Router { config: Some(from), .. }) = &node.kind {
+                let to = output.path.join(router_config(node.name.value.as_str()));
+                link(Path::new(&plan.expand(&from.value)), &to)?;
+            }
         }
         Ok(output)
     }

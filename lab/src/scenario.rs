@@ -5,17 +5,23 @@ use std::time::Duration;
 
 use crate::LabError;
 use crate::engine::{Ended, Engine, Waited};
-use crate::file::{Action, NodeKind, Scenario, Step};
+use crate::file::{Action, Node, NodeKind, Scenario, Step};
+use crate::lines::last_lines;
 use crate::outcome::{Observer, Progress, StepOutcome, nanos};
 use crate::plan::Plan;
+use crate::router;
 use crate::trace;
 
 /// How long a node may take until it is ready.
 const NODE_READY: Duration = Duration::from_secs(60);
 
+/// How long `until` waits before it runs its command again.
+const AGAIN: Duration = Duration::from_millis(20);
+
 /// Starts the processes of all nodes and waits until all are ready.
 pub(crate) fn start_nodes(plan: &Plan<'_>, engine: &mut dyn Engine) -> Result<(), LabError> {
-    let nodes = || (0..plan.lab.nodes.len()).filter(|node| plan.lab.nodes[*node].has_process());
+    let is_started = |node: &Node| node.has_process() && !node.is_deferred;
+    let nodes = || (0..plan.lab.nodes.len()).filter(|node| is_started(&plan.lab.nodes[*node]));
     nodes().try_for_each(|node| engine.start_node(node))?;
     nodes().try_for_each(|node| {
         wait_ready(plan, engine, node, NODE_READY).map_err(|failure| match failure {
@@ -96,6 +102,10 @@ fn act(
             engine.start(process, *node, &plan.words(command))?;
             expect_exit(engine, process, *status, *timeout)?;
         }
+        Action::Until { node, command, process, text, is_there, timeout } => {
+            let (words, text) = (plan.words(command), plan.expand(text));
+            until(engine, process, *node, &words, (&text, *is_there), *timeout)?;
+        }
         Action::WaitOutput { process, text, timeout } => {
             expect_text(engine, process, &plan.expand(text), *timeout)?;
         }
@@ -148,7 +158,7 @@ fn start(
     timeout: Duration,
 ) -> Result<(), Failure> {
     let name = plan.node_name(node);
-    if engine.ended(name).is_none() {
+    if engine.runs(name) {
         return fail(format!("{name} still runs: `stop {name};` or `kill {name};` ends it"));
     }
     engine.start_node(node)?;
@@ -165,6 +175,7 @@ fn wait_ready(
     let text = match &plan.lab.nodes[node].kind {
         NodeKind::Weft(_) => plan.host.ready(plan.config(node).unwrap_or_default()).to_owned(),
         NodeKind::Command { ready: Some(ready), .. } => plan.expand(ready),
+        NodeKind::Router(_) => router::READY.to_owned(),
         NodeKind::Command { ready: None, .. } | NodeKind::Linux => return Ok(()),
     };
     expect_text(engine, plan.node_name(node), &text, timeout)
@@ -191,6 +202,42 @@ fn expect_text(
         Waited::TimedOut => format!("{process} did not write \"{text}\" within {timeout:?}"),
     };
     fail(end + &quoted(&engine.last_words(process)))
+}
+
+/// Runs a command until its standard output has the text, or, after a success, has it no more.
+fn until(
+    engine: &mut dyn Engine,
+    process: &str,
+    node: usize,
+    words: &[String],
+    (text, is_there): (&str, bool),
+    timeout: Duration,
+) -> Result<(), Failure> {
+    let begin = engine.now();
+    let mut last = String::new();
+    loop {
+        engine.start(process, node, words)?;
+        let left = timeout.saturating_sub(engine.now().saturating_sub(begin));
+        match engine.wait_exit(process, left)? {
+            None => engine.kill(process),
+            Some(ended) => {
+                let said = engine.stdout(process)?;
+                if said.contains(text) == is_there && (is_there || ended == Ended::Exited(0)) {
+                    return Ok(());
+                }
+                let said = Some(last_lines(&said)).filter(|said| !said.is_empty());
+                let said = said.unwrap_or_else(|| engine.last_words(process));
+                last = format!("; at last it {ended}{}", quoted(&said));
+            }
+        }
+        if engine.now().saturating_sub(begin) >= timeout {
+            let wanted = if is_there { "write" } else { "succeed without writing" };
+            return fail(format!(
+                "the command did not {wanted} \"{text}\" within {timeout:?}{last}"
+            ));
+        }
+        engine.wait_until(engine.now() + AGAIN)?;
+    }
 }
 
 fn expect_exit(

@@ -199,6 +199,10 @@ impl Host for WeftHost {
         vec!["lab".into(), "links".into()]
     }
 
+    fn router_arguments(&self) -> Vec<OsString> {
+        vec!["lab".into(), "router".into()]
+    }
+
     fn trace_arguments(&self, one_in: NonZeroU64) -> Vec<String> {
         vec!["xia".into(), "trace".into(), one_in.to_string()]
     }

@@ -61,6 +61,12 @@ pub(crate) enum LabCommand {
         /// Which interfaces, as the lab has written it down
         config: PathBuf,
     },
+    /// Start a router of others and end it with this process; started by the lab itself
+    #[command(hide = true, after_help = "Example:\n  weft lab router r1.json")]
+    Router {
+        /// Which one, as the lab has written it down
+        config: PathBuf,
+    },
 }
 
 /// Which lab.
@@ -188,6 +194,9 @@ pub(crate) fn run(command: &LabCommand) -> Outcome {
         LabCommand::Links { config } => {
             weft_lab::run_links(config).map_err(|error| error.to_string())?;
             Ok(0)
+        }
+        LabCommand::Router { config } => {
+            weft_lab::run_router(config).map_err(|error| error.to_string())
         }
     }
 }

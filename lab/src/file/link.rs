@@ -1,7 +1,7 @@
 //! `link NODE:INTERFACE NODE:INTERFACE { … }`, `link-defaults { … }` and `route NODE …`.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::num::NonZeroU64;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use weft_config::{
 };
 use weft_runtime::LinkConfig;
 
+use super::ipv6::{self, Ipv6Interface};
 use super::node::Node;
 
 /// The least and the greatest MTU; below the least, Linux takes IPv4 off an interface (RFC 791 §3.2).
@@ -30,6 +31,7 @@ pub(crate) struct End {
     pub(crate) node: usize,
     pub(crate) interface: String,
     pub(crate) address: Option<Located<Ipv4Interface>>,
+    pub(crate) address6: Option<Located<Ipv6Interface>>,
 }
 
 /// What a link does to packets, each way.
@@ -166,12 +168,14 @@ fn read_link(
     let found = gather(names.iter().map(find))?;
     entry.read_block(|block| {
         let mut addresses = read_addresses(block)?.into_iter();
-        let end = |side: usize, address| End {
+        let mut addresses6 = ipv6::read_addresses(block)?.into_iter();
+        let mut end = |side: usize| End {
             node: found[side],
             interface: names[side].value.interface.as_str().to_owned(),
-            address,
+            address: addresses.next(),
+            address6: addresses6.next(),
         };
-        let ends = [end(0, addresses.next()), end(1, addresses.next())];
+        let ends = [end(0), end(1)];
         Ok(Link { ends, properties: read_properties(block, defaults)? })
     })
 }
@@ -233,18 +237,18 @@ fn read_queue(block: &mut Block<'_>) -> Result<Option<usize>, Error> {
 
 /// No address may be given twice in a lab.
 fn check_addresses(links: &[Link]) -> Result<(), Errors> {
-    let mut seen: BTreeMap<Ipv4Addr, &Location> = BTreeMap::new();
-    let given = links.iter().flat_map(|link| &link.ends).filter_map(|end| end.address.as_ref());
-    gather(given.map(|address| {
-        let ip = address.value.address();
-        match seen.insert(ip, &address.location) {
-            None => Ok(()),
-            Some(first) => {
-                let error = address.error(format!(
-                    "the address {ip} is given to two interfaces: choose another one"
-                ));
-                Err(error.related("first given here", first.clone()).into())
-            }
+    let mut seen: BTreeMap<IpAddr, &Location> = BTreeMap::new();
+    let ends = links.iter().flat_map(|link| &link.ends);
+    let given = ends.flat_map(|end| {
+        let four = end.address.iter().map(|one| (one.value.address().into(), &one.location));
+        four.chain(end.address6.iter().map(|one| (one.value.address.into(), &one.location)))
+    });
+    gather(given.map(|(ip, location)| match seen.insert(ip, location) {
+        None => Ok(()),
+        Some(first) => {
+            let error = location
+                .error(format!("the address {ip} is given to two interfaces: choose another one"));
+            Err(error.related("first given here", first.clone()).into())
         }
     }))
     .map(drop)

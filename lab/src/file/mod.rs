@@ -4,9 +4,11 @@
 
 mod command;
 mod input;
+mod ipv6;
 mod link;
 mod names;
 mod node;
+mod router;
 mod steps;
 mod template;
 #[cfg(test)]
@@ -20,6 +22,7 @@ pub(crate) use input::{Alias, Content, InputFile};
 pub(crate) use link::{End, Link, Properties, Route};
 pub(crate) use names::Meaning;
 pub(crate) use node::{Node, NodeKind};
+pub(crate) use router::{Router, RouterKind, ZEBRA};
 pub(crate) use steps::{Action, Scenario, Step};
 pub(crate) use template::Template;
 

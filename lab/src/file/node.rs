@@ -4,6 +4,7 @@ use weft_config::{Block, Entry, Error, Errors, Keyword, Located, Name, Statement
 
 use super::command::CommandLine;
 use super::names::{Meaning, Names};
+use super::router::{Router, RouterKind};
 use super::template::Template;
 
 /// A machine of the lab.
@@ -11,6 +12,8 @@ use super::template::Template;
 pub(crate) struct Node {
     pub(crate) name: Located<Name>,
     pub(crate) kind: NodeKind,
+    /// Whether its process is started by a step, not with the lab.
+    pub(crate) is_deferred: bool,
 }
 
 /// What runs on a node.
@@ -27,6 +30,8 @@ pub(crate) enum NodeKind {
         /// What it writes when it can be used; without, it counts as ready at once.
         ready: Option<Template>,
     },
+    /// A router of others.
+    Router(Router),
 }
 
 /// A statement of a node's configuration in which names are still to be replaced.
@@ -42,12 +47,20 @@ enum KindWord {
     Weft,
     Linux,
     Command,
+    Router(RouterKind),
 }
 
 impl Keyword for KindWord {
     const WHAT: &'static str = "a kind of node";
-    const ALL: &'static [(&'static str, Self)] =
-        &[("weft", Self::Weft), ("linux", Self::Linux), ("command", Self::Command)];
+    const ALL: &'static [(&'static str, Self)] = &[
+        ("weft", Self::Weft),
+        ("linux", Self::Linux),
+        ("command", Self::Command),
+        ("bird", Self::Router(RouterKind::Bird)),
+        ("frr", Self::Router(RouterKind::Frr)),
+        ("gobgp", Self::Router(RouterKind::GoBgp)),
+        ("exabgp", Self::Router(RouterKind::ExaBgp)),
+    ];
 }
 
 impl NodeKind {
@@ -57,6 +70,7 @@ impl NodeKind {
             Self::Weft(_) => "weft",
             Self::Linux => "linux",
             Self::Command { .. } => "command",
+            Self::Router(router) => router.kind.word(),
         }
     }
 }
@@ -70,6 +84,11 @@ impl Node {
     /// Whether a process of the node's name runs on it.
     pub(crate) fn has_process(&self) -> bool {
         !matches!(self.kind, NodeKind::Linux)
+    }
+
+    /// Whether its kernel forwards packets for others from the beginning.
+    pub(crate) fn forwards(&self) -> bool {
+        matches!(self.kind, NodeKind::Linux | NodeKind::Router(_))
     }
 
     /// Whether it is the host program's stack.
@@ -104,12 +123,16 @@ pub(super) fn read_headers<'d>(
 pub(super) fn read_body(header: Header<'_>, names: &Names) -> Result<Node, Errors> {
     let Header { name, kind, entry, block } = header;
     block.read(|block| {
+        let is_deferred = kind != KindWord::Linux && block.leaf("start")? == Some(false);
         let kind = match kind {
             KindWord::Weft => NodeKind::Weft(read_config(block, &entry, names)?),
             KindWord::Linux => NodeKind::Linux,
             KindWord::Command => read_command(block, names)?,
+            KindWord::Router(kind) => {
+                NodeKind::Router(Router::read(kind, is_deferred, block, &entry, names)?)
+            }
         };
-        Ok(Node { name, kind })
+        Ok(Node { name, kind, is_deferred })
     })
 }
 

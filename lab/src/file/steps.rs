@@ -21,6 +21,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 const KEYWORDS: &[&str] = &[
     "run",
     "exec",
+    "until",
     "wait-output",
     "wait-exit",
     "start",
@@ -64,6 +65,15 @@ pub(crate) enum Action {
     Run { node: usize, command: CommandLine, process: String },
     /// Runs a command and waits for its end.
     Exec { node: usize, command: CommandLine, process: String, status: u8, timeout: Duration },
+    /// Runs a command again and again, until what it writes has this text, or has it no more.
+    Until {
+        node: usize,
+        command: CommandLine,
+        process: String,
+        text: Template,
+        is_there: bool,
+        timeout: Duration,
+    },
     /// Waits until a process has written a line with this text.
     WaitOutput { process: String, text: Template, timeout: Duration },
     /// Waits until a process has ended with this status.
@@ -157,6 +167,7 @@ impl Reader<'_> {
         Ok(match entry.keyword() {
             "run" => self.run(entry)?,
             "exec" => self.exec(entry)?,
+            "until" => self.until(entry)?,
             "wait-output" => {
                 let (process, text) = (self.process(entry)?, self.text(entry)?);
                 Action::WaitOutput { process, text, timeout: timeout(entry)? }
@@ -211,13 +222,7 @@ impl Reader<'_> {
 
     fn exec(&mut self, entry: &mut Entry<'_>) -> Result<Action, Error> {
         let (node, command) = (self.node(entry)?, self.command(entry)?);
-        let process = if entry.take("as") {
-            self.new_process(entry)?
-        } else {
-            self.unnamed += 1;
-            // A name that no file can give, as names have no point.
-            format!("exec.{}", self.unnamed)
-        };
+        let process = if entry.take("as") { self.new_process(entry)? } else { self.unnamed() };
         Ok(Action::Exec {
             node,
             command,
@@ -225,6 +230,22 @@ impl Reader<'_> {
             status: status(entry)?,
             timeout: timeout(entry)?,
         })
+    }
+
+    fn until(&mut self, entry: &mut Entry<'_>) -> Result<Action, Error> {
+        let (node, command) = (self.node(entry)?, self.command(entry)?);
+        let is_there = !entry.take("lacks");
+        if is_there {
+            entry.expect("says")?;
+        }
+        let (text, timeout) = (self.text(entry)?, timeout(entry)?);
+        Ok(Action::Until { node, command, process: self.unnamed(), text, is_there, timeout })
+    }
+
+    /// A name that no file can give, as names have no point.
+    fn unnamed(&mut self) -> String {
+        self.unnamed += 1;
+        format!("exec.{}", self.unnamed)
     }
 
     fn files_equal(&mut self, entry: &mut Entry<'_>) -> Result<Action, Errors> {

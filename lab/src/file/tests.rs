@@ -51,12 +51,16 @@ fn every_statement_and_every_step_is_read() {
     let lab = parse(ALL, &[]).unwrap();
     assert_eq!(lab.name(), "all");
     assert_eq!(lab.seed(), 7);
-    assert!(lab.nodes().eq(["a", "b", "r", "c"]));
+    assert!(lab.nodes().eq(["a", "b", "r", "c", "d", "e", "f", "g"]));
     assert!(lab.scenarios().eq(["default", "other"]));
     let [first, second] = &lab.links[..] else { panic!("two links") };
     assert_eq!((first.properties.model.loss, first.properties.mtu), (10_000_000, 1400));
     assert_eq!((second.properties.model.loss, second.properties.mtu), (0, 9000));
-    assert_eq!(lab.scenarios[0].steps.len(), 24);
+    assert_eq!(lab.scenarios[0].steps.len(), 26);
+    let NodeKind::Router(frr) = &lab.nodes[5].kind else { panic!("a router") };
+    assert_eq!(frr.daemons, ["zebra", "ripd", "bgpd"]);
+    assert!(lab.nodes[5].is_deferred && !lab.nodes[4].is_deferred);
+    assert!(first.ends[0].address6.is_none() && second.ends[1].address6.is_some());
     assert_eq!(lab.scenarios[0].steps[0].text, "run a \"weft serve @b\" as server");
 }
 

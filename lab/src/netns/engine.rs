@@ -19,11 +19,12 @@ use super::watch::Watch;
 use crate::LabError;
 use crate::capture::Capture;
 use crate::engine::{Ended, Engine, Waited};
-use crate::file::NodeKind;
+use crate::file::{NodeKind, Router};
 use crate::joiner::config::Config;
 use crate::outcome::ProcessOutcome;
 use crate::output::{self, LOGS, Output};
 use crate::plan::{PROGRAM, Plan};
+use crate::router;
 use crate::trace::LONGEST_ANSWER;
 
 /// The process that joins user-space links. No name in a file has a point.
@@ -245,6 +246,21 @@ impl<'p> Netns<'p> {
         Ok(words)
     }
 
+    /// Writes what the process has to know that starts a router of others; its command.
+    fn prepare_router(&self, node: usize, router: &Router) -> Result<Vec<OsString>, LabError> {
+        let name = self.plan.node_name(node);
+        let run_dir = self.network.directory().node(name);
+        fs::create_dir_all(&run_dir).map_err(LabError::disk("make the directory", &run_dir))?;
+        let config = self.output.path().join(output::router_config(name));
+        let path = self.network.directory().path().join(format!("{name}.json"));
+        router::Config::new(router, config, run_dir).write(&path)?;
+        let host = self.plan.host;
+        let mut words = vec![host.program().into()];
+        words.extend(host.router_arguments());
+        words.push(path.into());
+        Ok(words)
+    }
+
     fn apply_loss(&mut self, link: usize) -> Result<(), LabError> {
         let cut = self.cut.get(&link).copied().unwrap_or_default();
         let loss = self.loss.get(&link).copied().unwrap_or_default();
@@ -287,6 +303,7 @@ impl Engine for Netns<'_> {
                 self.prepare_stack(node, self.plan.config(node).unwrap_or_default())?
             }
             NodeKind::Command { run, .. } => self.resolve(&self.plan.words(run)),
+            NodeKind::Router(router) => self.prepare_router(node, router)?,
             NodeKind::Linux => return Ok(()),
         };
         self.spawn_on(self.plan.node_name(node), node, words)
@@ -339,6 +356,10 @@ impl Engine for Netns<'_> {
 
     fn ended(&mut self, process: &str) -> Option<Ended> {
         self.processes.get_mut(process)?.running.ended()
+    }
+
+    fn runs(&mut self, process: &str) -> bool {
+        self.processes.get_mut(process).is_some_and(|started| started.running.ended().is_none())
     }
 
     fn stop(&mut self, process: &str) {

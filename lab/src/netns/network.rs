@@ -9,7 +9,7 @@ use super::settings;
 use super::state::{Directory, NodeState, ProcessId, ProcessState, State};
 use super::teardown;
 use crate::LabError;
-use crate::file::{NodeKind, Scenario};
+use crate::file::Scenario;
 use crate::plan::Plan;
 
 /// A lab's network. Dropping it takes the lab down, unless it is to stay.
@@ -52,7 +52,7 @@ impl<'p> Network<'p> {
         batch.run(None)?;
         settings::apply(&self.link_namespace(), false)?;
         for (node, namespace) in self.plan.lab.nodes.iter().zip(&self.namespaces) {
-            settings::apply(namespace, matches!(node.kind, NodeKind::Linux))?;
+            settings::apply(namespace, node.forwards())?;
         }
         Ok(())
     }
@@ -98,12 +98,19 @@ impl<'p> Network<'p> {
             let own: Vec<_> = ends().filter(|end| end.node == node).collect();
             let names: Vec<&str> = own.iter().map(|end| end.interface.as_str()).collect();
             settings::switch_off_offloads(namespace, &names)?;
+            let with_ipv6 = own.iter().filter(|end| end.address6.is_some());
+            let with_ipv6: Vec<_> = with_ipv6.map(|end| end.interface.as_str()).collect();
+            settings::switch_ipv6_on(namespace, &with_ipv6, self.plan.lab.nodes[node].forwards())?;
             let mut batch = Batch::default();
             batch.add(&["link", "set", "dev", "lo", "up"]);
             for end in own {
                 if let Some(address) = &end.address {
                     let address = address.value.to_string();
                     batch.add(&["address", "add", &address, "dev", &end.interface]);
+                }
+                if let Some(address) = &end.address6 {
+                    let address = address.value.to_string();
+                    batch.add(&["address", "add", &address, "dev", &end.interface, "nodad"]);
                 }
                 // Without `dev` a name such as `up` would be taken for a word of the command.
                 batch.add(&["link", "set", "dev", &end.interface, "up"]);

@@ -13,7 +13,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use super::namespace::Namespace;
 use crate::LabError;
 use crate::engine::Ended;
-use crate::lines::PartialLine;
+use crate::lines::{PartialLine, last_lines};
 
 /// What to start, and where.
 #[derive(Debug)]
@@ -173,7 +173,10 @@ impl Running {
     /// The last lines that it wrote to standard error, or else to standard output.
     pub(crate) fn last_words(&self) -> String {
         let [stdout, stderr] = &self.logs;
-        let said = |log: &Log| log.end().ok().map(|end| last_lines(&end)).filter(|l| !l.is_empty());
+        let said = |log: &Log| {
+            let end = log.end().ok()?;
+            Some(last_lines(&String::from_utf8_lossy(&end))).filter(|lines| !lines.is_empty())
+        };
         said(stderr).or_else(|| said(stdout)).unwrap_or_default()
     }
 }
@@ -198,14 +201,6 @@ fn not_started(program: &OsString, error: &io::Error) -> LabError {
         _ => error.to_string(),
     };
     LabError::System { action: format!("start `{program}`"), reason }
-}
-
-/// Up to three lines at the end of a text.
-fn last_lines(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    let mut lines: Vec<_> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    lines.drain(..lines.len().saturating_sub(3));
-    lines.join(" / ")
 }
 
 /// The lines of a process's output, as far as they have been written.
@@ -271,9 +266,12 @@ mod tests {
     fn last_lines_are_those_of_this_process() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(b"old\na\n\nb\nc\nd\n").unwrap();
-        let log = |begin| Log { path: file.path().to_owned(), begin };
-        assert_eq!(last_lines(&log(4).end().unwrap()), "b / c / d");
-        assert_eq!(last_lines(&log(11).end().unwrap()), "d");
-        assert_eq!(last_lines(&log(13).end().unwrap()), "");
+        let last = |begin| {
+            let log = Log { path: file.path().to_owned(), begin };
+            last_lines(&String::from_utf8_lossy(&log.end().unwrap()))
+        };
+        assert_eq!(last(4), "b / c / d");
+        assert_eq!(last(11), "d");
+        assert_eq!(last(13), "");
     }
 }

@@ -42,6 +42,36 @@ pub(crate) fn apply(namespace: &Namespace, forwards: bool) -> Result<(), LabErro
     })?
 }
 
+/// What an interface with an address of IPv6 has, beside it: nothing that comes by itself but its link-local address,
+/// and that at once.
+const IPV6: &[(&str, &str)] = &[
+    ("accept_ra", "0"),
+    ("router_solicitations", "0"),
+    ("accept_dad", "0"),
+    ("disable_ipv6", "0"),
+];
+
+/// Lets interfaces speak IPv6; a router forwards it. Does nothing without an interface.
+pub(crate) fn switch_ipv6_on(
+    namespace: &Namespace,
+    interfaces: &[&str],
+    forwards: bool,
+) -> Result<(), LabError> {
+    if interfaces.is_empty() {
+        return Ok(());
+    }
+    namespace.inside(|| {
+        if forwards {
+            write("ipv6/conf/all/forwarding", "1")?;
+        }
+        let settings = |interface| IPV6.iter().map(move |setting| (interface, setting));
+        for (interface, (name, value)) in interfaces.iter().chain([&"lo"]).flat_map(settings) {
+            write(&format!("ipv6/conf/{interface}/{name}"), value)?;
+        }
+        Ok(())
+    })?
+}
+
 fn path(name: &str) -> PathBuf {
     Path::new("/proc/sys/net").join(name)
 }

@@ -18,12 +18,28 @@ pub(super) fn check(plan: &Plan<'_>, scenario: &Scenario) -> Result<(), Errors> 
                 node.name.value
             ))
             .into()),
+        NodeKind::Router(router) => Err(node
+            .name
+            .error(format!(
+                "node `{}` is a router of kind `{}`, which the simulator cannot run: use the engine \
+                 netns, or make it a `weft` node",
+                node.name.value,
+                router.kind.word()
+            ))
+            .into()),
+    });
+    let addresses = plan.lab.links.iter().flat_map(|link| &link.ends).filter_map(|end| {
+        let address = end.address6.as_ref()?;
+        let sentence = "simulated links have no addresses of IPv6: use the engine netns";
+        Some(Err(address.error(sentence).into()))
     });
     let steps = scenario.steps.iter().map(|step| match &step.action {
-        Action::Run { command, .. } | Action::Exec { command, .. } => check_command(plan, command),
+        Action::Run { command, .. }
+        | Action::Exec { command, .. }
+        | Action::Until { command, .. } => check_command(plan, command),
         _ => Ok(()),
     });
-    gather(nodes.chain(steps)).map(drop)
+    gather(nodes.chain(addresses).chain(steps)).map(drop)
 }
 
 fn check_node(plan: &Plan<'_>, node: usize) -> Result<(), Errors> {

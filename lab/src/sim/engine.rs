@@ -228,6 +228,10 @@ impl Engine for Sim<'_> {
         ended(self.world(), id)
     }
 
+    fn runs(&mut self, process: &str) -> bool {
+        self.id(process).is_ok() && self.ended(process).is_none()
+    }
+
     fn stop(&mut self, process: &str) {
         if let Ok(id) = self.id(process)
             && ended(self.world(), id).is_none()

@@ -26,6 +26,13 @@ fn entry() {
         }
         ["receive", address, count] => receive(address, count.parse().unwrap()),
         ["link", config] => weft_lab::run_links(Path::new(config)).unwrap(),
+        ["router", config] => exit(weft_lab::run_router(Path::new(config)).map_or_else(
+            |error| {
+                eprintln!("error: {error}");
+                1
+            },
+            i32::from,
+        )),
         ["stack", config, run_dir] => stack(config, run_dir),
         ["run-dir"] => println!("run-dir {}", std::env::var("WEFT_RUN_DIR").unwrap()),
         ["fork-and-stay"] => fork_and_stay(),

@@ -13,5 +13,6 @@ mod cleanup;
 mod links;
 mod manage;
 mod rootless;
+mod routers;
 mod scenarios;
 mod support;

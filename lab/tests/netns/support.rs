@@ -142,6 +142,10 @@ impl Host for TestHost<'_> {
         vec!["link".into()]
     }
 
+    fn router_arguments(&self) -> Vec<OsString> {
+        vec!["router".into()]
+    }
+
     fn trace_arguments(&self, one_in: NonZeroU64) -> Vec<String> {
         vec!["trace".into(), one_in.to_string()]
     }
