@@ -2,6 +2,7 @@
 
 mod clear;
 mod dump;
+mod sample;
 mod table;
 
 use std::net::IpAddr;
@@ -32,6 +33,11 @@ pub(crate) enum BgpCommand {
         zcat rib.20261101.0000.gz | weft bgp table -"
     )]
     Table(TableArgs),
+    /// Write a synthetic table, as routers and their tools read it, to standard output
+    #[command(after_help = "Examples:\n  weft bgp sample 10000 --form bird > routes\n  \
+        weft bgp sample 100000 --form mrt > table.mrt && weft bgp table table.mrt\n  \
+        weft bgp sample 1000 --first 2001:db8::/48 --form exabgp --as 65001")]
+    Sample(sample::SampleArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -81,5 +87,6 @@ pub(crate) fn run(command: &BgpCommand) -> Outcome {
         BgpCommand::Clear(args) => clear::run(args),
         BgpCommand::Dump(args) => dump::run(args),
         BgpCommand::Table(args) => table::run(args),
+        BgpCommand::Sample(args) => sample::run(args),
     }
 }
