@@ -54,6 +54,7 @@ macro_rules! peer_statements {
         leaf-list family one-of ipv4-unicast ipv6-unicast { help "which routes are exchanged; those of the address without it"; }
         leaf add-path one-of receive send both { help "whether several routes to a destination are exchanged (RFC 7911), if the peer wants that too"; }
         leaf route-reflector-client switch { default off; help "whether the peer is a client of this route reflector (RFC 4456)"; }
+        leaf route-server-client switch { default off; help "whether the peer is a client of this route server (RFC 7947)"; }
         leaf next-hop-self switch { default off; help "whether a peer in this system is told to send packets for other systems here"; }
         leaf-list import name { help "which of its routes are taken: all, none, or those that these policies accept, which are asked in order; of a peer in another system none without it"; }
         leaf-list export name { help "which routes it is told: all, none, or those that these policies accept, which are asked in order; a peer in another system none without it"; }
@@ -408,15 +409,21 @@ fn system(block: &mut Block<'_>) -> Result<PeerAs, Errors> {
     Ok(PeerAs::Exactly(number))
 }
 
-/// Whether routes are reflected to and from it, which makes sense inside a system only (RFC 4456 §6).
+/// Whether it is a client: inside a system of this route reflector (RFC 4456 §6), outside of this route server (RFC 7947).
 fn client(block: &mut Block<'_>, is_internal: bool) -> Result<bool, Errors> {
-    let Some(mut entry) = block.one("route-reflector-client")? else { return Ok(false) };
-    let is_client: bool = entry.argument("on or off")?;
-    entry.end()?;
-    if is_client && !is_internal {
-        let sentence = "only a peer in this autonomous system can be a client: leave this out, or \
-                        mend `as`";
-        return Err(entry.error_at(1, sentence).into());
+    let mut is_client = false;
+    for (name, is_inside) in [("route-reflector-client", true), ("route-server-client", false)] {
+        let Some(mut entry) = block.one(name)? else { continue };
+        let is_on: bool = entry.argument("on or off")?;
+        entry.end()?;
+        if is_on && is_inside != is_internal {
+            let place = if is_inside { "in this" } else { "outside of this" };
+            let sentence = format!(
+                "only a peer {place} autonomous system can be such a client: leave this out, or mend `as`"
+            );
+            return Err(entry.error_at(1, sentence).into());
+        }
+        is_client |= is_on;
     }
     Ok(is_client)
 }
@@ -566,6 +573,7 @@ mod tests {
             (peer("as 2; import all none;"), "stands alone"),
             (peer("as 2; family ipv4;"), "ipv4"),
             (peer("as 2; route-reflector-client on;"), "in this autonomous system"),
+            (peer("as 1; route-server-client on;"), "outside of this autonomous system"),
             (peer("as 2; add-path all;"), "all"),
             (peer("as 2; impotr all;"), "did you mean `import`?"),
         ] {

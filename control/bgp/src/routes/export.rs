@@ -1,7 +1,7 @@
 //! What peers are told of a route.
 //!
 //! Reference: RFC 4271 §5.1 (what becomes of each attribute), §9.1.3 and §9.2 (routes to internal peers); RFC 1997
-//! (NO_EXPORT, NO_ADVERTISE); RFC 4456 §6 to §8 (route reflection); RFC 7311 §3.4 (what does not leave the system).
+//! (NO_EXPORT, NO_ADVERTISE); RFC 4456 §6 to §8 (route reflection); RFC 7947 §2.2 (route servers); RFC 7311 §3.4 (what does not leave the system).
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -19,7 +19,7 @@ use crate::wire::{Attributes, NextHop, Role};
 pub(crate) struct Audience {
     /// Whether they are in another autonomous system.
     pub(crate) is_external: bool,
-    /// Whether they are clients of this route reflector (RFC 4456).
+    /// Whether they are clients: of this route reflector (RFC 4456), or in other systems of this route server (RFC 7947).
     pub(crate) is_client: bool,
     /// The number of this one.
     pub(crate) local_as: u32,
@@ -138,16 +138,16 @@ impl Audience {
     }
 
     /// To another autonomous system: through this one, by this router (§5.1.2, §5.1.3), without what is for this system
-    /// only (§5.1.4, §5.1.5).
+    /// only (§5.1.4, §5.1.5). A route server is not on the way of packets, and nothing shows that it is there.
     fn outward(&self, attributes: &Attributes, source: &Source) -> Option<Attributes> {
-        let mut told = Attributes {
-            as_path: attributes.as_path.prepend(self.local_as, 1),
-            next_hop: Some(self.here()),
+        let mut told = Attributes { local_pref: None, ..attributes.clone() };
+        let is_server = source.is_external && self.is_client;
+        if !is_server {
+            told.as_path = attributes.as_path.prepend(self.local_as, 1);
+            told.next_hop = Some(self.here());
             // What this system says itself is for its neighbours.
-            med: attributes.med.filter(|_| source.own.is_some()),
-            local_pref: None,
-            ..attributes.clone()
-        };
+            told.med = attributes.med.filter(|_| source.own.is_some());
+        }
         told.change_rare(|rare| {
             rare.originator_id = None;
             rare.cluster_list = Box::default();
@@ -224,6 +224,20 @@ mod tests {
             audience(false).tell(&attributes(&[]), &source(false, false), None),
             None,
             "from inside it stays"
+        );
+    }
+
+    /// RFC 7947 §2.2.1 to §2.2.3: next hop, path and MED are those of who has announced the route.
+    #[test]
+    fn a_route_server_is_not_seen() {
+        let server = Audience { is_client: true, ..audience(true) };
+        let told = server.tell(&attributes(&[77]), &outsider(), None).unwrap();
+        assert_eq!(told, Attributes { local_pref: None, ..attributes(&[77]) });
+        // What this system says itself is said as to everybody.
+        let inside = source(false, false);
+        assert_eq!(
+            server.tell(&attributes(&[]), &inside, None),
+            audience(true).tell(&attributes(&[]), &inside, None)
         );
     }
 
