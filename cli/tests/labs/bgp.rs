@@ -1,50 +1,86 @@
-//! BGP with BIRD and FRR on real interfaces, as the labs in `examples/bgp` say.
+//! BGP with BIRD, FRR, GoBGP and ExaBGP on real interfaces, as the labs in `examples/bgp` and in `interop` say.
 
 use crate::support::{assert_gone, is_root, succeeded, text, weft};
 
-const DIRECTORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/bgp");
+const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/bgp");
+const INTEROP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/labs/interop");
 
 #[test]
 fn three_systems_exchange_routes_while_processes_of_the_fourth_are_killed() {
-    run("bgp");
+    run(EXAMPLES, "bgp");
 }
 
 #[test]
 fn routers_restart_and_no_packet_is_lost() {
-    run("restart");
+    run(EXAMPLES, "restart");
 }
 
 #[test]
 fn sessions_are_what_routers_of_others_agree_to() {
-    run("peers");
+    run(EXAMPLES, "peers");
 }
 
 #[test]
 fn networks_of_a_routers_own_are_told_as_long_as_they_are_there() {
-    run("own");
+    run(EXAMPLES, "own");
 }
 
 #[test]
 fn xia_crosses_three_systems_whose_only_routing_protocol_is_bgp() {
-    run("xia");
+    run(EXAMPLES, "xia");
 }
 
 #[test]
 fn xia_crosses_three_systems_by_prefixes_that_only_bgp_has_spread() {
-    run("translator");
+    run(EXAMPLES, "translator");
 }
 
-/// Runs one of the labs, and sees that nothing is left of it.
-fn run(name: &str) {
+#[test]
+fn two_systems_meet() {
+    run(EXAMPLES, "two-systems");
+}
+
+#[test]
+fn a_hundred_clients_of_a_route_server_hear_of_each_other() {
+    run(EXAMPLES, "route-server");
+}
+
+#[test]
+fn packets_leave_by_the_nearest_exit() {
+    run(EXAMPLES, "hot-potato");
+}
+
+#[test]
+fn a_reflector_stands_between_routers_of_a_system() {
+    run(EXAMPLES, "reflection");
+}
+
+#[test]
+fn a_large_table_comes_goes_and_comes_back() {
+    run(EXAMPLES, "full-table");
+}
+
+#[test]
+fn ten_thousand_routes_go_each_way_with_each_router() {
+    run(INTEROP, "tables");
+}
+
+#[test]
+fn several_paths_refresh_and_restarts_work_with_each_router() {
+    run(INTEROP, "features");
+}
+
+/// Runs one of the labs of a directory, and sees that nothing is left of it.
+fn run(directory: &str, name: &str) {
     if !is_root() {
         return;
     }
-    let directory = tempfile::tempdir().unwrap();
-    let lab = format!("{DIRECTORY}/{name}.lab");
-    let set = format!("DIRECTORY={DIRECTORY}");
-    let output = weft(directory.path(), &["lab", "run", &lab, "--output", "out", "--set", &set]);
+    let place = tempfile::tempdir().unwrap();
+    let lab = format!("{directory}/{name}.lab");
+    let set = format!("DIRECTORY={directory}");
+    let output = weft(place.path(), &["lab", "run", &lab, "--output", "out", "--set", &set]);
     // The steps that were done are on standard error.
     assert!(output.status.success(), "{}", text(&output.stderr));
     succeeded(&output);
-    assert_gone(name, directory.path());
+    assert_gone(name, place.path());
 }
