@@ -15,8 +15,8 @@ use crate::support::is_root;
 const ROUTES: u32 = 1000;
 
 const NETWORK: &str = r#"
-    node as65001 { kind linux; }
-    node as65002 { kind linux; }
+    node as65001 { kind bird; config bird1.conf; }
+    node as65002 { kind bird; config bird2.conf; }
     node r {
         kind weft;
         config {
@@ -101,7 +101,7 @@ fn kills(times: usize, seed: u64) -> String {
         }
         let _ = write!(
             steps,
-            "exec as6500{node} \"birdc -s as6500{node}.ctl {change} p{protocol}\";
+            "exec as6500{node} \"birdc {change} p{protocol}\";
              exec r \"sleep 0.{pause:03}\";
              exec r \"sh ../kill.sh {process}\" timeout 60s;\n"
         );
@@ -111,20 +111,14 @@ fn kills(times: usize, seed: u64) -> String {
 
 fn lab(times: usize, seed: u64) -> String {
     let wait = "exec r \"sh ../settled.sh\" timeout 120s;\n";
-    let start = |number: u32| {
-        format!(
-            "run as6500{number} \"bird -f -c ../bird{number}.conf -s as6500{number}.ctl\" as bird{number};\n"
-        )
-    };
     let all = |number: u32, protocols: [u32; 2]| {
         protocols.map(|protocol| {
-            format!("exec as6500{number} \"birdc -s as6500{number}.ctl enable p{protocol}\";\n")
+            format!("exec as6500{number} \"birdc enable p{protocol}\";\n")
         })
     };
-    let steps = start(1)
-        + &start(2)
-        + "exec r \"sysctl -qw net.ipv4.ip_forward=1\";
+    let steps = "exec r \"sysctl -qw net.ipv4.ip_forward=1\";
            exec as65002 \"ip address add 203.0.113.1/32 dev lo\";\n"
+        .to_owned()
         + wait
         + "run as65001 \"sh -c 'echo $$ > ping.pid; exec ping -i 0.02 -q 203.0.113.1'\" as ping;\n"
         + &kills(times, seed)
