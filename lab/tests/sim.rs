@@ -417,3 +417,42 @@ fn captures_hold_every_frame_at_every_interface() {
     // 100 requests over three links, each seen twice, and the answers; a part of them is lost.
     assert!((800..1200).contains(&frames), "{frames}");
 }
+
+#[test]
+fn routers_of_others_are_refused_before_anything_is_built() {
+    let bench = Bench::new();
+    let text = "version 1;
+lab routers {
+    node a { kind gobgp; config /no/such/file; }
+    node b { kind linux; }
+    link a:up b:up { address6 2001:db8::1/64 2001:db8::2/64; }
+    scenario default { until a \"gobgp global\" says AS; }
+}";
+    let error = bench.try_run(text, None).unwrap_err().to_string();
+    assert!(error.contains("test.lab:3:10: node `a` is a router of kind `gobgp`"), "{error}");
+    assert!(error.contains("test.lab:5:31: simulated links have no addresses of IPv6"), "{error}");
+    assert!(error.contains("test.lab:6:32: the simulator runs only `weft` commands"), "{error}");
+    assert!(!bench.path("out").exists());
+}
+
+#[test]
+fn a_simulated_command_is_repeated_in_virtual_time() {
+    let bench = Bench::new();
+    let text = "version 1;
+lab again {
+    node s { kind weft; config { } start off; }
+    scenario default {
+        start s;
+        until s \"weft visits\" says abc;
+        until s \"weft visits\" says never timeout 1s;
+    }
+}";
+    let (outcome, _) = bench.run(text);
+    let error = outcome.error.unwrap();
+    assert!(error.contains("test.lab:7:9"), "{error}");
+    assert!(
+        error.contains("did not write \"never\" within 1s; at last it exited with status 0"),
+        "{error}"
+    );
+    assert!(outcome.time_ns >= 1_000_000_000, "virtual time has passed");
+}

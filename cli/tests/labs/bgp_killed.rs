@@ -112,9 +112,7 @@ fn kills(times: usize, seed: u64) -> String {
 fn lab(times: usize, seed: u64) -> String {
     let wait = "exec r \"sh ../settled.sh\" timeout 120s;\n";
     let all = |number: u32, protocols: [u32; 2]| {
-        protocols.map(|protocol| {
-            format!("exec as6500{number} \"birdc enable p{protocol}\";\n")
-        })
+        protocols.map(|protocol| format!("exec as6500{number} \"birdc enable p{protocol}\";\n"))
     };
     let steps = "exec r \"sysctl -qw net.ipv4.ip_forward=1\";
            exec as65002 \"ip address add 203.0.113.1/32 dev lo\";\n"
