@@ -84,7 +84,9 @@ fn parse_prefix(text: &str) -> Result<First, String> {
         IpAddr::V4(address) => (Version::V4, u128::from(address.to_bits()) << 96, 32),
         IpAddr::V6(address) => (Version::V6, address.to_bits(), 128),
     };
-    if !(1..=most).contains(&length) || bits << length != 0 && length < 128 {
+    // Nothing is behind the length of a whole address of IPv6.
+    let behind = bits.checked_shl(length.into()).unwrap_or(0);
+    if !(1..=most).contains(&length) || behind != 0 {
         return Err(format!("{}, with zeros behind its length", wrong()));
     }
     Ok(First { version, bits, length })
@@ -247,8 +249,9 @@ mod tests {
         assert!(exabgp.starts_with("route 10.0.0.0/8 next-hop self as-path [ 65001 "), "{exabgp}");
         // The same path, from its end and from its beginning.
         let numbers = |text: &str| -> Vec<u32> {
-            let words = text.split(|c: char| !c.is_ascii_digit()).skip(5);
-            words.filter_map(|word| word.parse().ok()).collect()
+            let words = text.split(|c: char| !c.is_ascii_digit());
+            // Behind the five of the prefix.
+            words.filter_map(|word| word.parse().ok()).skip(5).collect()
         };
         let (mut bird, exabgp) = (numbers(bird), numbers(exabgp));
         bird.reverse();
