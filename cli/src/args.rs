@@ -59,7 +59,7 @@ pub(crate) enum Command {
     Configure(ConfigureArgs),
     /// Run a routing protocol here for a node on another machine
     #[command(after_help = "Examples:\n  weft away rip --access\n  \
-        weft away rip rip.conf --node 192.0.2.1:6500 --node-key 84ec0b24b8054f9237f7e321459fac1fd42f4a12 \\\n    \
+        weft away rip rip.conf --node 192.0.2.1:6500 --node-key 84ec0b24b8054f9237f7e321459fac1fd42f4a12 \
         --key far.key")]
     Away(AwayArgs),
     /// Policies: which routes pass, and how they are changed
