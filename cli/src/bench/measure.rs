@@ -17,9 +17,9 @@ pub(crate) trait Bench: Sync {
     /// One line that says what is measured beside what.
     fn summary(&self) -> &'static str;
 
-    /// Programs of others that it runs as peers or tools.
-    fn needs(&self) -> &'static [Program] {
-        &[]
+    /// Programs of others that it runs as peers or tools, for what the plan includes.
+    fn needs(&self, _: &Plan) -> Vec<Program> {
+        Vec::new()
     }
 
     /// About how long it takes on an idle machine, preparation included.
@@ -30,6 +30,7 @@ pub(crate) trait Bench: Sync {
 }
 
 /// A program that has to be installed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Program {
     /// What it is called.
     pub(crate) name: &'static str,

@@ -114,10 +114,10 @@ pub(crate) fn run(args: &BenchArgs) -> Outcome {
     if args.prefixes.is_some() && bench.name() != xip_forward::NAME {
         return Err(format!("--prefixes is for {}, not for {}", xip_forward::NAME, bench.name()));
     }
-    check_programs(bench.needs())?;
+    let plan = plan(args);
+    check_programs(&bench.needs(&plan))?;
     // Files that cannot be written shall not be found out after half an hour of measuring.
     [&args.json, &args.plot].into_iter().flatten().try_for_each(|path| check_writable(path))?;
-    let plan = plan(args);
     announce(bench, &plan);
     let report = conduct(bench, &plan)?;
     print_lines(report.table())?;

@@ -189,6 +189,23 @@ fn a_missing_peer_is_an_error_that_names_the_package() {
 }
 
 #[test]
+fn only_what_the_plan_includes_has_to_be_installed() {
+    let needs = |words: &[&str]| {
+        let args = arguments(words);
+        let bench = find(args.name.as_deref().unwrap()).unwrap();
+        let needs = bench.needs(&super::plan(&args));
+        needs.into_iter().map(|one| one.package).collect::<std::collections::BTreeSet<_>>()
+    };
+    for bench in ["route-load", "route-latency", "route-storm"] {
+        assert_eq!(needs(&[bench, "--quick"]), ["bird2"].into(), "{bench}");
+        assert!(needs(&[bench]).is_superset(&["bird2", "frr"].into()), "{bench}");
+    }
+    assert_eq!(needs(&["route-load", "--only", "GoBGP"]), ["gobgpd"].into());
+    assert_eq!(needs(&["restart", "--only", "finder: "]), [].into());
+    assert_eq!(needs(&["xip-attack", "--quick", "--only", "same port"]), [].into());
+}
+
+#[test]
 fn quick_means_fewer_runs_and_an_end() {
     let quick = super::plan(&arguments(&["xip-engine", "--quick"]));
     assert_eq!((quick.runs, quick.until.is_some()), (QUICK_RUNS, true));

@@ -19,7 +19,7 @@ use super::super::measure::{Bench, Experiment, Figure, Plan, Program, Session};
 use super::super::report::{Bound, Detail, Goal, Row};
 use super::load::{FULL, TABLE};
 use super::network::Third;
-use super::router::{BIRD, FRR, Kind};
+use super::router::{Kind, needs};
 use super::scene::{Delays, Scene, Source, with_router};
 use crate::profile::{Gathered, rows};
 use crate::show::profile::COLUMNS;
@@ -73,8 +73,9 @@ impl Bench for RouteLatency {
         "one new route of BGP into the kernel and to another peer, beside BIRD and FRR"
     }
 
-    fn needs(&self) -> &'static [Program] {
-        const { &[BIRD, FRR] }
+    fn needs(&self, plan: &Plan) -> Vec<Program> {
+        let cases = cases(plan.quick);
+        needs(plan, cases.iter().map(|case| (case.peer, case.experiment())))
     }
 
     fn duration(&self, plan: &Plan) -> Duration {
@@ -130,6 +131,14 @@ impl Case {
             (count, Source::Prober) => format!("{count} routes of another peer"),
         };
         format!("{table}{beside}: {what}")
+    }
+
+    fn experiment(&self) -> Experiment {
+        Experiment {
+            peer_name: self.peer.name().to_owned(),
+            figures: self.figures(),
+            most_runs: Some(if self.is_slow() { 1 } else { MOST_RUNS }),
+        }
     }
 
     fn figures(&self) -> Vec<Figure> {
@@ -192,12 +201,7 @@ fn values(new: &Delays, gone: &Delays) -> Vec<f64> {
 
 impl Session for Cases {
     fn experiments(&self) -> Vec<Experiment> {
-        let experiment = |case: &Case| Experiment {
-            peer_name: case.peer.name().to_owned(),
-            figures: case.figures(),
-            most_runs: Some(if case.is_slow() { 1 } else { MOST_RUNS }),
-        };
-        self.all.iter().map(experiment).collect()
+        self.all.iter().map(Case::experiment).collect()
     }
 
     fn weft(&mut self, experiment: usize, run: usize) -> Result<Vec<f64>, String> {

@@ -11,7 +11,7 @@ use super::super::measure::{Bench, Experiment, Figure, Plan, Program, Session};
 use super::super::report::{Bound, Goal, Row};
 use super::memory::Share;
 use super::network::Third;
-use super::router::Kind;
+use super::router::{Kind, needs};
 use super::scene::{Loaded, milliseconds, with_router};
 
 /// Routes of the table that XORP was measured with (Handley et al., §8.2), and of a full table.
@@ -48,8 +48,9 @@ impl Bench for RouteLoad {
         "a table of BGP from one peer to another and into the kernel, beside BIRD, FRR and GoBGP"
     }
 
-    fn needs(&self) -> &'static [Program] {
-        const { &[super::router::BIRD, super::router::FRR, super::router::GOBGP] }
+    fn needs(&self, plan: &Plan) -> Vec<Program> {
+        let cases = cases(plan.quick);
+        needs(plan, cases.iter().map(|case| (case.peer, case.experiment())))
     }
 
     fn duration(&self, plan: &Plan) -> Duration {
@@ -77,6 +78,14 @@ impl Case {
             peer => format!(" beside {}", peer.name()),
         };
         format!("{} routes{beside}: {what}", self.count)
+    }
+
+    fn experiment(&self) -> Experiment {
+        Experiment {
+            peer_name: self.peer.name().to_owned(),
+            figures: self.figures(),
+            most_runs: None,
+        }
     }
 
     fn figures(&self) -> Vec<Figure> {
@@ -123,12 +132,7 @@ impl Case {
 
 impl Session for Cases {
     fn experiments(&self) -> Vec<Experiment> {
-        let experiment = |case: &Case| Experiment {
-            peer_name: case.peer.name().to_owned(),
-            figures: case.figures(),
-            most_runs: None,
-        };
-        self.0.iter().map(experiment).collect()
+        self.0.iter().map(Case::experiment).collect()
     }
 
     fn weft(&mut self, experiment: usize, _: usize) -> Result<Vec<f64>, String> {

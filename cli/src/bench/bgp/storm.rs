@@ -17,7 +17,7 @@ use super::super::measure::{Bench, Experiment, Figure, Plan, Program, Session};
 use super::super::report::{Bound, Goal, Row};
 use super::load::{FULL, TABLE, peak};
 use super::network::Third;
-use super::router::{BIRD, FRR, GOBGP, Kind};
+use super::router::{Kind, needs};
 use super::scene::{PATIENCE, Scene, Source, milliseconds, with_router};
 use super::speaker::Order;
 
@@ -80,8 +80,9 @@ impl Bench for RouteStorm {
         "a peer of BGP with a whole table goes, comes back, or does not read, beside BIRD, FRR and GoBGP"
     }
 
-    fn needs(&self) -> &'static [Program] {
-        const { &[BIRD, FRR, GOBGP] }
+    fn needs(&self, plan: &Plan) -> Vec<Program> {
+        let cases = cases(plan.quick);
+        needs(plan, cases.iter().map(|case| (case.peer, case.experiment())))
     }
 
     fn duration(&self, plan: &Plan) -> Duration {
@@ -90,17 +91,18 @@ impl Bench for RouteStorm {
 
     fn prepare(&self, plan: &Plan) -> Result<Box<dyn Session>, String> {
         super::check_root()?;
-        let case = |part, count, peer| Case { part, count, peer };
-        let bird = Kind::Bird { has_kernel: true };
-        Ok(Box::new(Cases(if plan.quick {
-            vec![case(Part::QuickStorm, TABLE, bird)]
-        } else {
-            let mut cases: Vec<_> =
-                [bird, Kind::Frr, Kind::GoBgp].map(|peer| case(Part::Storm, FULL, peer)).into();
-            cases.push(case(Part::Slow, FULL, bird));
-            cases
-        })))
+        Ok(Box::new(Cases(cases(plan.quick))))
     }
+}
+
+fn cases(quick: bool) -> Vec<Case> {
+    let case = |part, count, peer| Case { part, count, peer };
+    let bird = Kind::Bird { has_kernel: true };
+    if quick {
+        return vec![case(Part::QuickStorm, TABLE, bird)];
+    }
+    let storms = [bird, Kind::Frr, Kind::GoBgp].map(|peer| case(Part::Storm, FULL, peer));
+    storms.into_iter().chain([case(Part::Slow, FULL, bird)]).collect()
 }
 
 /// Runs that make sense: each is a storm of minutes for some peers.
@@ -111,6 +113,14 @@ impl Case {
         match self.peer {
             Kind::Bird { .. } => format!("{} routes: {what}", self.count),
             peer => format!("{} routes beside {}: {what}", self.count, peer.name()),
+        }
+    }
+
+    fn experiment(&self) -> Experiment {
+        Experiment {
+            peer_name: self.peer.name().to_owned(),
+            figures: self.figures(),
+            most_runs: Some(MOST_RUNS),
         }
     }
 
@@ -344,12 +354,7 @@ fn slow(kind: Kind, count: usize) -> Result<Values, String> {
 
 impl Session for Cases {
     fn experiments(&self) -> Vec<Experiment> {
-        let experiment = |case: &Case| Experiment {
-            peer_name: case.peer.name().to_owned(),
-            figures: case.figures(),
-            most_runs: Some(MOST_RUNS),
-        };
-        self.0.iter().map(experiment).collect()
+        self.0.iter().map(Case::experiment).collect()
     }
 
     fn weft(&mut self, experiment: usize, _: usize) -> Result<Vec<f64>, String> {

@@ -44,8 +44,8 @@ impl Bench for LinkState {
         "how long packets have no way among twenty nodes after a link was cut, beside OSPF"
     }
 
-    fn needs(&self) -> &'static [Program] {
-        const { &[ospf::FRR, ospf::PING] }
+    fn needs(&self, _: &Plan) -> Vec<Program> {
+        vec![ospf::FRR, ospf::PING]
     }
 
     fn duration(&self, plan: &Plan) -> Duration {

@@ -52,8 +52,9 @@ impl Bench for Restart {
         "how long a killed process of a node is missed, beside a bare start of the program"
     }
 
-    fn needs(&self) -> &'static [Program] {
-        const { &[bgp::BIRD] }
+    fn needs(&self, plan: &Plan) -> Vec<Program> {
+        let with_bgp = has_bgp() && plan.includes(&bgp::restart::experiment());
+        if with_bgp { vec![bgp::BIRD] } else { Vec::new() }
     }
 
     fn duration(&self, plan: &Plan) -> Duration {
@@ -62,11 +63,16 @@ impl Bench for Restart {
 
     fn prepare(&self, _: &Plan) -> Result<Box<dyn Session>, String> {
         // Behind the next line a user, too, looks like root.
-        let has_bgp = bgp::check_root().is_ok();
+        let has_bgp = has_bgp();
         become_root(weft_lab::EngineKind::Netns)?;
         let line = Line::start()?;
         Ok(Box::new(Kills { line, started: [Instant::now(); PROCESSES.len()], has_bgp }))
     }
+}
+
+/// Whether a router with a table of BGP is killed, too.
+fn has_bgp() -> bool {
+    bgp::check_root().is_ok()
 }
 
 fn case(process: &str, what: &str) -> String {

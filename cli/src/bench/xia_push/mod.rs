@@ -48,8 +48,8 @@ impl Bench for XiaPush {
         "a file pushed to four receivers, beside the same packets multicast by Linux"
     }
 
-    fn needs(&self) -> &'static [Program] {
-        &[
+    fn needs(&self, _: &Plan) -> Vec<Program> {
+        vec![
             Program { name: "iperf", package: "iperf" },
             Program { name: "smcrouted", package: "smcroute" },
         ]

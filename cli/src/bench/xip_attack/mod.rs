@@ -122,8 +122,12 @@ impl Bench for XipAttack {
             + Duration::from_millis(if plan.quick { 900 } else { 1500 }) * in_network as u32
     }
 
-    fn needs(&self) -> &'static [Program] {
-        XipForward.needs()
+    fn needs(&self, plan: &Plan) -> Vec<Program> {
+        let mut in_network = network::cases(plan.quick).into_iter();
+        match in_network.any(|case| plan.includes(&case.experiment())) {
+            true => XipForward.needs(plan),
+            false => Vec::new(),
+        }
     }
 
     fn prepare(&self, plan: &Plan) -> Result<Box<dyn Session>, String> {

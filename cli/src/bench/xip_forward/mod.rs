@@ -70,8 +70,8 @@ impl Bench for XipForward {
         "packets that a router forwards each second, beside Linux forwarding IPv4"
     }
 
-    fn needs(&self) -> &'static [Program] {
-        &[
+    fn needs(&self, _: &Plan) -> Vec<Program> {
+        vec![
             Program { name: "ip", package: "iproute2" },
             Program { name: "ethtool", package: "ethtool" },
             Program { name: "chrt", package: "util-linux" },

@@ -10,8 +10,7 @@ use super::super::network::Peer;
 use super::{ROUTER_AS, Router};
 
 /// What has to be installed.
-pub(in super::super) const FRR: measure::Program =
-    measure::Program { name: "vtysh", package: "frr" };
+pub(super) const FRR: measure::Program = measure::Program { name: "vtysh", package: "frr" };
 /// Where the package of Debian has the daemons.
 const DAEMONS: &str = "/usr/lib/frr";
 /// How often one looks whether zebra is there, and how long at most.

@@ -7,8 +7,7 @@ use super::super::network::Peer;
 use super::{ROUTER_AS, Router};
 
 /// What has to be installed.
-pub(in super::super) const GOBGP: measure::Program =
-    measure::Program { name: "gobgpd", package: "gobgpd" };
+pub(super) const GOBGP: measure::Program = measure::Program { name: "gobgpd", package: "gobgpd" };
 
 pub(super) fn start(router: &mut Router, peers: &[Peer]) -> Result<(), String> {
     router.write("gobgpd.toml", &configuration(peers))?;

@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 
 use super::super::cannot_write;
 use super::super::directory::Directory;
+use super::super::measure::{self, Experiment, Plan};
 use super::super::program::Program;
 use super::memory::{Share, shares};
 use super::network::Peer;
@@ -18,8 +19,6 @@ use crate::args::NodeArgs;
 use crate::show::Asker;
 
 pub(in super::super) use bird::BIRD;
-pub(super) use frr::FRR;
-pub(super) use gobgp::GOBGP;
 
 /// The number of the router's autonomous system.
 pub(super) const ROUTER_AS: u32 = 65_000;
@@ -51,10 +50,29 @@ impl Kind {
         }
     }
 
+    /// The program of others that it is.
+    fn program(self) -> Option<measure::Program> {
+        match self {
+            Self::Weft | Self::Reflector => None,
+            Self::Bird { .. } => Some(BIRD),
+            Self::Frr => Some(frr::FRR),
+            Self::GoBgp => Some(gobgp::GOBGP),
+        }
+    }
+
     /// Whether it tells the kernel of routes.
     pub(super) fn has_kernel(self) -> bool {
         !matches!(self, Self::Bird { has_kernel: false } | Self::GoBgp)
     }
+}
+
+/// The programs that a plan needs, of experiments beside these routers.
+pub(super) fn needs(
+    plan: &Plan,
+    all: impl IntoIterator<Item = (Kind, Experiment)>,
+) -> Vec<measure::Program> {
+    let included = all.into_iter().filter(|(_, experiment)| plan.includes(experiment));
+    included.filter_map(|(kind, _)| kind.program()).collect()
 }
 
 /// A router that runs, and ends with this.
