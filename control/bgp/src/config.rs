@@ -171,7 +171,7 @@ impl Keyword for Named {
 
 /// What is said.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Config {
+pub struct Config {
     pub(crate) local_as: u32,
     pub(crate) router_id: Ipv4Addr,
     pub(crate) cluster_id: Ipv4Addr,

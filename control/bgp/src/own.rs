@@ -26,7 +26,7 @@ use crate::wire::{Attributes, NextHop, Origin};
 
 /// Networks that are looked at between two events.
 const SLICE: usize = 4096;
-/// The numbers of the dialogues with the RIB; 0 is that of [`ToRib`](crate::to_rib::ToRib).
+/// The numbers of the dialogues with the RIB; 0 and 3 are those of [`ToRib`](crate::to_rib::ToRib).
 const DIALOGUES: [u8; 2] = [1, 2];
 /// The protocol of a network to which there is no route.
 const NO_PROTOCOL: &str = "network";

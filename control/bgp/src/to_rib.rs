@@ -6,92 +6,57 @@
 //! To the RIB there are two protocols, `ebgp` and `ibgp`, for they are trusted differently. A route that goes from one to
 //! the other is told as the one before it is taken back from the other, so that it is never missing.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::time::Duration;
 
+use ipnet::IpNet;
 use weft_base::Instant;
-use weft_protocol::rib as interface;
+use weft_protocol::{
+    Batch, Hop, Origin, OriginNumber, Origins, Resolve, Resolver, Route, To, rib as interface,
+};
 use weft_routing::ip::{News, Version};
 use weft_routing::{Hears, OriginId, ReaderId, Said};
-use weft_runtime::{Action, Level};
-use weft_xrl::{Call, Output, Reply, Request, XrlError};
+use weft_xrl::{Input, Output};
 
 use crate::routes::next_hops::Reached;
 use crate::routes::{Path, Point, Routes};
 
-/// Changes in one call.
-const BATCH: usize = 4096;
-/// Calls with changes under way.
-const CALLS: usize = 3;
-/// When the RIB is asked again that has refused.
-const AGAIN: Duration = Duration::from_secs(1);
-/// How long a call may take: the RIB answers when it can take more.
-const PATIENCE: Duration = Duration::from_secs(600);
-/// How long the RIB may have nothing to tell, in milliseconds.
-const QUIET: u32 = 20_000;
-/// The first number of a set of hops.
-const FIRST_SET: u32 = 16;
+/// The numbers of the dialogues with the RIB.
+const DIALOGUES: [u8; 2] = [0, 3];
 /// The two protocols, and their administrative distances (those that XORP, and others, use).
 pub(crate) const PROTOCOLS: [(&str, u32); 2] = [("ebgp", 20), ("ibgp", 200)];
 
-/// What a call was about, in its token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum About {
-    /// To become one of the protocols.
-    Open(usize),
-    Change,
-    End,
-    Register,
-    Invalid,
-}
-
-/// How far the RIB is with us.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
-    /// It is not there.
-    #[default]
-    Away,
-    /// It was asked to take our routes.
-    Opening,
-    /// It takes them.
-    There,
-    /// It has refused, and is asked again then.
-    Refused(Instant),
-}
-
 /// The way to the RIB.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct ToRib {
-    state: State,
+    origins: Origins,
+    protocols: [OriginNumber; 2],
+    resolver: Resolver,
     /// Among how many next hops packets to a destination are shared out; 0 is 1.
     multipath: usize,
-    /// The numbers that the RIB has given to the protocols.
-    origins: [Option<u32>; 2],
-    /// Whether routes serve on that an earlier process has told, of each of the protocols.
-    kept: [bool; 2],
     readers: Option<[ReaderId; 2]>,
     /// Which of the two protocols has told of a destination: their places stand for sources.
     said: [Said; 2],
-    /// Whether it was said that everything is told.
-    has_ended: bool,
-    /// Calls with changes under way.
-    changes: usize,
-    /// Calls under way. Those of an earlier life of the RIB are forgotten.
-    calls: BTreeMap<u64, About>,
-    last_token: u64,
 }
 
 impl ToRib {
+    /// The way to a RIB that is not there yet.
+    pub(crate) fn new() -> Self {
+        let [number, resolver] = DIALOGUES;
+        let mut origins = Origins::new(number);
+        let protocols = PROTOCOLS.map(|(protocol, distance)| {
+            let protocol = protocol.to_owned();
+            origins.open(Origin { protocol, external: true, distance }, &mut Vec::new()).0
+        });
+        let resolver = Resolver::new(resolver);
+        let (readers, said) = (None, Default::default());
+        Self { origins, protocols, resolver, multipath: 0, readers, said }
+    }
+
     /// Among how many next hops packets to a destination are shared out.
     pub(crate) fn set_multipath(&mut self, most: usize, routes: &mut Routes) {
-        if std::mem::replace(&mut self.multipath, most) != most
-            && let Some(readers) = self.readers
-        {
+        if std::mem::replace(&mut self.multipath, most) != most && self.readers.is_some() {
             // All routes are told again; to the RIB most of them are the same.
-            for (version, reader) in Version::ALL.into_iter().zip(readers) {
-                routes.table.close_reader(version, reader);
-            }
+            self.close_readers(routes);
             self.readers = Some(self.open_readers(routes));
         }
     }
@@ -102,255 +67,138 @@ impl ToRib {
         Version::ALL.map(|version| routes.table.open_reader(version, hears))
     }
 
-    /// The RIB is there; told again when the Finder has come back, which changes nothing.
-    pub(crate) fn born(&mut self, routes: &mut Routes, out: &mut Vec<Output>) {
-        match self.state {
-            State::Away | State::Refused(_) => self.begin(routes, out),
-            State::Opening | State::There => {}
-        }
-    }
-
-    /// Tells the RIB everything.
-    fn begin(&mut self, routes: &mut Routes, out: &mut Vec<Output>) {
-        self.away(routes);
-        self.state = State::Opening;
-        for (place, (protocol, distance)) in PROTOCOLS.into_iter().enumerate() {
-            let request =
-                interface::OpenOrigin { protocol: protocol.to_owned(), external: true, distance };
-            self.call(About::Open(place), request, out);
-        }
-        routes.next_hops.ask_again();
-        self.call(About::Invalid, interface::Invalid { wait: QUIET }, out);
-    }
-
-    /// The RIB is gone. What it said about next hops holds until the next one says something else.
-    pub(crate) fn away(&mut self, routes: &mut Routes) {
-        self.calls.clear();
-        (self.changes, self.origins, self.has_ended) = (0, [None; 2], false);
-        self.state = State::Away;
-        self.said = Default::default();
-        for (version, reader) in
-            Version::ALL.into_iter().zip(self.readers.take().into_iter().flatten())
-        {
+    fn close_readers(&mut self, routes: &mut Routes) {
+        let readers = self.readers.take().into_iter().flatten();
+        for (version, reader) in Version::ALL.into_iter().zip(readers) {
             routes.table.close_reader(version, reader);
         }
     }
 
-    fn call(&mut self, about: About, request: impl Request, out: &mut Vec<Output>) {
-        self.last_token += 1;
-        self.calls.insert(self.last_token, about);
-        out.push(Call::new(self.last_token, interface::CLASS, request).within(PATIENCE).into());
+    /// Hears an input; gives it back if it is not for this alone.
+    pub(crate) fn hear(
+        &mut self,
+        now: Instant,
+        input: Input,
+        routes: &mut Routes,
+        out: &mut Vec<Output>,
+    ) -> Option<Input> {
+        let input = self.origins.hear(now, input, out);
+        let input = input.and_then(|input| self.resolver.hear(now, input, routes, out));
+        if self.origins.take_forgets() {
+            self.said = Default::default();
+            self.close_readers(routes);
+        }
+        if self.readers.is_none() && self.origins.is_open() {
+            self.readers = Some(self.open_readers(routes));
+        }
+        input
     }
 
     /// Asks the RIB what is to be asked. Returns whether everything that was asked is answered.
     pub(crate) fn ask(&mut self, routes: &mut Routes, out: &mut Vec<Output>) -> bool {
-        if !matches!(self.state, State::Opening | State::There) {
-            return false;
-        }
-        let addresses = routes.next_hops.take_wanted();
-        if !addresses.is_empty() {
-            self.call(About::Register, interface::Register { addresses }, out);
-        }
-        !self.calls.values().any(|about| *about == About::Register)
+        self.resolver.ask(routes, out)
     }
 
     /// Tells the RIB what it has not heard. `may_end` says whether peers have announced all that they had.
     pub(crate) fn tell(&mut self, may_end: bool, routes: &mut Routes, out: &mut Vec<Output>) {
-        let (Some(readers), [Some(_), Some(_)]) = (self.readers, self.origins) else { return };
-        for (version, reader) in Version::ALL.into_iter().zip(readers) {
-            while self.changes < CALLS && routes.table.is_behind(version, reader) {
-                for change in self.batch(version, reader, routes) {
-                    self.changes += 1;
-                    is_sent(&change, routes);
-                    self.call(About::Change, change, out);
-                }
+        let Some(readers) = self.readers else { return };
+        let both = Version::ALL.into_iter().zip(readers);
+        for (version, reader) in both.clone() {
+            while self.origins.may_tell() && routes.table.is_behind(version, reader) {
+                let batch = self.batch(version, reader, routes);
+                batch.requests().for_each(|change| is_sent(change, routes));
+                self.origins.tell(batch, out);
             }
         }
-        let is_behind = Version::ALL
-            .into_iter()
-            .zip(readers)
-            .any(|(version, one)| routes.table.is_behind(version, one));
-        if may_end && !self.has_ended && !is_behind && self.changes == 0 {
-            self.has_ended = true;
-            for origin in self.origins.into_iter().flatten() {
-                self.call(About::End, interface::End { origin }, out);
-            }
+        let is_behind = |(version, reader)| routes.table.is_behind(version, reader);
+        if may_end && !both.clone().any(is_behind) {
+            self.origins.end(out);
         }
     }
 
-    /// The next changes: up to two calls, one for each protocol that has some.
-    fn batch(
-        &mut self,
-        version: Version,
-        reader: ReaderId,
-        routes: &mut Routes,
-    ) -> Vec<interface::Change> {
-        let mut changes = self.origins.map(|origin| Change::new(origin.unwrap_or(0)));
-        for _ in 0..BATCH {
+    /// The next changes.
+    fn batch(&mut self, version: Version, reader: ReaderId, routes: &mut Routes) -> Batch {
+        let mut batch = self.origins.batch();
+        for _ in 0..Batch::MOST {
             let Some(news) = routes.table.next(version, reader) else { break };
-            self.note(version, &news, &mut changes, routes);
+            self.note(version, &news, &mut batch, routes);
         }
-        changes.into_iter().map(|change| change.request).filter(|one| !is_empty(one)).collect()
+        batch
     }
 
     /// One change.
-    fn note(
-        &mut self,
-        version: Version,
-        news: &News<Path>,
-        changes: &mut [Change; 2],
-        routes: &Routes,
-    ) {
+    fn note(&mut self, version: Version, news: &News<Path>, batch: &mut Batch, routes: &Routes) {
         // It knows the router's own networks already.
         let learned = news.best.filter(|best| routes.source(best.origin).own.is_none());
         let now = learned.map(|best| {
             let protocol = usize::from(!routes.source(best.origin).is_external);
-            (protocol, best.route)
+            (protocol, self.route(version, news.number, &best.route, routes))
         });
-        let said = &mut self.said[version as usize];
         // The protocols' places are numbers of origins here.
-        let protocol = now.map(|(protocol, _)| OriginId(u16::from(protocol > 0)));
-        let before = said.set(news.number, protocol).map(|before| usize::from(before.0));
-        let net = version.net(&news.prefix);
-        if let Some((protocol, path)) = now {
-            let next_hops = match self.multipath {
-                0 | 1 => vec![routes.sets.next_hop(path.accepted)],
-                most => routes.next_hops_to(version, news.number, most),
-            };
-            let gateways = next_hops.into_iter().map(|id| routes.next_hops.address(id)).collect();
-            let metric = routes.sets.get(path.accepted).med.unwrap_or(0);
-            changes[protocol].set(net, gateways, metric);
-        }
-        if let Some(before) = before.filter(|before| now.is_none_or(|(now, _)| now != *before)) {
-            changes[before].request.gone.push(net);
-        }
+        let protocol = now.as_ref().map(|(protocol, _)| OriginId(u16::from(*protocol > 0)));
+        let before = self.said[version as usize].set(news.number, protocol);
+        batch.note(
+            version.net(&news.prefix),
+            now.as_ref().map(|(protocol, route)| (self.protocols[*protocol], route)),
+            before.map(|before| self.protocols[usize::from(before.0)]),
+        );
     }
 
-    /// The RIB has answered, or did not.
-    pub(crate) fn replied(
-        &mut self,
-        now: Instant,
-        token: u64,
-        result: Result<Reply, XrlError>,
-        routes: &mut Routes,
-        out: &mut Vec<Output>,
-    ) {
-        let Some(about) = self.calls.remove(&token) else { return };
-        let done = result.and_then(|reply| self.answered(about, reply, routes, out));
-        if let Err(error) = done {
-            // If it is gone, the manager says so.
-            let level = if error.is_gone() { Level::Debug } else { Level::Warning };
-            let line = format!("the RIB does not take routes, and will be asked again: {error}");
-            out.push(Output::World(Action::Report { level, line }));
-            self.away(routes);
-            self.state = State::Refused(now + AGAIN);
-        }
-    }
-
-    fn answered(
-        &mut self,
-        about: About,
-        reply: Reply,
-        routes: &mut Routes,
-        out: &mut Vec<Output>,
-    ) -> Result<(), XrlError> {
-        match about {
-            About::Open(place) => {
-                let interface::OpenOriginReply { origin, kept } =
-                    reply.read::<interface::OpenOrigin>()?;
-                self.origins[place] = Some(origin);
-                self.kept[place] = kept == Some(true);
-                if self.origins.iter().all(Option::is_some) {
-                    self.state = State::There;
-                    self.readers = Some(self.open_readers(routes));
-                }
-            }
-            About::Change => self.changes -= 1,
-            About::End => {}
-            About::Register => {
-                let ways = reply.read::<interface::Register>()?.ways;
-                let news = ways.into_iter().map(|way| {
-                    let metric = way.found.then_some(way.metric);
-                    let reached = Reached { metric, is_neighbour: way.is_neighbour };
-                    routes.next_hops.told(way.block, reached)
-                });
-                if news.fold(false, |any, news| any | news) {
-                    routes.table.decide_again();
-                }
-            }
-            About::Invalid => {
-                let blocks = reply.read::<interface::Invalid>()?.blocks;
-                blocks.iter().for_each(|block| routes.next_hops.invalid(block));
-                self.call(About::Invalid, interface::Invalid { wait: QUIET }, out);
-            }
-        }
-        Ok(())
+    /// The route to the destination with this number, whose best path this is.
+    fn route(&self, version: Version, number: u32, best: &Path, routes: &Routes) -> Route {
+        let hop =
+            |id| Hop { gateway: Some(routes.next_hops.address(id)), interface: None, weight: 1 };
+        let hops = match self.multipath {
+            0 | 1 => vec![hop(routes.sets.next_hop(best.accepted))],
+            most => routes.next_hops_to(version, number, most).into_iter().map(hop).collect(),
+        };
+        let metric = routes.sets.get(best.accepted).med.unwrap_or(0);
+        Route { to: To::Hops(hops), metric, tag: 0 }
     }
 
     /// When something is to be done at the latest.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        match self.state {
-            State::Refused(again) => Some(again),
-            State::Away | State::Opening | State::There => None,
-        }
-    }
-
-    /// Asks again if it is time.
-    pub(crate) fn tick(&mut self, now: Instant, routes: &mut Routes, out: &mut Vec<Output>) {
-        if self.deadline().is_some_and(|again| again <= now) {
-            self.begin(routes, out);
-        }
+        self.origins.deadline().into_iter().chain(self.resolver.deadline()).min()
     }
 
     /// Whether it was said that everything is told.
     pub(crate) fn has_ended(&self) -> bool {
-        self.has_ended
+        self.origins.has_ended()
     }
 
     /// Whether routes serve on that an earlier process has told; none if the RIB has not said so.
     pub(crate) fn has_kept(&self) -> Option<bool> {
-        self.is_there().then(|| self.kept.contains(&true))
+        self.origins.has_kept()
     }
 
     /// Whether the RIB takes routes.
     pub(crate) fn is_there(&self) -> bool {
-        self.state == State::There
+        self.origins.is_open()
     }
 }
 
-/// A call in the making.
-struct Change {
-    request: interface::Change,
-    /// The numbers of sets of gateways.
-    sets: BTreeMap<Vec<IpAddr>, u32>,
-}
-
-impl Change {
-    fn new(origin: u32) -> Self {
-        let (hops, routes, gone) = (Vec::new(), Vec::new(), Vec::new());
-        let request = interface::Change { origin, hops, routes, gone };
-        Self { request, sets: BTreeMap::new() }
+impl Resolve for Routes {
+    fn ask_again(&mut self) {
+        self.next_hops.ask_again();
     }
 
-    fn set(&mut self, net: ipnet::IpNet, gateways: Vec<IpAddr>, metric: u32) {
-        // There are no more than routes in a call.
-        let next = self.sets.len() as u32 + FIRST_SET;
-        let hops = &mut self.request.hops;
-        let set = match self.sets.get(&gateways) {
-            Some(set) => *set,
-            None => {
-                let hop = |gateway: &IpAddr| interface::Hop {
-                    set: next,
-                    gateway: *gateway,
-                    interface: 0,
-                    weight: 1,
-                };
-                hops.extend(gateways.iter().map(hop));
-                self.sets.insert(gateways, next);
-                next
-            }
-        };
-        self.request.routes.push(interface::Route { net, set, metric, tag: 0 });
+    fn take_wanted(&mut self) -> Vec<IpAddr> {
+        self.next_hops.take_wanted()
+    }
+
+    fn told(&mut self, _: &[IpAddr], ways: Vec<interface::Way>) {
+        let news = ways.into_iter().map(|way| {
+            let metric = way.found.then_some(way.metric);
+            let reached = Reached { metric, is_neighbour: way.is_neighbour };
+            self.next_hops.told(way.block, reached)
+        });
+        if news.fold(false, |any, news| any | news) {
+            self.table.decide_again();
+        }
+    }
+
+    fn invalid(&mut self, blocks: &[IpNet]) {
+        blocks.iter().for_each(|block| self.next_hops.invalid(block));
     }
 }
 
@@ -362,8 +210,4 @@ fn is_sent(change: &interface::Change, routes: &mut Routes) {
             routes.profile.mark(Point::Sent, gone, || net);
         }
     }
-}
-
-fn is_empty(change: &interface::Change) -> bool {
-    change.routes.is_empty() && change.gone.is_empty()
 }

@@ -16,18 +16,52 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// Bits of a token that count calls; those above say which dialogue it is.
 const COUNT: u32 = 56;
 
-/// What a dialogue has heard.
-#[derive(Debug)]
-pub enum Heard<T> {
+/// Who has a dialogue: what becomes of what it hears.
+pub trait Client<T> {
+    /// The dialogue.
+    fn dialogue(&mut self) -> &mut Dialogue<T>;
+
     /// The other side is there, and knows nothing yet.
-    Began,
-    /// It is gone.
-    Ended,
+    fn began(&mut self, out: &mut Vec<Output>);
+
+    /// It is gone, or there is no going on with it until it has begun again.
+    fn ended(&mut self) {}
+
     /// It has answered the call about this.
-    Answered(T, Reply),
-    /// It did not do what the call about this has asked. Whoever cannot go on without says that it has
-    /// [failed](Dialogue::failed).
-    Refused(T, XrlError),
+    ///
+    /// # Errors
+    /// The answer makes no sense.
+    fn answered(&mut self, about: &T, reply: Reply, out: &mut Vec<Output>) -> Result<(), XrlError>;
+
+    /// It did not do what the call about this has asked, or has answered what makes no sense. Unless the client knows
+    /// better, there is no going on.
+    fn refused(&mut self, now: Instant, _: &T, error: XrlError, out: &mut Vec<Output>) {
+        self.dialogue().failed(now, &error, out);
+        self.ended();
+    }
+
+    /// Hears an input of the component; gives it back if it is not for this dialogue alone.
+    fn hear(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) -> Option<Input> {
+        let (heard, input) = self.dialogue().hear(now, input, out);
+        match heard {
+            Some(Heard::Began) => self.began(out),
+            Some(Heard::Ended) => self.ended(),
+            Some(Heard::Replied(about, result)) => {
+                if let Err(error) = result.and_then(|reply| self.answered(&about, reply, out)) {
+                    self.refused(now, &about, error, out);
+                }
+            }
+            None => {}
+        }
+        input
+    }
+}
+
+/// What a dialogue has heard.
+enum Heard<T> {
+    Began,
+    Ended,
+    Replied(T, Result<Reply, XrlError>),
 }
 
 /// How far the other side is.
@@ -65,8 +99,8 @@ impl<T> Dialogue<T> {
         self.number
     }
 
-    /// Hears an input of the component: what it means here, and the input if it is not for this dialogue alone.
-    pub fn hear(
+    /// Hears an input: what it means here, and the input if it is not for this alone.
+    fn hear(
         &mut self,
         now: Instant,
         input: Input,
@@ -74,7 +108,8 @@ impl<T> Dialogue<T> {
     ) -> (Option<Heard<T>>, Option<Input>) {
         let heard = match input {
             Input::Replied { token, result } if token >> COUNT == u64::from(self.number) => {
-                return (self.replied(token, result), None);
+                let about = self.calls.remove(&token);
+                return (about.map(|about| Heard::Replied(about, result)), None);
             }
             Input::Registered => {
                 out.push(Output::Watch { class: Some(self.class.to_owned()) });
@@ -105,14 +140,6 @@ impl<T> Dialogue<T> {
     fn end(&mut self, state: State) {
         self.calls.clear();
         self.state = state;
-    }
-
-    fn replied(&mut self, token: u64, result: Result<Reply, XrlError>) -> Option<Heard<T>> {
-        let about = self.calls.remove(&token)?;
-        Some(match result {
-            Ok(reply) => Heard::Answered(about, reply),
-            Err(error) => Heard::Refused(about, error),
-        })
     }
 
     /// There is no going on: the other side did not do what it was asked, or has answered what makes no sense. It

@@ -10,9 +10,9 @@ use std::ops::Bound;
 
 use ipnet::IpNet;
 use weft_base::Instant;
-use weft_xrl::{Input, Output};
+use weft_xrl::{Input, Output, Reply, XrlError};
 
-use crate::dialogue::{Dialogue, Heard};
+use crate::dialogue::{Client, Dialogue};
 use crate::{Hop, rib};
 
 /// Of how many routes one answer tells, and how long there may be nothing to tell, in milliseconds.
@@ -151,22 +151,7 @@ impl FromRib {
 
     /// Hears an input; gives it back if it is not for this alone.
     pub fn hear(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) -> Option<Input> {
-        let (heard, input) = self.dialogue.hear(now, input, out);
-        match heard {
-            Some(Heard::Began) => self.ask(true, out),
-            Some(Heard::Answered(question, reply)) if question == self.question => {
-                match reply.read::<rib::Redistribute>() {
-                    Ok(reply) => {
-                        self.told(reply);
-                        self.ask(false, out);
-                    }
-                    Err(error) => self.dialogue.failed(now, &error, out),
-                }
-            }
-            Some(Heard::Refused(_, error)) => self.dialogue.failed(now, &error, out),
-            Some(Heard::Answered(..) | Heard::Ended) | None => {}
-        }
-        input
+        Client::hear(self, now, input, out)
     }
 
     fn told(&mut self, reply: rib::RedistributeReply) {
@@ -205,5 +190,28 @@ impl FromRib {
                 self.changed.insert(net);
             }
         }
+    }
+}
+
+impl Client<u64> for FromRib {
+    fn dialogue(&mut self) -> &mut Dialogue<u64> {
+        &mut self.dialogue
+    }
+
+    fn began(&mut self, out: &mut Vec<Output>) {
+        self.ask(true, out);
+    }
+
+    fn answered(
+        &mut self,
+        question: &u64,
+        reply: Reply,
+        out: &mut Vec<Output>,
+    ) -> Result<(), XrlError> {
+        if *question == self.question {
+            self.told(reply.read::<rib::Redistribute>()?);
+            self.ask(false, out);
+        }
+        Ok(())
     }
 }

@@ -9,8 +9,9 @@
 //! * [`Relays`] are datagrams of groups on links, by the FEA.
 //! * [`Protocol`] is what a protocol says of itself to the binary that links it.
 //! * [`Manage`] is what the manager asks of a component, [`Show`] what operators do.
-//! * [`Dialogue`] is what the clients here have in common, and others can be made of: calls to one class of component,
-//!   whatever becomes of it meanwhile.
+//! * [`Dialogue`] and [`Client`] are what the clients here have in common, and others can be made of: calls to one class
+//!   of component, whatever becomes of it meanwhile. [`Origins`] and [`Resolver`] are `ToRib` and `Reach` for who keeps
+//!   routes and next hops in tables of its own.
 //!
 //! A client gets each input of its component first. What is for it alone it keeps, all else comes back:
 //!
@@ -32,9 +33,12 @@
 mod dialogue;
 mod from_rib;
 mod manage;
+mod origins;
 mod reach;
 mod registration;
 mod relays;
+mod resolver;
+mod route;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 #[cfg(test)]
@@ -42,13 +46,16 @@ mod tests;
 mod to_rib;
 mod views;
 
-pub use dialogue::{Dialogue, Heard};
+pub use dialogue::{Client, Dialogue};
 pub use from_rib::{FromRib, Used};
 pub use manage::{Manage, manage};
+pub use origins::{Batch, Origin, OriginNumber, Origins};
 pub use reach::{Reach, Reached};
 pub use registration::{Beginning, Protocol, interfaces};
 pub use relays::{RelayNews, Relays};
-pub use to_rib::{Hop, Origin, OriginNumber, Route, To, ToRib};
+pub use resolver::{Resolve, Resolver};
+pub use route::{Hop, Route, To};
+pub use to_rib::ToRib;
 pub use views::{Show, Table, show};
 
 #[allow(missing_docs, unreachable_pub, dead_code, reason = "made from the interface file")]

@@ -13,7 +13,7 @@ use weft_base::Instant;
 use weft_runtime::Event;
 use weft_xrl::{Binary, Input, Output, Reply, XrlError, fea};
 
-use crate::dialogue::{Dialogue, Heard};
+use crate::dialogue::{Client, Dialogue};
 
 /// The FEA's class.
 const FEA: &str = "fea";
@@ -137,21 +137,7 @@ impl Relays {
     /// Hears an input; gives it back if it is not for this alone.
     pub fn hear(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) -> Option<Input> {
         let is_tick = matches!(input, Input::World(Event::Tick));
-        let (heard, input) = self.dialogue.hear(now, input, out);
-        match heard {
-            Some(Heard::Began) => {
-                let links: Vec<_> = self.links.keys().copied().collect();
-                links.into_iter().for_each(|link| self.ask(link, out));
-            }
-            Some(Heard::Ended) => self.lose_all(),
-            Some(Heard::Answered(about, reply)) => {
-                if let Err((about, error)) = self.answered(about, reply, out) {
-                    self.refused(now, &about, error, out);
-                }
-            }
-            Some(Heard::Refused(about, error)) => self.refused(now, &about, error, out),
-            None => {}
-        }
+        let input = Client::hear(self, now, input, out);
         if is_tick {
             let is_due = |relay: &Relay| relay.again.is_some_and(|again| again <= now);
             let due: Vec<_> = self
@@ -180,16 +166,45 @@ impl Relays {
         self.links.get_mut(&link).filter(|relay| relay.life == life)
     }
 
+    fn receive(&mut self, link: u32, life: u64, relay: u32, out: &mut Vec<Output>) {
+        let request = fea::ReceivePackets { relay, at_most: AT_MOST, wait: QUIET };
+        self.dialogue.call(About::Receive(link, life), request, out);
+    }
+
+    /// The FEA is gone, and its sockets with it.
+    fn lose_all(&mut self) {
+        for (link, relay) in &mut self.links {
+            relay.again = None;
+            if relay.number.take().is_some() {
+                self.news.push(RelayNews::Closed { link: *link, error: None });
+            }
+        }
+    }
+}
+
+impl Client<About> for Relays {
+    fn dialogue(&mut self) -> &mut Dialogue<About> {
+        &mut self.dialogue
+    }
+
+    fn began(&mut self, out: &mut Vec<Output>) {
+        let links: Vec<_> = self.links.keys().copied().collect();
+        links.into_iter().for_each(|link| self.ask(link, out));
+    }
+
+    fn ended(&mut self) {
+        self.lose_all();
+    }
+
     fn answered(
         &mut self,
-        about: About,
+        about: &About,
         reply: Reply,
         out: &mut Vec<Output>,
-    ) -> Result<(), (About, XrlError)> {
-        match about {
+    ) -> Result<(), XrlError> {
+        match *about {
             About::Open(link, life) => {
-                let read = reply.read::<fea::OpenRelay>();
-                let reply = read.map_err(|error| (About::Open(link, life), error))?;
+                let reply = reply.read::<fea::OpenRelay>()?;
                 let Some(relay) = self.of(link, life) else {
                     // It was closed meanwhile.
                     let request = fea::CloseRelay { relay: reply.relay };
@@ -201,8 +216,7 @@ impl Relays {
                 self.receive(link, life, reply.relay, out);
             }
             About::Receive(link, life) => {
-                let read = reply.read::<fea::ReceivePackets>();
-                let reply = read.map_err(|error| (About::Receive(link, life), error))?;
+                let reply = reply.read::<fea::ReceivePackets>()?;
                 let Some(number) = self.of(link, life).and_then(|relay| relay.number) else {
                     return Ok(());
                 };
@@ -219,11 +233,7 @@ impl Relays {
         Ok(())
     }
 
-    fn receive(&mut self, link: u32, life: u64, relay: u32, out: &mut Vec<Output>) {
-        let request = fea::ReceivePackets { relay, at_most: AT_MOST, wait: QUIET };
-        self.dialogue.call(About::Receive(link, life), request, out);
-    }
-
+    /// Only this port is lost, unless the FEA is gone.
     fn refused(&mut self, now: Instant, about: &About, error: XrlError, out: &mut Vec<Output>) {
         if error.is_gone() {
             self.dialogue.failed(now, &error, out);
@@ -235,15 +245,5 @@ impl Relays {
         (relay.number, relay.again, relay.life) = (None, Some(now + AGAIN), lives);
         self.lives = lives;
         self.news.push(RelayNews::Closed { link, error: Some(error.note) });
-    }
-
-    /// The FEA is gone, and its sockets with it.
-    fn lose_all(&mut self) {
-        for (link, relay) in &mut self.links {
-            relay.again = None;
-            if relay.number.take().is_some() {
-                self.news.push(RelayNews::Closed { link: *link, error: None });
-            }
-        }
     }
 }

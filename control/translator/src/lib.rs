@@ -35,7 +35,7 @@ use serde_json::{Value, json};
 use to_xia::{Lead, ToXia};
 use weft_base::Instant;
 use weft_config::Errors;
-use weft_protocol::{FromRib, Manage, Show, Table, Used, manage, show};
+use weft_protocol::{Client as _, FromRib, Manage, Show, Table, Used, manage, show};
 use weft_runtime::{Action, Component, Event};
 use weft_xrl::{Input, Interface, Output, XrlError, configurable};
 

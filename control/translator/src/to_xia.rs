@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::IpNet;
 use weft_base::Instant;
-use weft_protocol::{Dialogue, Heard};
-use weft_xrl::{Input, Output, Reply, XrlError};
+use weft_protocol::{Client, Dialogue};
+use weft_xrl::{Output, Reply, XrlError};
 
 use crate::xia;
 
@@ -38,7 +38,7 @@ pub(crate) enum Lead {
 
 /// What a call is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum About {
+pub(crate) enum About {
     Tell,
     /// Whether the stack has lost what it was told.
     Lost,
@@ -70,47 +70,10 @@ impl ToXia {
         }
     }
 
-    /// Hears an input; gives it back if it is not for this alone.
-    pub(crate) fn hear(
-        &mut self,
-        now: Instant,
-        input: Input,
-        out: &mut Vec<Output>,
-    ) -> Option<Input> {
-        let (heard, input) = self.dialogue.hear(now, input, out);
-        match heard {
-            Some(Heard::Began) => self.begin(),
-            Some(Heard::Answered(about, reply)) => {
-                if let Err(error) = self.answered(about, reply, out) {
-                    self.dialogue.failed(now, &error, out);
-                }
-            }
-            Some(Heard::Refused(_, error)) => self.dialogue.failed(now, &error, out),
-            Some(Heard::Ended) | None => {}
-        }
-        input
-    }
-
     /// Everything will be told.
     fn begin(&mut self) {
         (self.begins, self.has_begun, self.has_ended) = (true, false, false);
         self.under_way = 0;
-    }
-
-    fn answered(
-        &mut self,
-        about: About,
-        reply: Reply,
-        out: &mut Vec<Output>,
-    ) -> Result<(), XrlError> {
-        match about {
-            About::Tell => self.under_way = self.under_way.saturating_sub(1),
-            About::Lost => match reply.read::<xia::Lost>()?.again {
-                true => self.begin(),
-                false => self.watch(out),
-            },
-        }
-        Ok(())
     }
 
     fn watch(&mut self, out: &mut Vec<Output>) {
@@ -172,6 +135,32 @@ impl ToXia {
     /// When something is to be done at the latest.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.dialogue.deadline()
+    }
+}
+
+impl Client<About> for ToXia {
+    fn dialogue(&mut self) -> &mut Dialogue<About> {
+        &mut self.dialogue
+    }
+
+    fn began(&mut self, _: &mut Vec<Output>) {
+        self.begin();
+    }
+
+    fn answered(
+        &mut self,
+        about: &About,
+        reply: Reply,
+        out: &mut Vec<Output>,
+    ) -> Result<(), XrlError> {
+        match about {
+            About::Tell => self.under_way = self.under_way.saturating_sub(1),
+            About::Lost => match reply.read::<xia::Lost>()?.again {
+                true => self.begin(),
+                false => self.watch(out),
+            },
+        }
+        Ok(())
     }
 }
 

@@ -23,7 +23,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use weft_base::{ChannelId, CounterGroup, Counters, Instant, KeyedHash, Random, Token};
 use weft_config::Errors;
-use weft_protocol::rib::CLASS as RIB;
+use weft_protocol::{Manage, manage};
 use weft_routing::OriginId;
 use weft_runtime::{Action, Component, Event, Level, StreamEvent};
 use weft_xrl::profile::{self, Clock, Profile};
@@ -97,7 +97,7 @@ impl Bgp {
             random,
             config: None,
             fanout: Fanout::default(),
-            to_rib: ToRib::default(),
+            to_rib: ToRib::new(),
             own: OwnNetworks::new(),
             peers: BTreeMap::new(),
             origins: BTreeMap::new(),
@@ -212,7 +212,7 @@ impl Bgp {
     }
 
     /// Takes another configuration.
-    fn configure(&mut self, now: Instant, config: Option<Config>, out: &mut Vec<Output>) {
+    fn reconfigure(&mut self, now: Instant, config: Option<Config>, out: &mut Vec<Output>) {
         let mut config = config;
         if let (Some(new), Some(old)) = (&mut config, &self.config) {
             new.share(old);
@@ -365,10 +365,10 @@ impl Bgp {
         if called.interface.name == profile::INTERFACE.name {
             return out.push(self.routes.profile.answer(called));
         }
-        let result = match called.interface.name == interface::INTERFACE.name {
-            true => called.read().and_then(|call| self.asked(now, call, out)),
-            false => called.read().and_then(|call| self.manage(now, call, out)),
-        };
+        if called.interface.name != interface::INTERFACE.name {
+            return manage(self, now, called, out);
+        }
+        let result = called.read().and_then(|call| self.asked(now, call, out));
         out.push(Output::Answer { id: called.id, result });
     }
 
@@ -390,35 +390,6 @@ impl Bgp {
             }
             interface::Call::Dump(request) => Ok(Encoded::new(self.dump(&request)?)),
         }
-    }
-
-    /// What the manager asks.
-    fn manage(
-        &mut self,
-        now: Instant,
-        call: configurable::Call,
-        out: &mut Vec<Output>,
-    ) -> Result<Encoded, XrlError> {
-        use configurable::{Call, Check, Configure, SchemaReply, StatusReply};
-        let wrong = |errors: Errors| XrlError::failed(errors.to_string());
-        Ok(match call {
-            Call::Check(Check { source, text, .. }) => {
-                config::read(&source, &text).map_err(wrong)?;
-                Encoded::default()
-            }
-            Call::Configure(Configure { source, text, .. }) => {
-                let config = config::read(&source, &text).map_err(wrong)?;
-                self.configure(now, config, out);
-                Encoded::default()
-            }
-            Call::Schema(_) => Encoded::new(SchemaReply { text: config::SCHEMA.to_owned() }),
-            Call::Status(_) => {
-                let up = self.peers.values().filter(|peer| peer.up.is_some()).count();
-                let rib = if self.to_rib.is_there() { "" } else { "; waits for the RIB" };
-                let detail = format!("{up} of {} peers exchange routes{rib}", self.peers.len());
-                Encoded::new(StatusReply { ready: self.config.is_some(), detail })
-            }
-        })
     }
 
     fn world_event(&mut self, now: Instant, event: Event, out: &mut Vec<Output>) {
@@ -462,7 +433,6 @@ impl Bgp {
     }
 
     fn tick(&mut self, now: Instant, out: &mut Vec<Output>) {
-        self.to_rib.tick(now, &mut self.routes, out);
         self.listeners.tick(now, out);
         let is_due = |peer: &&Peer| peer.deadline().is_some_and(|deadline| deadline <= now);
         let due: Vec<_> = self.peers.values().filter(is_due).map(|peer| peer.address).collect();
@@ -471,18 +441,36 @@ impl Bgp {
         }
     }
 
-    /// What is not for the networks of this router's own alone.
+    /// What is not for the dialogues with the RIB alone.
     fn hear(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
         match input {
             Input::World(event) => self.world_event(now, event, out),
-            Input::Born { class, .. } if class == RIB => self.to_rib.born(&mut self.routes, out),
-            Input::Died { class, .. } if class == RIB => self.to_rib.away(&mut self.routes),
-            Input::Replied { token, result } => {
-                self.to_rib.replied(now, token, result, &mut self.routes, out);
-            }
             Input::Called(called) => self.called(now, called, out),
             _ => {}
         }
+    }
+}
+
+impl Manage for Bgp {
+    type Config = Option<Config>;
+
+    fn schema(&self) -> &'static str {
+        config::SCHEMA
+    }
+
+    fn read(&self, source: &str, text: &str) -> Result<Self::Config, Errors> {
+        config::read(source, text)
+    }
+
+    fn configure(&mut self, now: Instant, config: Self::Config, out: &mut Vec<Output>) {
+        self.reconfigure(now, config, out);
+    }
+
+    fn status(&self) -> (bool, String) {
+        let up = self.peers.values().filter(|peer| peer.up.is_some()).count();
+        let rib = if self.to_rib.is_there() { "" } else { "; waits for the RIB" };
+        let detail = format!("{up} of {} peers exchange routes{rib}", self.peers.len());
+        (self.config.is_some(), detail)
     }
 }
 
@@ -492,7 +480,9 @@ impl Component for Bgp {
 
     fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
         self.routes.profile.begin(now);
-        if let Some(input) = self.own.hear(now, input, out) {
+        let input = self.own.hear(now, input, out);
+        let input = input.and_then(|input| self.to_rib.hear(now, input, &mut self.routes, out));
+        if let Some(input) = input {
             self.hear(now, input, out);
         }
         self.own.settle(&mut self.routes);

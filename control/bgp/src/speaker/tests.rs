@@ -10,6 +10,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use weft_base::{Buffer, Message};
+use weft_protocol::rib::CLASS as RIB;
 use weft_routing::{BitString, Prefix};
 
 use super::*;
