@@ -17,6 +17,7 @@ mod stale;
 mod strangers;
 #[cfg(test)]
 mod tests;
+mod up;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};

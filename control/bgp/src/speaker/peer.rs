@@ -16,43 +16,16 @@ use super::Activity;
 use super::context::World;
 use super::limit::{Held, Limit, Verdict};
 use super::stale::Stale;
+use super::up::{Up, settings};
 use crate::config::{Config, PORT, PeerConfig, Standing};
 use crate::fsm::{
-    AttemptId, ConnectionId, Ending, Input, Negotiated, Output as Outcome, PeerAs, Session,
-    Settings, State,
+    AttemptId, ConnectionId, Ending, Input, Negotiated, Output as Outcome, PeerAs, Session, State,
 };
-use crate::incoming::{Announcer, Taken, family, version};
+use crate::incoming::{Taken, family, version};
 use crate::numbers::cease;
-use crate::policy::Party;
 use crate::routes::decision::Source;
 use crate::routes::export::Audience;
-use crate::wire::{
-    Attributes, Families, GracefulRestart, Neighbour, RefreshKind, RouteRefresh, end_of_rib,
-};
-
-/// Routes are exchanged.
-#[derive(Debug)]
-pub(super) struct Up {
-    channel: ChannelId,
-    pub(super) announcer: Announcer,
-    audience: Audience,
-    pub(super) since: Instant,
-    /// Families of which the peer has announced all that it had.
-    pub(super) complete: BTreeSet<Version>,
-    /// What it has said of graceful restart.
-    pub(super) graceful: Option<GracefulRestart>,
-    /// It knows where sending again begins and ends (RFC 7313).
-    is_enhanced: bool,
-    /// It cannot take more.
-    is_congested: bool,
-}
-
-impl Up {
-    /// Whether it may be told of a route, whatever policy says.
-    pub(super) fn may_hear(&self, attributes: &Attributes, source: &Source) -> bool {
-        self.audience.may_hear(attributes, source)
-    }
-}
+use crate::wire::{RefreshKind, RouteRefresh, end_of_rib};
 
 /// What a peer has sent and was sent.
 #[derive(Clone, Copy, Debug, Default)]
@@ -362,41 +335,13 @@ impl Peer {
         }
     }
 
-    /// Who it is, if policy asks for that on export.
-    fn asked_for(&self, system: u32, own: &Config) -> Option<Party> {
-        let is_external = !self.config.is_internal(own);
-        let party = Party { address: self.address, system, is_external };
-        self.config.export.asks_for_peer().then_some(party)
-    }
-
     /// Routes can be exchanged.
     fn is_up(&mut self, connection: ConnectionId, negotiated: &Negotiated, world: &mut World<'_>) {
         let channel = channel(connection);
         let Some(local) = self.locals.get(&channel) else { return };
         let (context, own) = (negotiated.context, world.config);
-        let announcer = Announcer {
-            origin: self.origin,
-            context,
-            remote_as: negotiated.peer_as,
-            local_as: own.local_as,
-            router_id: own.router_id,
-            cluster_id: own.cluster_id,
-            role: self.config.session.role,
-            local_address: local.ip(),
-            import: self.config.import.clone(),
-        };
-        let audience = Audience {
-            is_external: context.neighbour == Neighbour::External,
-            is_client: self.config.is_client,
-            local_as: own.local_as,
-            cluster_id: own.cluster_id,
-            next_hop_self: self.config.next_hop_self,
-            local_address: local.ip(),
-            role: self.config.session.role,
-            is_closing: self.config.session.graceful_shutdown,
-            export: self.config.export.clone(),
-            peer: self.asked_for(negotiated.peer_as, own),
-        };
+        let announcer = self.announcer(negotiated, local.ip(), own);
+        let audience = self.audience(negotiated, local.ip(), own);
         let source = self.config.source(self.address, own);
         let source =
             Source { router_id: negotiated.peer_identifier, system: negotiated.peer_as, ..source };
@@ -540,31 +485,6 @@ impl Peer {
     pub(super) fn state(&self) -> State {
         self.session.state()
     }
-}
-
-/// What a session with such a peer is to be like.
-fn settings(config: &PeerConfig, own: &Config, standing: Standing) -> Settings {
-    let mut settings = Settings {
-        families: config.families,
-        // The configuration allows no more than fits.
-        hold_time: u16::try_from(config.hold_time.as_secs()).unwrap_or(u16::MAX),
-        is_passive: config.passive,
-        add_path: match config.add_path {
-            Some(add_path) => config.families.iter().map(|family| (family, add_path)).collect(),
-            None => Vec::new(),
-        },
-        connect_retry: config.session.connect_retry,
-        extended_next_hop: match config.session.extended_next_hop {
-            true => config.families,
-            false => Families::EMPTY,
-        },
-        role: config.session.role,
-        is_role_strict: config.session.role_strict,
-        transport: config.session.transport(),
-        ..Settings::new(own.local_as, own.router_id, config.remote_as)
-    };
-    settings.graceful_restart = own.graceful.capability(config.graceful, &settings, standing);
-    settings
 }
 
 /// A connection as the session knows it: by the number of its channel.

@@ -1,0 +1,96 @@
+//! What may be configured of BGP, in the language of schemas (`weft_config`).
+
+/// What may be said of a peer, and of a group for all its peers.
+macro_rules! peer_statements {
+    () => {
+        r#"
+        leaf local-address address { help "this router's address of the session"; }
+        leaf passive switch { default off; help "whether the peer must open the session"; }
+        leaf hold-time duration { default 90s; help "after which silence the session ends: 0s for never, or from 3s on"; }
+        leaf graceful-restart one-of both helper off { help "as the mode for all peers"; }
+        leaf-list family one-of ipv4-unicast ipv6-unicast { help "which routes are exchanged; those of the address without it"; }
+        leaf add-path one-of receive send both { help "whether several routes to a destination are exchanged (RFC 7911), if the peer wants that too"; }
+        leaf route-reflector-client switch { default off; help "whether the peer is a client of this route reflector (RFC 4456)"; }
+        leaf route-server-client switch { default off; help "whether the peer is a client of this route server (RFC 7947)"; }
+        leaf next-hop-self switch { default off; help "whether a peer in this system is told to send packets for other systems here"; }
+        leaf-list import name { help "which of its routes are taken: all, none, or those that these policies accept, which are asked in order; of a peer in another system none without it"; }
+        leaf-list export name { help "which routes it is told: all, none, or those that these policies accept, which are asked in order; a peer in another system none without it"; }
+        leaf md5-key text { secret; help "the key by which both sides sign what they send (RFC 2385)"; }
+        leaf ttl-security number { range 1 254; help "at how many hops at most the peer is, which both sides check (RFC 5082)"; }
+        leaf multihop number { range 1 255; help "at how many hops a peer in another system may be; it is a neighbour without it"; }
+        leaf local-role one-of provider route-server route-server-client customer peer { help "what this router is to the peer (RFC 9234)"; }
+        leaf role-strict switch { default off; help "whether a peer that says no role is refused"; }
+        leaf connect-retry duration { default 120s; help "when to connect again after a connection could not be opened"; }
+        leaf extended-next-hop switch { default off; help "whether routes of IPv4 may have next hops of IPv6 (RFC 8950)"; }
+        container prefix-limit {
+            help "how many prefixes of each family the peer may announce";
+            leaf most number { mandatory; range 1 4294967295; help "this many"; }
+            leaf action one-of end warn { default end; help "what is done beyond"; }
+            leaf restart-after duration { help "when the session that was ended for it begins again; when an operator says so without it"; }
+        }
+        leaf graceful-shutdown switch { default off; help "whether the peer is told to use other ways, since this one will be closed (RFC 8326)"; }
+        words shutdown { usage "[TEXT]"; help "there is no session, and the peer's operator is told this text"; }
+        leaf description text { help "for people"; }
+"#
+    };
+}
+
+/// What may be configured.
+pub const SCHEMA: &str = concat!(
+    r#"
+container bgp {
+    help "the Border Gateway Protocol";
+    leaf as number { mandatory; range 1 4294967294; help "the number of this router's autonomous system"; }
+    leaf router-id ipv4 { mandatory; help "a number that no other router of the system has, in the form of an address of IPv4"; }
+    leaf cluster-id ipv4 { help "what marks the routes that this router reflects, the same for all reflectors of the same clients; the router-id without it"; }
+    leaf multipath number { default 1; range 1 64; help "among how many next hops packets to a destination are shared out, of paths that are equally good"; }
+    container graceful-restart {
+        help "routes serve on while this router's BGP, or a peer's, restarts";
+        leaf mode one-of both helper off { default both; help "whether peers are asked to keep our routes, and theirs are kept, or only the latter"; }
+        leaf restart-time duration { default 120s; help "how long peers keep our routes while we are away"; }
+        leaf stale-time duration { default 360s; help "how long routes of a peer that is back may take to be announced again"; }
+        leaf deferral-time duration { default 120s; help "how long peers may take after our restart until new routes are told"; }
+    }
+    list network {
+        help "a network of this system: peers are told of it while the RIB uses a route to exactly it that is not of BGP";
+        key prefix prefix { help "the network"; }
+        leaf always switch { default off; help "whether they are told of it without such a route, too"; }
+        leaf-list policy name { help "what becomes of it: these policies are asked in order, and it is told if they accept it"; }
+    }
+    list redistribute {
+        help "a protocol whose routes peers are told while the RIB uses them";
+        key protocol name { help "its name, such as connected, static or rip"; }
+        leaf-list policy name { help "which of them, and what becomes of them: those that these policies accept, which are asked in order; all without it"; }
+    }
+    list peer {
+        help "a router to exchange routes with";
+        key address address { help "the peer's address"; }
+        leaf as number { mandatory; range 1 4294967294; help "the number of its autonomous system"; }"#,
+    peer_statements!(),
+    r#"
+    }
+    list range {
+        help "neighbours that are not named: whoever connects from this network";
+        key prefix prefix { help "the network"; }
+        leaf as text { mandatory; form "a number of an autonomous system, or external"; help "the number of their autonomous system, or external for any but this one"; }
+        leaf limit number { range 1 10000; default 100; help "how many there may be at a time"; }"#,
+    peer_statements!(),
+    r#"
+    }
+    list group {
+        help "peers that are alike";
+        key name name { help "its name"; }
+        leaf as number { range 1 4294967294; help "the number of their autonomous system"; }"#,
+    peer_statements!(),
+    r#"
+        list peer {
+            help "one of them; what is said of it here counts before what is said of the group";
+            key address address { help "the peer's address"; }
+            leaf as number { range 1 4294967294; help "the number of its autonomous system"; }"#,
+    peer_statements!(),
+    r#"
+        }
+    }
+}
+"#
+);

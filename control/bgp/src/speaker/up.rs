@@ -1,0 +1,117 @@
+//! What is agreed on with a peer, and what of it becomes what: how a session is to be, who announces, who is told.
+//!
+//! Reference: RFC 4271 §8 (sessions), §9.1 and §9.2 (what is taken, and what is told).
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use weft_base::{ChannelId, Instant};
+use weft_routing::ip::Version;
+
+use super::peer::Peer;
+use crate::config::{Config, PeerConfig, Standing};
+use crate::fsm::{Negotiated, Settings};
+use crate::incoming::Announcer;
+use crate::policy::Party;
+use crate::routes::decision::Source;
+use crate::routes::export::Audience;
+use crate::wire::{Attributes, Families, GracefulRestart, Neighbour};
+
+/// Routes are exchanged.
+#[derive(Debug)]
+pub(super) struct Up {
+    pub(super) channel: ChannelId,
+    pub(super) announcer: Announcer,
+    pub(super) audience: Audience,
+    pub(super) since: Instant,
+    /// Families of which the peer has announced all that it had.
+    pub(super) complete: BTreeSet<Version>,
+    /// What it has said of graceful restart.
+    pub(super) graceful: Option<GracefulRestart>,
+    /// It knows where sending again begins and ends (RFC 7313).
+    pub(super) is_enhanced: bool,
+    /// It cannot take more.
+    pub(super) is_congested: bool,
+}
+
+impl Up {
+    /// Whether it may be told of a route, whatever policy says.
+    pub(super) fn may_hear(&self, attributes: &Attributes, source: &Source) -> bool {
+        self.audience.may_hear(attributes, source)
+    }
+}
+
+impl Peer {
+    /// Who it is, if policy asks for that on export.
+    pub(super) fn asked_for(&self, system: u32, own: &Config) -> Option<Party> {
+        let is_external = !self.config.is_internal(own);
+        let party = Party { address: self.address, system, is_external };
+        self.config.export.asks_for_peer().then_some(party)
+    }
+
+    /// What announces its routes.
+    pub(super) fn announcer(
+        &self,
+        negotiated: &Negotiated,
+        local_address: IpAddr,
+        own: &Config,
+    ) -> Announcer {
+        Announcer {
+            origin: self.origin,
+            context: negotiated.context,
+            remote_as: negotiated.peer_as,
+            local_as: own.local_as,
+            router_id: own.router_id,
+            cluster_id: own.cluster_id,
+            role: self.config.session.role,
+            local_address,
+            import: self.config.import.clone(),
+        }
+    }
+
+    /// What is told routes.
+    pub(super) fn audience(
+        &self,
+        negotiated: &Negotiated,
+        local_address: IpAddr,
+        own: &Config,
+    ) -> Audience {
+        Audience {
+            is_external: negotiated.context.neighbour == Neighbour::External,
+            is_client: self.config.is_client,
+            local_as: own.local_as,
+            cluster_id: own.cluster_id,
+            next_hop_self: self.config.next_hop_self,
+            local_address,
+            role: self.config.session.role,
+            is_closing: self.config.session.graceful_shutdown,
+            export: self.config.export.clone(),
+            peer: self.asked_for(negotiated.peer_as, own),
+        }
+    }
+}
+
+/// What a session with such a peer is to be like.
+pub(super) fn settings(config: &PeerConfig, own: &Config, standing: Standing) -> Settings {
+    let mut settings = Settings {
+        families: config.families,
+        // The configuration allows no more than fits.
+        hold_time: u16::try_from(config.hold_time.as_secs()).unwrap_or(u16::MAX),
+        is_passive: config.passive,
+        add_path: match config.add_path {
+            Some(add_path) => config.families.iter().map(|family| (family, add_path)).collect(),
+            None => Vec::new(),
+        },
+        connect_retry: config.session.connect_retry,
+        extended_next_hop: match config.session.extended_next_hop {
+            true => config.families,
+            false => Families::EMPTY,
+        },
+        role: config.session.role,
+        is_role_strict: config.session.role_strict,
+        transport: config.session.transport(),
+        ..Settings::new(own.local_as, own.router_id, config.remote_as)
+    };
+    settings.graceful_restart = own.graceful.capability(config.graceful, &settings, standing);
+    settings
+}
