@@ -44,12 +44,14 @@ fn ask(
     parse("bgp", &asker.ask("bgp", request)?.json)
 }
 
-/// A line for each path: the best has a star, one that may not be used a minus. Of a network of the router's own its protocol
-/// is who announces it.
+/// A line for each path: the best has a star, one that may not be used a minus, one that lives long (RFC 9494) an s. Of a
+/// network of the router's own its protocol is who announces it.
 fn rows(prefix: &Value) -> Vec<Vec<String>> {
     let row = |one: &Value| {
+        let is = |name: &str| one[name] == Value::Bool(true);
         let mark =
             if one["accepted"] == Value::Bool(false) { "-".to_owned() } else { star(&one["best"]) };
+        let mark = if is("long-lived-stale") { mark + "s" } else { mark };
         vec![
             mark,
             text(&prefix["prefix"]),
@@ -77,7 +79,8 @@ fn peers(shown: &Value) -> Vec<String> {
         ("last ending", Align::Left),
     ];
     let row = |one: &Value| {
-        let stale = one["stale"]["seconds"].as_u64().map(|seconds| format!("{seconds}s"));
+        let long = if items(&one["stale"]["long-lived"]).is_empty() { "" } else { ", long-lived" };
+        let stale = one["stale"]["seconds"].as_u64().map(|seconds| format!("{seconds}s{long}"));
         let [before, behind] =
             [&["address", "as", "state", "ipv4", "ipv6", "updates", "faults"][..], &["ending"]]
                 .map(|names| names.iter().map(|name| text(&one[*name])));

@@ -70,6 +70,11 @@ fn several_paths_refresh_and_restarts_work_with_each_router() {
     run(INTEROP, "features");
 }
 
+#[test]
+fn routes_live_long_here_and_with_others() {
+    run(INTEROP, "long-lived");
+}
+
 /// Runs one of the labs of a directory, and sees that nothing is left of it.
 fn run(directory: &str, name: &str) {
     if !is_root() {

@@ -149,6 +149,7 @@ impl PeerConfig {
                 PeerAs::External | PeerAs::Any => 0,
             },
             is_client: self.is_client,
+            is_long_lived: config.graceful.is_long_lived(self.graceful),
             router_id,
             address,
         }

@@ -10,6 +10,7 @@ use ipnet::IpNet;
 use weft_routing::OriginId;
 use weft_routing::ip::Version;
 
+use crate::numbers::community::LLGR_STALE;
 use crate::policy::{Filter, Party, RouteView};
 use crate::routes::attribute_sets::AttributesId;
 use crate::routes::conventions;
@@ -181,7 +182,11 @@ impl Announcer {
                 received
             }
             Some(changes) => {
-                let changed = changes.apply(attributes);
+                let mut changed = changes.apply(attributes);
+                if routes.source(self.origin).is_stale(attributes) {
+                    // RFC 9494 §4.3: it must not be removed.
+                    conventions::add_community(&mut changed, LLGR_STALE);
+                }
                 routes.intern(changed)
             }
         }

@@ -27,16 +27,21 @@ const LOCAL_AS: u32 = 65000;
 const PEERS: [u32; 6] = [65001, 65002, 65002, LOCAL_AS, LOCAL_AS, LOCAL_AS];
 /// These are told all paths: an external one, and a client.
 const HEAR_PATHS: [usize; 2] = [2, 4];
+/// These know what it means that routes live long.
+const KNOW: [usize; 4] = [0, 2, 3, 5];
 /// These are clients of this router's.
 const CLIENTS: [usize; 2] = [4, 5];
 
-/// What a peer announces: how long the path is behind its own system, the MED, the preference, and a community.
+/// What a peer announces: how long the path is behind its own system, the MED, the preference, communities, and whether it
+/// lives long since the peer is away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Announced {
     length: u8,
     med: u8,
     preference: u8,
     community: bool,
+    no_llgr: bool,
+    is_stale: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -52,6 +57,8 @@ enum Step {
     },
     /// The session ends.
     Down(usize),
+    /// The session ends, and routes live long.
+    Away(usize),
     Up(usize),
     Congested(usize),
     Drained(usize),
@@ -69,8 +76,12 @@ enum Step {
 
 fn steps(with_policies: bool) -> impl Strategy<Value = Vec<Step>> {
     let peer = 0usize..PEERS.len();
-    let what = (0u8..3, 0u8..3, 0u8..2, prop::bool::weighted(0.1)).prop_map(
-        |(length, med, preference, community)| Announced { length, med, preference, community },
+    let rare = prop::bool::weighted(0.1);
+    let what = (0u8..3, 0u8..3, 0u8..2, rare, rare).prop_map(
+        |(length, med, preference, community, no_llgr)| {
+            let is_stale = false;
+            Announced { length, med, preference, community, no_llgr, is_stale }
+        },
     );
     let step = prop_oneof![
         10 => (peer.clone(), 0u8..10, what)
@@ -91,9 +102,10 @@ fn steps(with_policies: bool) -> impl Strategy<Value = Vec<Step>> {
         (peer.clone(), 0..FILTERS).prop_map(|(peer, which)| Step::Import(peer, which)),
         (peer, 0..FILTERS).prop_map(|(peer, which)| Step::Export(peer, which)),
     ];
+    let away = (0usize..PEERS.len()).prop_map(Step::Away);
     let step = match with_policies {
         true => prop_oneof![6 => step, 1 => change].boxed(),
-        false => step.boxed(),
+        false => prop_oneof![30 => step, 1 => away].boxed(),
     };
     prop::collection::vec(step, 1..150)
 }
@@ -114,17 +126,21 @@ fn context(peer: usize) -> Context {
 }
 
 const NO_EXPORT: u32 = 0xffff_ff01;
+const LLGR_STALE: u32 = 0xffff_0006;
+const NO_LLGR: u32 = 0xffff_0007;
 
 fn attributes(peer: usize, what: Announced) -> Attributes {
     let external = (PEERS[peer] != LOCAL_AS).then_some(PEERS[peer]);
     let path: Vec<_> =
         external.into_iter().chain((0..u32::from(what.length)).map(|one| 100 + one)).collect();
+    let communities =
+        [(what.community, NO_EXPORT), (what.no_llgr, NO_LLGR), (what.is_stale, LLGR_STALE)];
     Attributes {
         as_path: AsPath::from_sequence(&path),
         next_hop: Some(NextHop::V4(address(peer))),
         med: Some(what.med.into()),
         local_pref: external.is_none().then_some(100 + u32::from(what.preference)),
-        communities: if what.community { Box::new([NO_EXPORT]) } else { Box::default() },
+        communities: communities.iter().filter(|(has, _)| *has).map(|(_, one)| *one).collect(),
         ..Attributes::default()
     }
 }
@@ -175,6 +191,8 @@ impl World {
             local_address: [10, 0, 0, 1].into(),
             role: None,
             is_closing: false,
+            knows_long_lived: KNOW.contains(&peer),
+            is_partial: false,
             export,
             peer: party,
         }
@@ -244,9 +262,22 @@ impl World {
                 self.told.retain(|(of, _), _| *of != peer);
                 self.heard[peer].clear();
             }
+            Step::Away(peer) if self.up[peer] => {
+                self.up[peer] = false;
+                self.fanout.leave(self.origins[peer], &mut self.routes);
+                self.congested.remove(&peer);
+                self.routes.table.renew(Version::V4, self.origins[peer]);
+                self.routes.live_long(Version::V4, self.origins[peer]);
+                self.told.retain(|(of, _), what| *of != peer || !what.no_llgr);
+                let its = self.told.iter_mut().filter(|((of, _), _)| *of == peer);
+                its.for_each(|(_, what)| what.is_stale = true);
+                self.heard[peer].clear();
+            }
             Step::Up(peer) if !self.up[peer] => {
                 self.up[peer] = true;
-                self.routes.stop_refilter(self.origins[peer]);
+                self.routes.stop_rounds(self.origins[peer]);
+                self.routes.table.sweep(Version::V4, self.origins[peer]);
+                self.told.retain(|(of, _), _| *of != peer);
                 let (audience, context) = (self.audience(peer), context(peer));
                 self.fanout.join(
                     self.origins[peer],
@@ -383,6 +414,7 @@ fn source(peer: usize) -> Source {
         is_external: PEERS[peer] != LOCAL_AS,
         system: PEERS[peer],
         is_client: CLIENTS.contains(&peer),
+        is_long_lived: true,
         router_id: address(peer),
         address: address(peer).into(),
     }
@@ -398,6 +430,7 @@ fn ties(mut rivals: Vec<(usize, Announced)>, metrics: &[Option<u32>]) -> Vec<(us
         rivals.retain(|one| Some(key(one)) == least);
     }
     let is_external = |peer: usize| PEERS[peer] != LOCAL_AS;
+    keep_least(&mut rivals, |(_, what)| what.is_stale);
     keep_least(&mut rivals, |(peer, what)| {
         std::cmp::Reverse(if is_external(*peer) { 100 } else { 100 + u32::from(what.preference) })
     });
@@ -492,6 +525,7 @@ fn finish(mut world: World) -> Result<(), TestCaseError> {
     }
     prop_assert_eq!(world.fanout.count(), (kinds.len(), 0));
     for peer in 0..PEERS.len() {
+        world.step(&Step::Up(peer));
         world.step(&Step::Down(peer));
     }
     while world.routes.has_work() {
@@ -543,7 +577,8 @@ fn run_with_policies(steps: &[Step]) -> Result<(), TestCaseError> {
 /// While a policy takes effect the session ends, and begins with another one.
 #[test]
 fn a_policy_of_an_earlier_session_is_over() -> Result<(), TestCaseError> {
-    let what = Announced { length: 0, med: 0, preference: 0, community: false };
+    let (no_llgr, is_stale) = (false, false);
+    let what = Announced { length: 0, med: 0, preference: 0, community: false, no_llgr, is_stale };
     let announce = |peer| Step::Announce { peer, net: 0, what };
     let begin = [Step::Up(0), Step::Up(3), Step::Import(3, 0), Step::Down(3), announce(0)];
     let end = [Step::Import(3, 3), Step::Up(3), announce(3)];

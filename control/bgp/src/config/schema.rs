@@ -50,6 +50,13 @@ container bgp {
         leaf restart-time duration { default 120s; help "how long peers keep our routes while we are away"; }
         leaf stale-time duration { default 360s; help "how long routes of a peer that is back may take to be announced again"; }
         leaf deferral-time duration { default 120s; help "how long peers may take after our restart until new routes are told"; }
+        list long-lived {
+            help "routes of this family serve on for much longer, but only where there are no others (RFC 9494)";
+            key family one-of ipv4-unicast ipv6-unicast { help "the family"; }
+            leaf stale-time duration { range 0s 16777215s; default 24h; help "how long peers keep our routes behind the restart-time; 0s: they are not asked to"; }
+            leaf limit duration { help "how long theirs are kept behind their restart time at most; as long as they say without it"; }
+        }
+        leaf long-lived-partial switch { default off; help "whether routers of this system are told of such routes that do not know of this; those routes have the lowest preference in the whole system then"; }
     }
     list network {
         help "a network of this system: peers are told of it while the RIB uses a route to exactly it that is not of BGP";

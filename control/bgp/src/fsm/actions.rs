@@ -253,11 +253,13 @@ impl Session {
     }
 }
 
-/// Whether routes may be kept: RFC 4724 §4.2 where the connection was lost, RFC 8538 §4 where it was ended.
+/// Whether routes may be kept: RFC 4724 §4.2 where the connection was lost, RFC 8538 §4 where it was ended. RFC 9494 §4.2:
+/// a family may be kept for a long time that is not kept for a short one.
 fn is_graceful(negotiated: &Negotiated, ending: &Ending) -> bool {
     let has_families =
         negotiated.graceful_restart.as_ref().is_some_and(|peer| !peer.families.is_empty());
-    has_families
+    let mut long_lived = negotiated.long_lived.iter().flatten();
+    (has_families || long_lived.any(|tuple| tuple.stale_time > 0))
         && match ending {
             Ending::Lost | Ending::Replaced => true,
             Ending::Sent(told) | Ending::Received(told) => {

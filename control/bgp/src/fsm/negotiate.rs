@@ -1,7 +1,7 @@
 //! What two speakers agree on when each has sent its OPEN.
 //!
 //! Reference: RFC 4271 §4.2, §6.2; RFC 4724 §3; RFC 4760 §8; RFC 5492; RFC 6286 §2.1; RFC 6793 §4.1; RFC 7911 §4; RFC
-//! 8538 §2; RFC 8654 §3; RFC 8950 §4; RFC 9234 §4.2; RFC 9494 §4.2.
+//! 8538 §2; RFC 8654 §3; RFC 8950 §4; RFC 9234 §4.2; RFC 9494 §3.1, §4.5.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -36,8 +36,8 @@ pub struct Negotiated {
     pub graceful_restart: Option<GracefulRestart>,
     /// Sessions that end by NOTIFICATION or silence end gracefully (RFC 8538).
     pub graceful_notification: bool,
-    /// What the peer has said of long-lived graceful restart, if we have, too.
-    pub long_lived: Vec<LongLived>,
+    /// What the peer has said of long-lived graceful restart, if we have, too. Families that are not exchanged are left out.
+    pub long_lived: Option<Vec<LongLived>>,
     /// The peer's OPEN.
     pub open: Open,
 }
@@ -184,18 +184,20 @@ fn graceful_restart(settings: &Settings, open: &Open, agreed: Families) -> Optio
     Some(said)
 }
 
-/// RFC 9494 §4.2: without graceful restart it means nothing.
-fn long_lived(settings: &Settings, open: &Open, agreed: Families) -> Vec<LongLived> {
+/// RFC 9494 §4.5: without graceful restart it means nothing.
+fn long_lived(settings: &Settings, open: &Open, agreed: Families) -> Option<Vec<LongLived>> {
     let restarts = open
         .capabilities
         .iter()
         .any(|capability| matches!(capability, Capability::GracefulRestart(_)));
-    if !restarts || settings.graceful_restart.is_none() || settings.long_lived.is_empty() {
-        return Vec::new();
+    if !restarts || settings.graceful_restart.is_none() || settings.long_lived.is_none() {
+        return None;
     }
-    let tuples = open.capabilities.iter().filter_map(|capability| match capability {
-        Capability::LongLived(tuples) => Some(tuples),
-        _ => None,
-    });
-    tuples.flatten().filter(|tuple| agreed.contains(tuple.family)).copied().collect()
+    let mut all: Option<Vec<LongLived>> = None;
+    for capability in &open.capabilities {
+        let Capability::LongLived(tuples) = capability else { continue };
+        let of_session = tuples.iter().filter(|tuple| agreed.contains(tuple.family));
+        all.get_or_insert_default().extend(of_session);
+    }
+    all
 }

@@ -84,8 +84,8 @@ pub struct Settings {
     pub is_role_strict: bool,
     /// What is said of graceful restart.
     pub graceful_restart: Option<GracefulRestart>,
-    /// What is said of long-lived graceful restart, which needs the former, too.
-    pub long_lived: Vec<LongLived>,
+    /// What is said of long-lived graceful restart, which needs the former, too: without families only that it is known.
+    pub long_lived: Option<Vec<LongLived>>,
     /// Names of the host and its domain, to tell the peer.
     pub fqdn: Option<(String, String)>,
     /// Routes with an AS_SET are taken, which RFC 9774 forbids.
@@ -119,7 +119,7 @@ impl Settings {
             role: None,
             is_role_strict: false,
             graceful_restart: None,
-            long_lived: Vec::new(),
+            long_lived: None,
             fqdn: None,
             accept_as_sets: false,
             transport: Transport::default(),
@@ -164,8 +164,11 @@ impl Settings {
         if !self.add_path.is_empty() {
             all.push(Capability::AddPath(self.add_path.clone()));
         }
-        if !self.long_lived.is_empty() {
-            all.push(Capability::LongLived(self.long_lived.clone()));
+        // RFC 9494 §4.5: alone it would be ignored.
+        if let Some(long_lived) =
+            self.long_lived.as_ref().filter(|_| self.graceful_restart.is_some())
+        {
+            all.push(Capability::LongLived(long_lived.clone()));
         }
         if let Some((host, domain)) = &self.fqdn {
             all.push(Capability::Fqdn {

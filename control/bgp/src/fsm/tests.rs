@@ -11,7 +11,8 @@ use weft_base::{Instant, Random};
 use super::*;
 use crate::numbers::{cease, error_code};
 use crate::wire::{
-    Families, Family, GracefulRestart, MessageError, Open, Role, end_of_rib, keepalive,
+    Capability, Families, Family, GracefulRestart, LongLived, MessageError, Open, Role, end_of_rib,
+    keepalive,
 };
 
 const LOW: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -383,7 +384,38 @@ fn what_both_can_do_is_agreed_on() {
     assert_eq!((agreed.hold_time.as_secs(), agreed.keepalive.as_secs()), (9, 3));
     assert_eq!(agreed.peer_role, Some(Role::Provider));
     assert!(agreed.route_refresh && agreed.enhanced_refresh);
-    assert!(agreed.graceful_restart.is_none() && agreed.long_lived.is_empty());
+    assert!(agreed.graceful_restart.is_none() && agreed.long_lived.is_none());
+}
+
+/// RFC 9494 §3.1, §4.5: both must say it, and graceful restart with it.
+#[test]
+fn long_lives_are_agreed_on_with_graceful_restart_only() {
+    let tuple = |family, stale_time| LongLived { family, forwarding: false, stale_time };
+    let both = vec![tuple(Family::IPV4_UNICAST, 9), tuple(Family::IPV6_UNICAST, 8)];
+    let (restarted, notification, families) = (false, false, Vec::new());
+    let restart = Some(GracefulRestart { restarted, notification, time: 0, families });
+    let says = |has_restart: bool, long_lived: Option<Vec<LongLived>>, settings| Settings {
+        graceful_restart: restart.clone().filter(|_| has_restart),
+        long_lived,
+        ..settings
+    };
+    let agreed = |ours, peer| {
+        let played = Played::established(says(true, ours, settings()), &peer);
+        played.session.negotiated().unwrap().long_lived.clone()
+    };
+    let peer = |long_lived| says(true, long_lived, peer_settings());
+    let first = vec![both[0]];
+    assert_eq!(agreed(Some(Vec::new()), peer(Some(both.clone()))), Some(first));
+    assert_eq!(agreed(Some(Vec::new()), peer(Some(Vec::new()))), Some(Vec::new()));
+    assert_eq!(agreed(Some(Vec::new()), peer(None)), None);
+    assert_eq!(agreed(None, peer(Some(both.clone()))), None);
+    let mut open = peer(Some(both)).open();
+    open.capabilities.retain(|one| !matches!(one, Capability::GracefulRestart(_)));
+    assert!(open.capabilities.iter().any(|one| matches!(one, Capability::LongLived(_))));
+    let mut played = Played::opened(says(true, Some(Vec::new()), settings()));
+    played.receive(OURS, &open.emit());
+    played.receive(OURS, &keepalive());
+    assert_eq!(played.session.negotiated().unwrap().long_lived, None);
 }
 
 #[test]

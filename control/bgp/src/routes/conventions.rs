@@ -1,7 +1,7 @@
-//! Attributes by which autonomous systems tell each other what a route is for: whether it may only go to customers, and
-//! whether its way will soon be closed.
+//! Attributes by which autonomous systems tell each other what a route is for: whether it may only go to customers,
+//! whether its way will soon be closed, and whether it lives only because there may be no other.
 //!
-//! Reference: RFC 9234 §5 (ONLY_TO_CUSTOMER); RFC 8326 §4 (graceful shutdown).
+//! Reference: RFC 9234 §5 (ONLY_TO_CUSTOMER); RFC 8326 §4 (graceful shutdown); RFC 9494 §3.2 (LLGR_STALE).
 
 use crate::numbers::community::GRACEFUL_SHUTDOWN;
 use crate::wire::{Attributes, Role};
@@ -40,10 +40,10 @@ pub(crate) fn tell(role: Option<Role>, local_as: u32, attributes: &mut Attribute
     !(is_upward && is_marked)
 }
 
-/// Says that the way of this route will soon be closed.
-pub(crate) fn announce_shutdown(attributes: &mut Attributes) {
-    if !attributes.has_community(GRACEFUL_SHUTDOWN) {
-        let all = attributes.communities.iter().copied().chain([GRACEFUL_SHUTDOWN]);
+/// Marks a route with this community, if it is not.
+pub(crate) fn add_community(attributes: &mut Attributes, community: u32) {
+    if !attributes.has_community(community) {
+        let all = attributes.communities.iter().copied().chain([community]);
         attributes.communities = all.collect();
     }
 }
@@ -114,8 +114,8 @@ mod tests {
     #[test]
     fn a_way_that_will_be_closed_is_the_last_that_is_used() {
         let mut attributes = Attributes::default();
-        announce_shutdown(&mut attributes);
-        announce_shutdown(&mut attributes);
+        add_community(&mut attributes, GRACEFUL_SHUTDOWN);
+        add_community(&mut attributes, GRACEFUL_SHUTDOWN);
         assert_eq!(&*attributes.communities, [GRACEFUL_SHUTDOWN]);
         take(None, REMOTE, &mut attributes);
         assert_eq!(attributes.local_pref, Some(0));

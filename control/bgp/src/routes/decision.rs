@@ -1,7 +1,8 @@
 //! Which of several routes to a destination is best.
 //!
 //! Reference: RFC 4271 §9.1.2 (phase 2), §9.1.2.2 (breaking ties); RFC 4456 §9 (reflected routes); RFC 5004 is not
-//! followed: the oldest route has no preference, so that the outcome does not depend on history.
+//! followed: the oldest route has no preference, so that the outcome does not depend on history. RFC 9494 §4.3 and §4.4: a
+//! route of a speaker that is long away comes behind all others.
 //!
 //! Of a route to a network of this router's own and the best that peers have announced, the one whose protocol has the
 //! lower administrative distance is best, as in the RIB. Others prefer their own always; but a route of RIP that the RIB
@@ -16,6 +17,7 @@ use weft_routing::{Candidate, Candidates, Decide, OriginId};
 use super::Path;
 use super::attribute_sets::AttributeSets;
 use super::next_hops::{NextHopId, NextHops};
+use crate::numbers::community::LLGR_STALE;
 use crate::policy::Party;
 use crate::to_rib::PROTOCOLS;
 use crate::wire::{Attributes, Origin};
@@ -34,6 +36,8 @@ pub(crate) struct Source {
     pub(crate) system: u32,
     /// Whether it is a client of this route reflector.
     pub(crate) is_client: bool,
+    /// Whether it was told that routes may live long here (RFC 9494).
+    pub(crate) is_long_lived: bool,
     /// Its identifier.
     pub(crate) router_id: Ipv4Addr,
     /// The address of the session.
@@ -58,6 +62,7 @@ impl Source {
             is_external: false,
             system: 0,
             is_client: false,
+            is_long_lived: false,
             router_id: nobody,
             address: nobody.into(),
         }
@@ -69,6 +74,11 @@ impl Source {
             Some(Own { protocol, distance }) => (protocol, *distance),
             None => PROTOCOLS[usize::from(!self.is_external)],
         }
+    }
+
+    /// Whether a route of it with these attributes lives only because there may be no other.
+    pub(crate) fn is_stale(&self, attributes: &Attributes) -> bool {
+        self.is_long_lived && attributes.has_community(LLGR_STALE)
     }
 
     /// The peer, if it is one.
@@ -86,8 +96,8 @@ pub(crate) struct Decision<'a> {
     pub(crate) next_hops: &'a NextHops,
 }
 
-/// What is compared first: degree of preference, length, origin. The lower the better.
-type First = (Reverse<u32>, usize, Origin);
+/// What is compared first: whether its speaker is long away, degree of preference, length, origin. The lower the better.
+type First = (bool, Reverse<u32>, usize, Origin);
 /// What is compared last: origin outside, interior cost, identifier, cluster list, address.
 type Last = (bool, u32, Ipv4Addr, usize, IpAddr, u32);
 
@@ -110,7 +120,8 @@ impl Decision<'_> {
     fn first(&self, one: &Candidate<Path>) -> First {
         let attributes = self.attributes(one);
         let preference = attributes.local_pref.unwrap_or(DEFAULT_LOCAL_PREF);
-        (Reverse(preference), attributes.as_path.length(), attributes.origin)
+        let is_stale = self.source(one.origin).is_stale(attributes);
+        (is_stale, Reverse(preference), attributes.as_path.length(), attributes.origin)
     }
 
     /// §9.1.2.2 c): MEDs are compared among routes of one neighbouring system only, missing ones are lowest.

@@ -1,7 +1,7 @@
 //! What peers are told of a route.
 //!
 //! Reference: RFC 4271 §5.1 (what becomes of each attribute), §9.1.3 and §9.2 (routes to internal peers); RFC 1997
-//! (NO_EXPORT, NO_ADVERTISE); RFC 4456 §6 to §8 (route reflection); RFC 7947 §2.2 (route servers); RFC 7311 §3.4 (what does not leave the system).
+//! (NO_EXPORT, NO_ADVERTISE); RFC 9494 §4.3 and §4.6 (routes of speakers that are long away); RFC 4456 §6 to §8 (route reflection); RFC 7947 §2.2 (route servers); RFC 7311 §3.4 (what does not leave the system).
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -10,7 +10,9 @@ use ipnet::IpNet;
 use super::conventions;
 use super::decision::{DEFAULT_LOCAL_PREF, Source};
 use super::next_hops;
-use crate::numbers::community::{NO_ADVERTISE, NO_EXPORT, NO_EXPORT_SUBCONFED};
+use crate::numbers::community::{
+    GRACEFUL_SHUTDOWN, LLGR_STALE, NO_ADVERTISE, NO_EXPORT, NO_EXPORT_SUBCONFED,
+};
 use crate::policy::{Filter, Party, RouteView};
 use crate::wire::{Attributes, NextHop, Role};
 
@@ -33,6 +35,10 @@ pub(crate) struct Audience {
     pub(crate) role: Option<Role>,
     /// Whether they are told to use other ways (RFC 8326).
     pub(crate) is_closing: bool,
+    /// Whether they know what it means that routes live long (RFC 9494).
+    pub(crate) knows_long_lived: bool,
+    /// Whether routers of this system are told of such routes that do not know it, and all that they are used last.
+    pub(crate) is_partial: bool,
     /// Which routes they are told (RFC 8212), and what becomes of them on the way.
     pub(crate) export: Filter,
     /// Who it is, if policy asks for that: then it is one alone.
@@ -52,18 +58,36 @@ impl Audience {
             return None;
         }
         let changes = self.export.run(&self.view(attributes, source, prefix))?;
-        if changes.is_empty() {
-            return self.say(attributes, source);
-        }
-        let changed = changes.apply(attributes);
-        let mut told = self.say(&changed, source)?;
-        if changes.sets_next_hop() {
-            told.next_hop = changed.next_hop;
-        }
-        if changes.sets_med() {
-            told.med = changed.med;
+        let mut told = if changes.is_empty() {
+            self.say(attributes, source)?
+        } else {
+            let changed = changes.apply(attributes);
+            let mut told = self.say(&changed, source)?;
+            if changes.sets_next_hop() {
+                told.next_hop = changed.next_hop;
+            }
+            if changes.sets_med() {
+                told.med = changed.med;
+            }
+            told
+        };
+        if source.is_stale(attributes) {
+            self.mark_stale(&mut told);
         }
         Some(told)
+    }
+
+    /// A route lives only because there may be no other, whatever policy says (RFC 9494 §4.3, §4.6).
+    fn mark_stale(&self, told: &mut Attributes) {
+        conventions::add_community(told, LLGR_STALE);
+        if self.is_external || !self.is_partial {
+            return;
+        }
+        // All routers of the system must choose alike.
+        told.local_pref = Some(0);
+        if !self.knows_long_lived {
+            conventions::add_community(told, NO_EXPORT);
+        }
     }
 
     /// A route as policies see it.
@@ -94,7 +118,10 @@ impl Audience {
         // RFC 4456 §6: what an internal peer says is passed on by route reflectors alone.
         let is_reflected = source.is_client || self.is_client;
         let stays = source.is_external || source.own.is_some() || is_reflected;
-        !has(NO_ADVERTISE) && if self.is_external { leaves } else { stays }
+        let may_be_stale = self.knows_long_lived || (self.is_partial && !self.is_external);
+        !has(NO_ADVERTISE)
+            && if self.is_external { leaves } else { stays }
+            && (may_be_stale || !source.is_stale(attributes))
     }
 
     /// What they are told of a route that they may hear of.
@@ -154,7 +181,7 @@ impl Audience {
             rare.aigp = None;
         });
         if self.is_closing {
-            conventions::announce_shutdown(&mut told);
+            conventions::add_community(&mut told, GRACEFUL_SHUTDOWN);
         }
         conventions::tell(self.role, self.local_as, &mut told).then_some(told)
     }
@@ -181,6 +208,8 @@ mod tests {
             local_address: "192.0.2.1".parse().unwrap(),
             role: None,
             is_closing: false,
+            knows_long_lived: false,
+            is_partial: false,
             export: Filter::All,
             peer: None,
         }
@@ -189,7 +218,8 @@ mod tests {
     fn source(is_external: bool, is_client: bool) -> Source {
         let router_id = Ipv4Addr::new(10, 0, 0, 2);
         let (own, address) = (None, router_id.into());
-        Source { own, is_external, system: 65001, is_client, router_id, address }
+        let is_long_lived = true;
+        Source { own, is_external, system: 65001, is_client, is_long_lived, router_id, address }
     }
 
     /// Another system's router.
@@ -292,6 +322,31 @@ mod tests {
         let elsewhere = Some(NextHop::V4("192.0.2.9".parse().unwrap()));
         let set = Attributes { next_hop: elsewhere, ..own };
         assert_eq!(audience(false).tell(&set, &source, None).unwrap().next_hop, elsewhere);
+    }
+
+    /// RFC 9494 §4.3 and §4.6.
+    #[test]
+    fn routes_that_live_long_are_told_to_those_who_know_what_that_means() {
+        let stale = attributes(&[77, LLGR_STALE]);
+        let (inside, outside) = (audience(false), audience(true));
+        assert_eq!(outside.tell(&stale, &outsider(), None), None);
+        assert_eq!(inside.tell(&stale, &outsider(), None), None);
+        let knows = |audience: &Audience| Audience { knows_long_lived: true, ..audience.clone() };
+        let told = |audience: &Audience| audience.tell(&stale, &outsider(), None).unwrap();
+        assert_eq!(*told(&knows(&outside)).communities, [77, LLGR_STALE]);
+        assert_eq!(told(&knows(&inside)), stale);
+        // Where this was not agreed on with who announced it, it is a route like others.
+        let other = Source { is_long_lived: false, ..outsider() };
+        assert!(outside.tell(&stale, &other, None).is_some());
+        let partial = |audience: &Audience| Audience { is_partial: true, ..audience.clone() };
+        assert_eq!(partial(&outside).tell(&stale, &outsider(), None), None);
+        let least = Attributes { local_pref: Some(0), ..stale.clone() };
+        assert_eq!(told(&knows(&partial(&inside))), least);
+        let here = [77, LLGR_STALE, NO_EXPORT];
+        assert_eq!(
+            told(&partial(&inside)),
+            Attributes { communities: here.into(), ..least.clone() }
+        );
     }
 
     fn source_at(last: u8) -> Source {

@@ -14,7 +14,7 @@ pub(crate) mod decision;
 pub(crate) mod export;
 pub(crate) mod next_hops;
 pub(crate) mod path_ids;
-mod refilter;
+mod rounds;
 
 use weft_base::KeyedHash;
 use weft_routing::ip::{IpRoutes, Version};
@@ -26,7 +26,7 @@ use attribute_sets::{AttributeSets, AttributesId};
 use decision::{Decision, Source};
 use next_hops::{NextHopId, NextHops};
 use path_ids::PathIds;
-use refilter::Refilter;
+use rounds::Round;
 
 /// Destinations that one slice of background work visits: some tenths of a millisecond.
 const SLICE: usize = 4096;
@@ -67,8 +67,8 @@ pub(crate) struct Routes {
     sources: Vec<Source>,
     /// The paths that sources have announced, the best to each destination first.
     pub(crate) table: IpRoutes<Path>,
-    /// Of whose routes it has to be found anew what is accepted.
-    refilters: Vec<Refilter>,
+    /// With whose routes there is something to be done.
+    rounds: Vec<Round>,
     /// When routes pass which point.
     pub(crate) profile: Profile<Point>,
 }
@@ -81,7 +81,7 @@ impl Routes {
             path_ids: PathIds::default(),
             sources: Vec::new(),
             table: IpRoutes::new(),
-            refilters: Vec::new(),
+            rounds: Vec::new(),
             profile: Profile::default(),
         }
     }
@@ -198,12 +198,12 @@ impl Routes {
 
     /// Whether there is background work.
     pub(crate) fn has_work(&self) -> bool {
-        self.table.has_work() || !self.refilters.is_empty()
+        self.table.has_work() || !self.rounds.is_empty()
     }
 
     /// Does a slice of background work.
     pub(crate) fn work(&mut self) {
-        self.refilter_some();
+        self.go_round();
         let (sources, sets, next_hops) = (&self.sources, &self.sets, &self.next_hops);
         let decision = Decision { sources, sets, next_hops };
         let mut gone = Vec::new();

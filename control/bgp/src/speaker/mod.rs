@@ -247,6 +247,8 @@ impl Bgp {
             }
             self.configure_peer(now, *address, wanted, is_other_router, out);
         }
+        // What is said of graceful restart is said of all peers.
+        self.stand();
         self.own.configure(config.as_ref(), out);
         self.listen(out);
     }

@@ -43,6 +43,10 @@ impl Bgp {
         self.with_peer(now, address, out, |peer, world| match soft {
             None => {
                 peer.limit = Limit::default();
+                if peer.up.is_none() {
+                    // Nothing of it is waited for any more.
+                    peer.stale.end_all(world.routes);
+                }
                 let told = Notification::cease(cease::ADMIN_RESET);
                 peer.handle(Input::Reset(told), world);
                 peer.start(world);

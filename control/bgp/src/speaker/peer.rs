@@ -162,14 +162,25 @@ impl Peer {
 
     /// Time has passed.
     pub(super) fn tick(&mut self, world: &mut World<'_>) {
-        if self.stale.expire(world.now, world.routes) {
-            let line = format!("{}: what it has not announced again in time goes", self.address);
-            report(Level::Warning, line, world.out);
-        }
+        self.expire(world);
         if self.limit.is_over(world.now) {
             self.start(world);
         }
         self.handle(Input::Tick, world);
+    }
+
+    /// Lets stale routes go that have had their time.
+    fn expire(&mut self, world: &mut World<'_>) {
+        let expired = self.stale.expire(world.now, world.routes);
+        if expired.has_gone {
+            let line = format!("{}: what it has not announced again in time goes", self.address);
+            report(Level::Warning, line, world.out);
+        }
+        if expired.is_long_lived {
+            let line =
+                format!("{}: its routes serve on only where there are no others", self.address);
+            report(Level::Warning, line, world.out);
+        }
     }
 
     /// Something happens to the session: does all that follows.
@@ -346,20 +357,21 @@ impl Peer {
         let source =
             Source { router_id: negotiated.peer_identifier, system: negotiated.peer_as, ..source };
         world.routes.set_source(self.origin, source);
-        world.routes.stop_refilter(self.origin);
-        let graceful = negotiated.graceful_restart.clone();
-        let (now, time) = (world.now, own.graceful.stale_time);
-        self.stale.resumed(now, time, context.families, graceful.as_ref(), world.routes);
-        self.up = Some(Up {
+        world.routes.stop_rounds(self.origin);
+        let up = Up {
             channel,
             announcer,
             audience: audience.clone(),
             since: world.now,
             complete: BTreeSet::new(),
-            graceful,
+            graceful: negotiated.graceful_restart.clone(),
+            long_lived: negotiated.long_lived.clone().unwrap_or_default(),
             is_enhanced: negotiated.enhanced_refresh,
             is_congested: false,
-        });
+        };
+        let (now, time) = (world.now, own.graceful.stale_time);
+        self.stale.resumed(now, time, context.families, up.said(), world.routes);
+        self.up = Some(up);
         self.tally.sessions += 1;
         self.ending = None;
         for version in self.families() {
@@ -379,12 +391,14 @@ impl Peer {
         let exchanged = self.families();
         world.fanout.leave(self.origin, world.routes);
         let up = self.up.take();
-        let graceful = up.as_ref().and_then(|up| up.graceful.as_ref()).filter(|_| is_graceful);
+        let said = up.as_ref().and_then(Up::said).filter(|_| is_graceful);
         let is_lost = matches!(ending, Ending::Lost | Ending::Replaced);
-        self.stale.begin(world.now, &exchanged, graceful, is_lost, world.routes);
+        let graceful = &world.config.graceful;
+        self.stale.begin(world.now, &exchanged, (said, graceful), is_lost, world.routes);
         let more = if self.stale.versions().next().is_none() { "" } else { "; its own serve on" };
         let line = format!("{}: routes are not exchanged any more: {ending}{more}", self.address);
         report(Level::Warning, line, world.out);
+        self.expire(world);
         self.ending = Some(ending);
     }
 

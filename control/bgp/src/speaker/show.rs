@@ -49,13 +49,15 @@ impl Bgp {
 
     fn peer(&self, now: Instant, peer: &Peer) -> Value {
         // Families whose routes serve on, and for how many seconds at most.
-        let stale = peer.stale.until().map(|until| {
-            let families = peer.stale.versions().map(|version| match version {
+        let stale = peer.stale.ends().map(|until| {
+            let name = |version| match version {
                 Version::V4 => "ipv4",
                 Version::V6 => "ipv6",
-            });
+            };
+            let families: Vec<_> = peer.stale.versions().map(name).collect();
+            let long_lived: Vec<_> = peer.stale.long_lived().map(name).collect();
             let seconds = until.since(now).as_secs();
-            json!({ "families": families.collect::<Vec<_>>(), "seconds": seconds })
+            json!({ "families": families, "long-lived": long_lived, "seconds": seconds })
         });
         let paths = |version| self.routes.table.routes_of(version, peer.origin);
         json!({
@@ -88,6 +90,7 @@ impl Bgp {
             "protocol": source.protocol().0,
             "peer": source.party().map(|party| party.address.to_string()), "best": best,
             "accepted": one.route.is_accepted(), "path-id": one.path,
+            "long-lived-stale": source.is_stale(received),
             "next-hop": source.party().map(|_| address(next_hop)),
             "metric": routes.next_hops.metric(next_hop),
             "as-path": received.as_path.to_string(), "origin": format!("{:?}", received.origin),

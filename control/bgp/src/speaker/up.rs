@@ -9,13 +9,14 @@ use weft_base::{ChannelId, Instant};
 use weft_routing::ip::Version;
 
 use super::peer::Peer;
+use super::stale::Said;
 use crate::config::{Config, PeerConfig, Standing};
 use crate::fsm::{Negotiated, Settings};
 use crate::incoming::Announcer;
 use crate::policy::Party;
 use crate::routes::decision::Source;
 use crate::routes::export::Audience;
-use crate::wire::{Attributes, Families, GracefulRestart, Neighbour};
+use crate::wire::{Attributes, Families, GracefulRestart, LongLived, Neighbour};
 
 /// Routes are exchanged.
 #[derive(Debug)]
@@ -28,6 +29,8 @@ pub(super) struct Up {
     pub(super) complete: BTreeSet<Version>,
     /// What it has said of graceful restart.
     pub(super) graceful: Option<GracefulRestart>,
+    /// And of routes that live long.
+    pub(super) long_lived: Vec<LongLived>,
     /// It knows where sending again begins and ends (RFC 7313).
     pub(super) is_enhanced: bool,
     /// It cannot take more.
@@ -38,6 +41,12 @@ impl Up {
     /// Whether it may be told of a route, whatever policy says.
     pub(super) fn may_hear(&self, attributes: &Attributes, source: &Source) -> bool {
         self.audience.may_hear(attributes, source)
+    }
+
+    /// What it has said of graceful restart, if it has.
+    pub(super) fn said(&self) -> Option<Said<'_>> {
+        let graceful = self.graceful.as_ref()?;
+        Some(Said { graceful, long_lived: &self.long_lived })
     }
 }
 
@@ -85,6 +94,8 @@ impl Peer {
             local_address,
             role: self.config.session.role,
             is_closing: self.config.session.graceful_shutdown,
+            knows_long_lived: negotiated.long_lived.is_some(),
+            is_partial: own.graceful.long_lived_partial,
             export: self.config.export.clone(),
             peer: self.asked_for(negotiated.peer_as, own),
         }
@@ -113,5 +124,6 @@ pub(super) fn settings(config: &PeerConfig, own: &Config, standing: Standing) ->
         ..Settings::new(own.local_as, own.router_id, config.remote_as)
     };
     settings.graceful_restart = own.graceful.capability(config.graceful, &settings, standing);
+    settings.long_lived = own.graceful.long_lived(config.graceful, &settings, standing);
     settings
 }

@@ -1,5 +1,7 @@
 //! Graceful restart in both roles, to the nanosecond.
 
+mod long_lived;
+
 use std::collections::BTreeSet;
 
 use ipnet::{IpNet, Ipv4Net};

@@ -1,0 +1,168 @@
+//! What is done with all that a peer has announced, in the background, one destination after the other.
+//!
+//! Reference: Handley et al. (XORP), §8.1 (policies change while routes flow), §5.1.2 (work in slices); RFC 9494 §4.2 (routes
+//! of a peer that is away live long).
+//!
+//! Another policy takes effect: what is accepted is found anew from what was received. A route that is announced meanwhile
+//! goes through the new policy at once. What was told of a route before is known to whoever told it, so that no withdrawal
+//! needs the policy of then: only differences go out.
+//!
+//! A peer does not come back: its routes are marked with the community LLGR_STALE, by which they are the last that are used
+//! ([`super::decision`]), and are told to those who know what that means ([`super::export`]). Those that are marked with
+//! NO_LLGR go.
+
+use std::collections::BTreeMap;
+
+use weft_routing::OriginId;
+use weft_routing::ip::Version;
+
+use super::attribute_sets::AttributesId;
+use super::decision::Decision;
+use super::{Path, Routes, SLICE, conventions};
+use crate::incoming::{Accepted, Announcer};
+use crate::numbers::community::{LLGR_STALE, NO_LLGR};
+
+/// What is done.
+#[derive(Debug)]
+enum Task {
+    /// What is accepted is found anew: who announced the routes, with the new policy.
+    Refilter(Announcer),
+    /// Routes of the version of IP where it begins live long.
+    LiveLong,
+}
+
+/// How far it has come with a peer.
+#[derive(Debug)]
+pub(super) struct Round {
+    origin: OriginId,
+    task: Task,
+    /// The next destination.
+    place: (Version, u32),
+}
+
+/// What was found in a slice, of which it is a user.
+#[derive(Default)]
+struct Found {
+    accepted: Accepted,
+    /// The same sets of attributes with the mark, by those without it.
+    marked: BTreeMap<AttributesId, AttributesId>,
+}
+
+impl Found {
+    fn give(self, routes: &mut Routes) {
+        self.accepted.give(routes);
+        for (plain, marked) in self.marked {
+            routes.give(plain);
+            routes.give(marked);
+        }
+    }
+}
+
+impl Routes {
+    /// Has it found anew what is accepted of what this peer has announced.
+    pub(crate) fn refilter(&mut self, announcer: Announcer) {
+        let origin = announcer.origin;
+        self.rounds.retain(|one| one.origin != origin || matches!(one.task, Task::LiveLong));
+        self.rounds.push(Round {
+            origin,
+            task: Task::Refilter(announcer),
+            place: (Version::V4, 0),
+        });
+    }
+
+    /// A peer that is away does not come back soon: all routes of this version that it has announced live long.
+    pub(crate) fn live_long(&mut self, version: Version, origin: OriginId) {
+        self.rounds.push(Round { origin, task: Task::LiveLong, place: (version, 0) });
+    }
+
+    /// A new session with this peer begins, perhaps with a policy that came while there was none: what was to be found by
+    /// the one of before is announced anew, or goes.
+    pub(crate) fn stop_rounds(&mut self, origin: OriginId) {
+        self.rounds.retain(|one| one.origin != origin);
+    }
+
+    /// Does some of it.
+    pub(super) fn go_round(&mut self) {
+        let Some(mut round) = self.rounds.pop() else { return };
+        let mut found = Found::default();
+        for _ in 0..SLICE {
+            let (version, number) = round.place;
+            if number >= self.table.end_of_numbers(version) {
+                match (&round.task, version) {
+                    (Task::Refilter(_), Version::V4) => round.place = (Version::V6, 0),
+                    _ => return found.give(self),
+                }
+                continue;
+            }
+            self.visit(&round, &mut found);
+            round.place.1 += 1;
+        }
+        found.give(self);
+        self.rounds.push(round);
+    }
+
+    fn visit(&mut self, round: &Round, found: &mut Found) {
+        let (version, number) = round.place;
+        let own = self.table.candidates(version, number).filter(|one| one.origin == round.origin);
+        let own: Vec<_> = own.map(|one| (one.path, one.route)).collect();
+        for (path, old) in own {
+            let new = match &round.task {
+                Task::Refilter(announcer) => {
+                    let net = self.table.net(version, number);
+                    let accepted = announcer.accept(old.received, net, &mut found.accepted, self);
+                    Some(Path { accepted, ..old })
+                }
+                Task::LiveLong => self.marked(old, found),
+            };
+            match new {
+                Some(new) => self.change(round, path, (old, new)),
+                None => {
+                    let prefix = self.table.news(version, number).prefix;
+                    self.withdraw((version, &prefix), round.origin, path);
+                }
+            }
+        }
+    }
+
+    /// A route has other attributes, which somebody else uses, too.
+    fn change(&mut self, round: &Round, path: u32, (old, new): (Path, Path)) {
+        if old == new {
+            return;
+        }
+        self.sets.take(new.received);
+        self.sets.take(new.accepted);
+        let (sources, sets, next_hops) = (&self.sources, &self.sets, &self.next_hops);
+        let decision = Decision { sources, sets, next_hops };
+        self.table.change(round.place, round.origin, path, new, &decision);
+        self.forget(old);
+    }
+
+    /// A route that lives long; none if it may not.
+    fn marked(&mut self, route: Path, found: &mut Found) -> Option<Path> {
+        let may_not =
+            |id: AttributesId| id != AttributesId::NONE && self.sets.get(id).has_community(NO_LLGR);
+        if may_not(route.received) || may_not(route.accepted) {
+            return None;
+        }
+        Some(Path {
+            received: self.mark(route.received, found),
+            accepted: self.mark(route.accepted, found),
+        })
+    }
+
+    /// The same attributes with the mark.
+    fn mark(&mut self, id: AttributesId, found: &mut Found) -> AttributesId {
+        if id == AttributesId::NONE {
+            return id;
+        }
+        if let Some(marked) = found.marked.get(&id) {
+            return *marked;
+        }
+        let mut attributes = self.sets.get(id).clone();
+        conventions::add_community(&mut attributes, LLGR_STALE);
+        let marked = self.intern(attributes);
+        self.sets.take(id);
+        found.marked.insert(id, marked);
+        marked
+    }
+}
