@@ -10,6 +10,9 @@ use crate::show::Asker;
 pub(super) fn run(args: &ClearArgs) -> Outcome {
     let peer = args.peer;
     let (soft, line) = match args.soft {
+        _ if args.damping => {
+            (Some("damping"), format!("{peer}: it is forgotten how its routes have come and gone"))
+        }
         None => (None, format!("{peer}: the session was ended, and begins again")),
         Some(Direction::In) => {
             (Some("in"), format!("{peer} is asked to announce everything again"))

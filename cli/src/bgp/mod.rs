@@ -15,10 +15,10 @@ use crate::output::Outcome;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BgpCommand {
-    /// End the session with a peer, which begins again at once; or only have routes exchanged again
+    /// End the session with a peer, which begins again at once; or only have routes exchanged, or used, again
     #[command(
         after_help = "Examples:\n  weft bgp clear 192.0.2.2\n  weft bgp clear 192.0.2.2 --soft in\n  \
-        weft bgp clear 2001:db8::2 --soft out --node r1"
+        weft bgp clear 2001:db8::2 --soft out --node r1\n  weft bgp clear 192.0.2.2 --damping"
     )]
     Clear(ClearArgs),
     /// Write all paths that peers have announced to a file, in the form of MRT (RFC 6396)
@@ -47,6 +47,9 @@ pub(crate) struct ClearArgs {
     /// The session goes on: the peer is asked to announce everything again, or is told everything again
     #[arg(long)]
     soft: Option<Direction>,
+    /// The session goes on: its routes that are damped are used again, and it is forgotten how they have come and gone
+    #[arg(long, conflicts_with = "soft")]
+    damping: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,

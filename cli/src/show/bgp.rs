@@ -44,13 +44,15 @@ fn ask(
     parse("bgp", &asker.ask("bgp", request)?.json)
 }
 
-/// A line for each path: the best has a star, one that may not be used a minus, one that lives long (RFC 9494) an s. Of a
-/// network of the router's own its protocol is who announces it.
+/// A line for each path: the best has a star, one that may not be used a minus, one that is damped a d, one that lives long
+/// (RFC 9494) an s. Of a network of the router's own its protocol is who announces it.
 fn rows(prefix: &Value) -> Vec<Vec<String>> {
     let row = |one: &Value| {
         let is = |name: &str| one[name] == Value::Bool(true);
         let mark =
             if one["accepted"] == Value::Bool(false) { "-".to_owned() } else { star(&one["best"]) };
+        let mark =
+            if one["damping"]["damped"] == Value::Bool(true) { "d".to_owned() } else { mark };
         let mark = if is("long-lived-stale") { mark + "s" } else { mark };
         vec![
             mark,
@@ -75,6 +77,7 @@ fn peers(shown: &Value) -> Vec<String> {
         ("ipv6", Align::Right),
         ("updates", Align::Right),
         ("faults", Align::Right),
+        ("damped", Align::Right),
         ("stale for", Align::Right),
         ("last ending", Align::Left),
     ];
@@ -84,7 +87,8 @@ fn peers(shown: &Value) -> Vec<String> {
         let [before, behind] =
             [&["address", "as", "state", "ipv4", "ipv6", "updates", "faults"][..], &["ending"]]
                 .map(|names| names.iter().map(|name| text(&one[*name])));
-        before.chain([stale.unwrap_or_else(|| "-".to_owned())]).chain(behind).collect()
+        let damped = text(&one["damping"]["damped"]);
+        before.chain([damped, stale.unwrap_or_else(|| "-".to_owned())]).chain(behind).collect()
     };
     let rows: Vec<_> = items(shown).iter().map(row).collect();
     lines(&columns, &rows)

@@ -75,6 +75,11 @@ fn routes_live_long_here_and_with_others() {
     run(INTEROP, "long-lived");
 }
 
+#[test]
+fn a_route_that_comes_and_goes_is_not_passed_on() {
+    run(INTEROP, "damping");
+}
+
 /// Runs one of the labs of a directory, and sees that nothing is left of it.
 fn run(directory: &str, name: &str) {
     if !is_root() {

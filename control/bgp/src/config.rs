@@ -15,6 +15,7 @@
 //! Reference: RFC 4271 §4.2 and §10 (numbers and timers), RFC 8212 (nothing is exchanged with an external peer unless
 //! that is said).
 
+mod damping;
 mod filters;
 mod graceful;
 mod own;
@@ -35,6 +36,7 @@ use crate::fsm::PeerAs;
 use crate::policy::Filter;
 use crate::routes::decision::Source;
 use crate::wire::{AddPath, Families, Family};
+pub(crate) use damping::Damping;
 use filters::Filters;
 pub(crate) use graceful::{Graceful, Mode, Standing};
 pub(crate) use own::{Network, OwnConfig, is_for_others};
@@ -114,6 +116,8 @@ pub(crate) struct PeerConfig {
     pub(crate) is_client: bool,
     pub(crate) next_hop_self: bool,
     pub(crate) session: SessionConfig,
+    /// How its routes are damped, if they are.
+    pub(crate) damping: Option<Damping>,
     pub(crate) import: Filter,
     pub(crate) export: Filter,
 }
@@ -124,12 +128,13 @@ impl PeerConfig {
         self.remote_as == PeerAs::Exactly(config.local_as)
     }
 
-    /// Whether a session that is like this has to end before one can be like `other`. Limits, times of timers,
+    /// Whether a session that is like this has to end before one can be like `other`. Limits, damping, times of timers,
     /// descriptions and what is told before a shutdown can change while routes are exchanged.
     pub(crate) fn needs_reset(&self, other: &Self) -> bool {
         let filter = Filter::All;
         let hard = |one: &Self| Self {
             session: one.session.hard(),
+            damping: None,
             import: filter.clone(),
             export: filter.clone(),
             ..one.clone()
@@ -203,10 +208,11 @@ pub(crate) fn read(source: &str, text: &str) -> Result<Option<Config>, Errors> {
         let cluster_id = block.leaf("cluster-id")?.unwrap_or(router_id);
         let multipath = block.leaf_in("multipath", 1..=MOST_PATHS)?.unwrap_or(1) as usize;
         let graceful = Graceful::read(block)?;
+        let common = Common { local_as, damping: Damping::read(block)? };
         let mut peers = BTreeMap::new();
         let entries = entries(block)?.into_iter().map(|(mut entry, group)| {
             let address: IpAddr = entry.argument_with(ADDRESS, str::parse)?;
-            let peer = peer(&entry, group.as_ref(), address, local_as, &mut filters)?;
+            let peer = peer(&entry, group.as_ref(), address, common, &mut filters)?;
             match peers.insert(address, peer) {
                 None => Ok(()),
                 Some(_) => {
@@ -217,7 +223,7 @@ pub(crate) fn read(source: &str, text: &str) -> Result<Option<Config>, Errors> {
             }
         });
         gather(entries.collect::<Vec<Result<(), Errors>>>())?;
-        let ranges = range::read(block, local_as, &mut filters)?;
+        let ranges = range::read(block, common, &mut filters)?;
         let own = OwnConfig::read(block, &mut filters)?;
         let policies = Rc::clone(&policies);
         Ok(Some(Config {
@@ -232,6 +238,13 @@ pub(crate) fn read(source: &str, text: &str) -> Result<Option<Config>, Errors> {
             own,
         }))
     })
+}
+
+/// What is said for all peers and matters to what is said of each.
+#[derive(Clone, Copy)]
+struct Common {
+    local_as: u32,
+    damping: Option<Damping>,
 }
 
 /// The statements of all peers, and the groups around them.
@@ -259,7 +272,7 @@ fn peer(
     entry: &Entry<'_>,
     group: Option<&Entry<'_>>,
     address: IpAddr,
-    local_as: u32,
+    common: Common,
     filters: &mut Filters<'_>,
 ) -> Result<PeerConfig, Errors> {
     entry.read_block(|block| {
@@ -268,7 +281,7 @@ fn peer(
             group.many("peer");
             block.inherit(group);
         }
-        statements(block, address, (local_as, false), filters)
+        statements(block, address, (common, false), filters)
     })
 }
 
@@ -276,7 +289,7 @@ fn peer(
 fn statements(
     block: &mut Block<'_>,
     address: IpAddr,
-    (local_as, is_range): (u32, bool),
+    (Common { local_as, damping }, is_range): (Common, bool),
     filters: &mut Filters<'_>,
 ) -> Result<PeerConfig, Errors> {
     let remote_as = match is_range {
@@ -296,6 +309,7 @@ fn statements(
         is_client: client(block, is_internal)?,
         next_hop_self: block.leaf("next-hop-self")?.unwrap_or(false),
         session: SessionConfig::read(block, is_internal)?,
+        damping: Damping::of_peer(block, damping, is_internal)?,
         import: filters.read(block, "import", is_internal)?,
         export: filters.read(block, "export", is_internal)?,
     })

@@ -73,6 +73,7 @@ impl Announcer {
             let Some(version) = version(family) else { continue };
             for (path, prefix) in nlri {
                 routes.profile.mark_event(Point::Entered, true, || version.net(&prefix));
+                routes.happens((version, &prefix), self.origin, path, None);
                 routes.withdraw((version, &prefix), self.origin, path);
                 taken.withdrawn += 1;
             }
@@ -110,6 +111,7 @@ impl Announcer {
         let Some(version) = version(reach.family) else { return };
         for (path, prefix) in reach.nlri {
             routes.profile.mark_event(Point::Entered, true, || version.net(&prefix));
+            routes.happens((version, &prefix), self.origin, path, None);
             routes.withdraw((version, &prefix), self.origin, path);
             taken.withdrawn += 1;
         }
@@ -137,7 +139,11 @@ impl Announcer {
         for (path, prefix) in reach.nlri {
             let net = version.net(&prefix);
             routes.profile.mark_event(Point::Entered, false, || net);
-            let accepted = self.accept(received, net, &mut known, routes);
+            let is_damped = routes.happens((version, &prefix), self.origin, path, Some(received));
+            let accepted = match is_damped {
+                true => AttributesId::NONE,
+                false => self.accept(received, net, &mut known, routes),
+            };
             let route = Path { received, accepted };
             routes.announce((version, &prefix), self.origin, path, route);
             taken.announced += 1;

@@ -43,6 +43,7 @@
 #![forbid(unsafe_code)]
 
 mod config;
+mod damping;
 mod fanout;
 pub mod fsm;
 mod incoming;

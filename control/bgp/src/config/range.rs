@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use weft_config::{Block, Errors, Form, gather};
 
 use super::filters::Filters;
-use super::{PeerConfig, statements};
+use super::{Common, PeerConfig, statements};
 
 /// How many there may be at a time if nothing is said.
 const MOST: usize = 100;
@@ -35,7 +35,7 @@ pub(crate) struct Range {
 /// Reads all of them; those with the longest prefixes are first.
 pub(super) fn read(
     block: &mut Block<'_>,
-    local_as: u32,
+    common: Common,
     filters: &mut Filters<'_>,
 ) -> Result<Vec<Range>, Errors> {
     let entries = block.many("range").into_iter().map(|mut entry| {
@@ -44,7 +44,7 @@ pub(super) fn read(
             let most = block.leaf_in("limit", 1..=10_000)?.unwrap_or(MOST);
             let peer = PeerConfig {
                 passive: true,
-                ..statements(block, net.addr(), (local_as, true), filters)?
+                ..statements(block, net.addr(), (common, true), filters)?
             };
             Ok(Range { net, most, peer })
         })?;

@@ -30,6 +30,7 @@ macro_rules! peer_statements {
         }
         leaf graceful-shutdown switch { default off; help "whether the peer is told to use other ways, since this one will be closed (RFC 8326)"; }
         words shutdown { usage "[TEXT]"; help "there is no session, and the peer's operator is told this text"; }
+        leaf damping switch { help "whether routes of it that come and go are damped, if it is in another system; as the statement of all without it"; }
         leaf description text { help "for people"; }
 "#
     };
@@ -57,6 +58,13 @@ container bgp {
             leaf limit duration { help "how long theirs are kept behind their restart time at most; as long as they say without it"; }
         }
         leaf long-lived-partial switch { default off; help "whether routers of this system are told of such routes that do not know of this; those routes have the lowest preference in the whole system then"; }
+    }
+    container damping {
+        help "routes of peers in other systems that come and go are not used until they have been still for a while (RFC 2439, RFC 7196)";
+        leaf suppress number { range 1 49999; default 6000; help "with more points than these a route is not used: a withdrawal is 1000, a change 500"; }
+        leaf reuse number { range 1 49999; default 750; help "with fewer points it is used again"; }
+        leaf half-life duration { range 1min 45min; default 15min; help "in which a route that does not change has half of its points"; }
+        leaf max-suppress duration { range 1min 255min; default 60min; help "how long a route that does not change is not used at most"; }
     }
     list network {
         help "a network of this system: peers are told of it while the RIB uses a route to exactly it that is not of BGP";

@@ -3,24 +3,28 @@
 //! Reference: RFC 4271 §3.2 (Adj-RIBs-In, Loc-RIB) and §9.1; Handley et al. (XORP), §5.1 and Figures 4 to 6.
 //!
 //! The way of a route through the paper's stages: what a peer announces is its `received` attributes (Peer In); what
-//! policy makes of them is `accepted` (the filter bank); it is held back until the RIB has said how its next hop is
-//! reached (next-hop resolver, [`next_hops`]); the best of all is found ([`decision`]), and readers hear of it at their
-//! own pace (fanout queue). The table is that of `weft_routing`, whose text says what is different from the paper and
-//! why.
+//! policy makes of them is `accepted` (the filter bank), and nothing while it comes and goes (damping, [`damped`]); it is
+//! held back until the RIB has said how its next hop is reached (next-hop resolver, [`next_hops`]); the best of all is
+//! found ([`decision`]), and readers hear of it at their own pace (fanout queue). The table is that of `weft_routing`,
+//! whose text says what is different from the paper and why.
 
 pub(crate) mod attribute_sets;
 pub(crate) mod conventions;
+mod damped;
 pub(crate) mod decision;
 pub(crate) mod export;
 pub(crate) mod next_hops;
 pub(crate) mod path_ids;
 mod rounds;
 
-use weft_base::KeyedHash;
+use std::collections::BTreeMap;
+
+use weft_base::{Instant, KeyedHash};
 use weft_routing::ip::{IpRoutes, Version};
 use weft_routing::{Candidate, OriginId, Prefix};
 use weft_xrl::profile::Profile;
 
+use crate::damping::Damping;
 use crate::wire::Attributes;
 use attribute_sets::{AttributeSets, AttributesId};
 use decision::{Decision, Source};
@@ -69,6 +73,10 @@ pub(crate) struct Routes {
     pub(crate) table: IpRoutes<Path>,
     /// With whose routes there is something to be done.
     rounds: Vec<Round>,
+    /// What is known of routes that come and go, of peers where they are damped.
+    damping: BTreeMap<OriginId, Damping>,
+    /// When what happens now happens.
+    pub(crate) now: Instant,
     /// When routes pass which point.
     pub(crate) profile: Profile<Point>,
 }
@@ -82,8 +90,16 @@ impl Routes {
             sources: Vec::new(),
             table: IpRoutes::new(),
             rounds: Vec::new(),
+            damping: BTreeMap::new(),
+            now: Instant::ZERO,
             profile: Profile::default(),
         }
+    }
+
+    /// Something happens now.
+    pub(crate) fn begin(&mut self, now: Instant) {
+        self.now = now;
+        self.profile.begin(now);
     }
 
     /// A new source of routes.

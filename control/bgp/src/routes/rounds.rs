@@ -109,13 +109,16 @@ impl Routes {
             let new = match &round.task {
                 Task::Refilter(announcer) => {
                     let net = self.table.net(version, number);
-                    let accepted = announcer.accept(old.received, net, &mut found.accepted, self);
+                    let accepted = match self.is_damped(round.origin, net, path) {
+                        true => AttributesId::NONE,
+                        false => announcer.accept(old.received, net, &mut found.accepted, self),
+                    };
                     Some(Path { accepted, ..old })
                 }
                 Task::LiveLong => self.marked(old, found),
             };
             match new {
-                Some(new) => self.change(round, path, (old, new)),
+                Some(new) => self.change(round.place, round.origin, path, (old, new)),
                 None => {
                     let prefix = self.table.news(version, number).prefix;
                     self.withdraw((version, &prefix), round.origin, path);
@@ -125,7 +128,13 @@ impl Routes {
     }
 
     /// A route has other attributes, which somebody else uses, too.
-    fn change(&mut self, round: &Round, path: u32, (old, new): (Path, Path)) {
+    pub(super) fn change(
+        &mut self,
+        place: (Version, u32),
+        origin: OriginId,
+        path: u32,
+        (old, new): (Path, Path),
+    ) {
         if old == new {
             return;
         }
@@ -133,7 +142,7 @@ impl Routes {
         self.sets.take(new.accepted);
         let (sources, sets, next_hops) = (&self.sources, &self.sets, &self.next_hops);
         let decision = Decision { sources, sets, next_hops };
-        self.table.change(round.place, round.origin, path, new, &decision);
+        self.table.change(place, origin, path, new, &decision);
         self.forget(old);
     }
 

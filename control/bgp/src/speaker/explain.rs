@@ -74,9 +74,14 @@ impl Bgp {
             own: self.own(peer),
         };
         let is_refused = up.is_some_and(|up| !up.announcer.accepts(received));
-        let note = is_refused.then_some(
-            "it is not used whatever policies say: its path, or who sent it, forbids that",
-        );
+        let is_damped = self.routes.is_damped(one.origin, net, one.path);
+        let note = match (is_refused, is_damped) {
+            (true, _) => {
+                Some("it is not used whatever policies say: its path, or who sent it, forbids that")
+            }
+            (false, true) => Some("it is not used now whatever policies say: it is damped"),
+            (false, false) => None,
+        };
         self.said(place, &view, filter, note)
     }
 

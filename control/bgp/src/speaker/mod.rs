@@ -4,6 +4,7 @@
 //! connections).
 
 mod context;
+mod damped;
 mod dump;
 mod explain;
 mod limit;
@@ -234,6 +235,9 @@ impl Bgp {
         for address in gone {
             self.stop(now, address, (cease::PEER_DECONFIGURED, ""), out);
             self.peers.remove(&address);
+            if let Some(origin) = self.origins.get(&address) {
+                self.routes.set_damping(*origin, None);
+            }
         }
         self.config = new;
         let multipath = config.as_ref().map_or(1, |config| config.multipath);
@@ -442,6 +446,7 @@ impl Bgp {
         for address in due {
             self.with_peer(now, address, out, |peer, world| peer.tick(world));
         }
+        self.use_again(now, out);
     }
 
     /// What is not for the dialogues with the RIB alone.
@@ -482,7 +487,7 @@ impl Component for Bgp {
     type Output = Output;
 
     fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
-        self.routes.profile.begin(now);
+        self.routes.begin(now);
         let input = self.own.hear(now, input, out);
         let input = input.and_then(|input| self.to_rib.hear(now, input, &mut self.routes, out));
         if let Some(input) = input {
@@ -496,7 +501,8 @@ impl Component for Bgp {
         let sessions = self.peers.values().filter_map(Peer::deadline);
         let others = self.listeners.deadline();
         let rib = [self.to_rib.deadline(), self.own.deadline(), self.patience];
-        sessions.chain(others).chain(rib.into_iter().flatten()).min()
+        let damping = self.routes.damping_deadline();
+        sessions.chain(others).chain(damping).chain(rib.into_iter().flatten()).min()
     }
 
     fn has_background_work(&self) -> bool {

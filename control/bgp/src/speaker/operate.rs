@@ -1,7 +1,7 @@
 //! What operators ask for.
 //!
 //! Reference: RFC 4271 §8.1.2 (ManualStop and ManualStart); RFC 2918 (routes again without that); RFC 4486 (what the peer
-//! is told).
+//! is told); RFC 2439 §4.8 (what is forgotten of routes).
 
 use weft_base::Instant;
 use weft_xrl::{Encoded, Output, XrlError};
@@ -26,12 +26,23 @@ impl Bgp {
             let note = format!("there is no peer {address}: `weft show bgp peers` lists them");
             return Err(XrlError::bad_args(note));
         };
+        if request.soft.as_deref() == Some("damping") {
+            let mut is_damped = false;
+            self.with_peer(now, address, out, |peer, world| {
+                is_damped = peer.forget_damping(world);
+            });
+            let note = || {
+                format!("routes of {address} are not damped: the statement `damping` has them so")
+            };
+            return is_damped.then(Encoded::default).ok_or_else(|| XrlError::failed(note()));
+        }
         let soft = match request.soft.as_deref() {
             None => None,
             Some("in") => Some(true),
             Some("out") => Some(false),
             Some(other) => {
-                let note = format!("`{other}` is no way to clear: say in or out, or nothing");
+                let note =
+                    format!("`{other}` is no way to clear: say in, out or damping, or nothing");
                 return Err(XrlError::bad_args(note));
             }
         };

@@ -103,7 +103,8 @@ impl Peer {
         if had.session.prefix_limit != self.config.session.prefix_limit {
             self.limit = Limit::default();
         }
-        self.filter(had.import != self.config.import, own, world);
+        let is_damped_so = world.routes.set_damping(self.origin, self.config.damping);
+        self.filter(is_damped_so || had.import != self.config.import, own, world);
     }
 
     /// Other routes pass from now on, while the session goes on: what it has announced is looked at again, and it is told what
@@ -358,6 +359,7 @@ impl Peer {
             Source { router_id: negotiated.peer_identifier, system: negotiated.peer_as, ..source };
         world.routes.set_source(self.origin, source);
         world.routes.stop_rounds(self.origin);
+        world.routes.set_damping(self.origin, self.config.damping);
         let up = Up {
             channel,
             announcer,

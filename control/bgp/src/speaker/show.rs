@@ -1,5 +1,6 @@
 //! The state of BGP, for operators.
 
+use ipnet::IpNet;
 use serde_json::{Value, json};
 use weft_base::Instant;
 use weft_routing::Candidate;
@@ -66,7 +67,7 @@ impl Bgp {
             "ending": peer.ending.as_ref().map(ToString::to_string),
             "ipv4": paths(Version::V4), "ipv6": paths(Version::V6),
             "updates": peer.tally.updates, "announced": peer.tally.announced, "withdrawn": peer.tally.withdrawn,
-            "stale": stale, "description": peer.config.session.description,
+            "stale": stale, "damping": self.damping(peer.origin), "description": peer.config.session.description,
             "range": peer.range.map(|range| range.to_string()), "shutdown": peer.config.session.shutdown, "over-limit": peer.limit.held != Held::No, "faults": peer.tally.faults, "sessions": peer.tally.sessions,
         })
     }
@@ -75,22 +76,30 @@ impl Bgp {
         let table = &self.routes.table;
         let best = table.best(version, number);
         let is_best = |one| best.is_some_and(|best| std::ptr::eq(best, one));
-        let paths = table.candidates(version, number).map(|one| self.path(one, is_best(one)));
+        let net = table.net(version, number);
+        let paths = table.candidates(version, number).map(|one| self.path(net, one, is_best(one)));
         json!({
-            "prefix": table.net(version, number).to_string(), "paths": paths.collect::<Vec<_>>(),
+            "prefix": net.to_string(), "paths": paths.collect::<Vec<_>>(),
         })
     }
 
-    fn path(&self, one: &Candidate<Path>, best: bool) -> Value {
+    fn path(&self, net: IpNet, one: &Candidate<Path>, best: bool) -> Value {
         let (routes, received) = (&self.routes, self.routes.sets.get(one.route.received));
         let next_hop = routes.sets.next_hop(one.route.received);
         let source = routes.source(one.origin);
         let address = |id| routes.next_hops.address(id).to_string();
+        // Points, and when it is used again, if it is damped.
+        let standing = routes.damping(one.origin).and_then(|damping| {
+            let standing = damping.standing(routes.now, &(net, one.path))?;
+            let seconds = standing.until.map(|until| until.since(routes.now).as_secs());
+            let is_damped = standing.until.is_some();
+            Some(json!({ "penalty": standing.penalty, "damped": is_damped, "seconds": seconds }))
+        });
         json!({
             "protocol": source.protocol().0,
             "peer": source.party().map(|party| party.address.to_string()), "best": best,
             "accepted": one.route.is_accepted(), "path-id": one.path,
-            "long-lived-stale": source.is_stale(received),
+            "long-lived-stale": source.is_stale(received), "damping": standing,
             "next-hop": source.party().map(|_| address(next_hop)),
             "metric": routes.next_hops.metric(next_hop),
             "as-path": received.as_path.to_string(), "origin": format!("{:?}", received.origin),

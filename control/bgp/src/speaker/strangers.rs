@@ -79,6 +79,7 @@ impl Bgp {
             self.peers.remove(&address);
             if let Some(origin) = self.origins.remove(&address) {
                 self.by_origin.remove(&origin);
+                self.routes.set_damping(origin, None);
                 self.free_origins.push(origin);
             }
         }

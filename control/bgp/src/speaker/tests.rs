@@ -1,5 +1,6 @@
 //! The process between its peers: connections come in, bytes go out.
 
+mod damped;
 mod graceful;
 mod own;
 mod profile;

@@ -121,7 +121,7 @@ fn operators_end_sessions_or_have_routes_sent_again() {
     assert!(!world.is_up(1));
     for (number, soft, part) in [
         (1, Some("in"), "no routes are exchanged"),
-        (2, Some("up"), "in or out"),
+        (2, Some("up"), "in, out or damping"),
         (9, None, "no peer"),
     ] {
         let error = world.clear(number, soft).unwrap_err();
