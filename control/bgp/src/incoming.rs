@@ -211,7 +211,7 @@ impl Announcer {
             attributes,
             prefix,
             protocol: source.protocol().0,
-            mark: None,
+            metric: None,
             from: Some(party),
             to: None,
             own: (self.local_address, self.local_as),

@@ -36,8 +36,9 @@ struct Wanted<'a> {
     protocol: &'a str,
     distance: u32,
     origin: Origin,
-    /// The metric and the tag of the route.
-    mark: Option<(u32, u32)>,
+    /// Those of the route.
+    metric: Option<u32>,
+    tag: u32,
     policy: &'a Filter,
 }
 
@@ -119,9 +120,9 @@ impl OwnNetworks {
         has_named && self.redistributed.is_complete() && !self.has_work()
     }
 
-    /// The metric and the tag of the RIB's route to a network of this router's own.
-    pub(crate) fn mark(&self, net: &IpNet) -> Option<(u32, u32)> {
-        self.used(net).map(|used| (used.metric, used.tag))
+    /// The metric of the RIB's route to a network of this router's own.
+    pub(crate) fn metric(&self, net: &IpNet) -> Option<u32> {
+        self.used(net).map(|used| used.metric)
     }
 
     fn used(&self, net: &IpNet) -> Option<&Used> {
@@ -174,8 +175,9 @@ impl OwnNetworks {
         };
         let protocol = used.map_or(NO_PROTOCOL, |used| &used.protocol);
         let distance = used.map_or(0, |used| used.distance);
-        let mark = used.map(|used| (used.metric, used.tag));
-        Some(Wanted { protocol, distance, origin, mark, policy })
+        let metric = used.map(|used| used.metric);
+        let tag = used.map_or(0, |used| used.tag);
+        Some(Wanted { protocol, distance, origin, metric, tag, policy })
     }
 
     /// What policy makes of it; the set has one use more.
@@ -191,7 +193,7 @@ impl OwnNetworks {
             attributes,
             prefix: Some(net),
             protocol: wanted.protocol,
-            mark: wanted.mark,
+            metric: wanted.metric,
             from: None,
             to: None,
             own: (here(&net), self.local_as),
@@ -229,12 +231,14 @@ impl Wanted<'_> {
             IpAddr::V4(address) => NextHop::V4(address),
             IpAddr::V6(global) => NextHop::V6 { global, link_local: None },
         };
-        Attributes {
+        let mut attributes = Attributes {
             origin: self.origin,
             next_hop: Some(next_hop),
-            med: self.mark.map(|(metric, _)| metric),
+            med: self.metric,
             ..Attributes::default()
-        }
+        };
+        attributes.change_rare(|rare| rare.tag = self.tag);
+        attributes
     }
 }
 

@@ -75,7 +75,8 @@ pub static VARIABLES: &[Variable] = &[
         .on(Side::Then),
     Variable::new("protocol", Kind::Text, "the protocol of the route: ebgp, ibgp, or whose it was"),
     Variable::new("metric", NUMBER, "how far the network is, to that protocol"),
-    Variable::new("tag", NUMBER, "the mark that the route has there"),
+    Variable::new("tag", NUMBER, "a mark that goes with the route to other protocols; 0 without")
+        .with(Access::Write),
 ];
 
 /// Which routes pass.
@@ -153,8 +154,8 @@ pub(crate) struct RouteView<'a> {
     pub(crate) prefix: Option<IpNet>,
     /// Whose route it is.
     pub(crate) protocol: &'a str,
-    /// Its metric and its tag in the RIB, while it is decided whether this router tells of it.
-    pub(crate) mark: Option<(u32, u32)>,
+    /// Its metric in the RIB, while it is decided whether this router tells of it.
+    pub(crate) metric: Option<u32>,
     /// Who announced it; nobody of a network of this router's own.
     pub(crate) from: Option<Party>,
     /// Who is told, if it is about that; where it does not matter who it is, none.
@@ -191,8 +192,8 @@ impl Route for RouteView<'_> {
             OWN_ADDRESS => Value::Address(self.own.0),
             OWN_AS => number(self.own.1),
             PROTOCOL => Value::Text(Cow::Borrowed(self.protocol)),
-            METRIC => number(self.mark?.0),
-            TAG => number(self.mark?.1),
+            METRIC => number(self.metric?),
+            TAG => number(attributes.rare().tag),
             PEER_ADDRESS => Value::Address(self.to.or(self.from)?.address),
             variable => {
                 let from = FROM.iter().position(|one| *one == variable);
@@ -295,6 +296,7 @@ impl Changes {
                 }
                 (LOCAL_PREF, _) => new.local_pref = number,
                 (MED, _) => new.med = number,
+                (TAG, _) => new.change_rare(|rare| rare.tag = number.unwrap_or(0)),
                 (COMMUNITY, Some(Set::Communities(all))) => {
                     new.communities = all.iter().map(|one| *one as u32).collect();
                 }
@@ -373,7 +375,7 @@ mod tests {
             ..Attributes::default()
         };
         let text = "policy { policy-statement p { then {
-            as-path prepend peer-as 2; med 7; local-pref add 5; origin egp; next-hop self;
+            as-path prepend peer-as 2; med 7; local-pref add 5; origin egp; next-hop self; tag 70000;
             community add 1:2; large-community add 1:2:3; extended-community add rt:1:2; accept;
         } } }";
         let policies = Policies::parse("t", text).unwrap();
@@ -385,14 +387,14 @@ mod tests {
             attributes: &attributes,
             prefix: None,
             protocol: "ebgp",
-            mark: None,
+            metric: None,
             from: Some(from),
             to: None,
             own,
         };
         let changes = filter.run(&view).unwrap();
         assert!(changes.sets_med() && changes.sets_next_hop());
-        let expected = Attributes {
+        let mut expected = Attributes {
             as_path: crate::wire::AsPath::from_sequence(&[65001; 3]),
             next_hop: Some(NextHop::V4([192, 0, 2, 9].into())),
             origin: Origin::Egp,
@@ -403,6 +405,7 @@ mod tests {
             large_communities: Box::new([LargeCommunity { administrator: 1, first: 2, second: 3 }]),
             ..Attributes::default()
         };
+        expected.change_rare(|rare| rare.tag = 70_000);
         assert_eq!(changes.apply(&attributes), expected);
         assert!(!filter.asks_for_prefix() && !filter.asks_for_peer());
     }

@@ -152,8 +152,9 @@ impl ToRib {
             0 | 1 => vec![hop(routes.sets.next_hop(best.accepted))],
             most => routes.next_hops_to(version, number, most).into_iter().map(hop).collect(),
         };
-        let metric = routes.sets.get(best.accepted).med.unwrap_or(0);
-        Route { to: To::Hops(hops), metric, tag: 0 }
+        let attributes = routes.sets.get(best.accepted);
+        let (metric, tag) = (attributes.med.unwrap_or(0), attributes.rare().tag);
+        Route { to: To::Hops(hops), metric, tag }
     }
 
     /// When something is to be done at the latest.

@@ -10,17 +10,21 @@
 //!         key 1 { secret "..."; }
 //!     }
 //!     redistribute static { metric 3; }
+//!     redistribute ebgp { policy marked; }
 //! }
 //! ```
 //!
 //! Reference: RFC 2453 §3.8 (timers), §3.9.2 (costs), §4.1 and RFC 4822 (authentication).
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::time::Duration;
 
 use weft_config::{Block, Document, Entry, Errors, InterfaceName, Keyword, Located, Name, gather};
+use weft_policy::{Filter, Policies, Program};
 
 use crate::Version;
+use crate::policy::VARIABLES;
 use crate::wire::INFINITY;
 use crate::wire::auth::{Algorithm, Auth, PASSWORD_LENGTH, Secret};
 
@@ -52,6 +56,7 @@ macro_rules! protocol_statements {
         key protocol name { help "its name, such as connected or static"; }
         leaf metric number { range 1 15; default 1; help "what these routes cost"; }
         leaf tag number { range 0 65535; help "a mark, in place of the route's own"; }
+        leaf-list policy name { help "which of these routes are told: all, none, or those that these policies accept, which are asked in order; all without it"; }
     }
     leaf distance number { range 1 255; default 120; help "how little its routes are trusted compared with other protocols"; }
     leaf update duration { range 1s 3600s; default 30s; help "how often everything is told"; }
@@ -161,12 +166,14 @@ pub struct LinkConfig {
 }
 
 /// How routes of another protocol are told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Redistribute {
     /// What they cost.
     pub metric: u8,
     /// A mark in place of their own.
     pub tag: Option<u16>,
+    /// Which of them.
+    pub policy: Filter,
 }
 
 /// What is said.
@@ -189,19 +196,21 @@ impl Default for Config {
     }
 }
 
-/// Reads the statement; nothing is done without it.
+/// Reads the statement, and the policies that it names; nothing is done without it.
 ///
 /// # Errors
 /// Every mistake with its place.
 pub(crate) fn read(version: Version, source: &str, text: &str) -> Result<Config, Errors> {
     let document = Document::parse(source, text)?;
     let mut block = document.block();
+    let policies = Policies::take(&mut block)?;
     let entry = block.one(version.statement())?;
     block.finish()?;
     let Some(entry) = entry else { return Ok(Config::default()) };
     entry.read_block(|block| {
         let links = gather(block.many("interface").into_iter().map(|entry| link(version, entry)))?;
-        let redistribute = gather(block.many("redistribute").into_iter().map(redistributed))?;
+        let others = block.many("redistribute").into_iter();
+        let redistribute = gather(others.map(|entry| redistributed(entry, &policies)))?;
         let usual = Timers::default();
         let seconds = |least| Duration::from_secs(least)..=Duration::from_secs(36_000);
         let update = Duration::from_secs(1)..=Duration::from_secs(3600);
@@ -307,13 +316,19 @@ fn key(mut entry: Entry<'_>) -> Result<Key, Errors> {
     })
 }
 
-fn redistributed(mut entry: Entry<'_>) -> Result<(Located<String>, Redistribute), Errors> {
+fn redistributed(
+    mut entry: Entry<'_>,
+    policies: &Policies,
+) -> Result<(Located<String>, Redistribute), Errors> {
     let name: Located<Name> = entry.argument("the protocol")?;
     let name = Located { value: name.value.to_string(), location: name.location };
     let config = entry.optional_block()?.read(|block| {
         Ok(Redistribute {
             metric: block.leaf_in("metric", 1..=INFINITY - 1)?.unwrap_or(1),
             tag: block.leaf("tag")?,
+            policy: Filter::read(&block.list("policy")?, Filter::All, |names| {
+                Program::new(policies, VARIABLES, names).map(Rc::new)
+            })?,
         })
     })?;
     Ok((name, config))
@@ -383,6 +398,7 @@ mod tests {
             ("interface eth0 { authentication md5; key 1 { secret x; sign off; } }", "may sign"),
             ("interface eth0 { authentication md5; key 1 { } }", "secret"),
             ("redistribute static { metric 16; }", "16"),
+            ("redistribute static { policy q; }", "there is no policy `q`"),
             ("timeout 20s;", "three times"),
             ("intrface eth0;", "did you mean `interface`?"),
         ] {

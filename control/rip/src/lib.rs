@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod config;
+mod policy;
 mod process;
 mod show;
 mod speaker;
@@ -28,9 +29,9 @@ use weft_xrl::{Input, Output};
 pub const RIP: Protocol = Protocol {
     name: config::STATEMENT,
     schema: config::SCHEMA,
-    reads: &[],
+    reads: &[weft_policy::STATEMENT],
     group: Some("224.0.0.9:520"),
-    variables: &[],
+    variables: policy::VARIABLES,
     make: |beginning| process(Version::V2, beginning),
 };
 

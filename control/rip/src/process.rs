@@ -18,9 +18,9 @@ use weft_xrl::{Input, Output, configurable};
 
 use crate::Version;
 use crate::config::{self, Config};
+use crate::policy;
 use crate::speaker::{Datagram, Link, Speaker};
 use crate::table::{Route, Source};
-use crate::wire::INFINITY;
 
 /// RIP version 2, or RIPng; see the crate's text.
 pub struct Rip {
@@ -134,17 +134,9 @@ impl Rip {
             let used = self.from_rib.get(&net);
             let settings = &self.speaker.config.redistribute;
             let route = used.and_then(|used| {
-                let how = settings.get(&used.protocol)?;
-                // Tags of RIP have 16 bits; a longer one says nothing here.
-                let tag = how.tag.unwrap_or_else(|| u16::try_from(used.tag).unwrap_or(0));
+                let (metric, tag) = policy::tell(net, used, settings.get(&used.protocol)?)?;
                 let (link, gateway) = (used.interface.unwrap_or(0), used.gateway);
-                Some(Route {
-                    source: Source::Redistributed,
-                    link,
-                    gateway,
-                    metric: how.metric.min(INFINITY),
-                    tag,
-                })
+                Some(Route { source: Source::Redistributed, link, gateway, metric, tag })
             });
             self.speaker.redistribute(now, net, route);
         }
@@ -203,7 +195,7 @@ impl Manage for Rip {
         let is_other = self.speaker.config.redistribute != config.redistribute;
         self.speaker.configure(config);
         if is_other {
-            // With other metrics, or not at all any more.
+            // In another way, or not at all any more.
             self.from_rib.tell_again();
         }
         self.from_rib.want(others, BTreeSet::new(), out);

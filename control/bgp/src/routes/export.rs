@@ -74,6 +74,10 @@ impl Audience {
         if source.is_stale(attributes) {
             self.mark_stale(&mut told);
         }
+        // It is for this router alone.
+        if told.rare().tag > 0 {
+            told.change_rare(|rare| rare.tag = 0);
+        }
         Some(told)
     }
 
@@ -104,7 +108,7 @@ impl Audience {
             attributes,
             prefix,
             protocol: source.protocol().0,
-            mark: None,
+            metric: None,
             from: source.party(),
             to: Some(self.peer.unwrap_or(anybody)),
             own: (self.local_address, self.local_as),

@@ -68,7 +68,7 @@ impl Bgp {
             attributes: received,
             prefix: Some(net),
             protocol: source.protocol().0,
-            mark: self.own.mark(&net).filter(|_| source.own.is_some()),
+            metric: self.own.metric(&net).filter(|_| source.own.is_some()),
             from: source.party(),
             to: None,
             own: self.own(peer),
@@ -100,7 +100,7 @@ impl Bgp {
             attributes,
             prefix: Some(self.routes.table.net(place.0, place.1)),
             protocol: source.protocol().0,
-            mark: None,
+            metric: None,
             from: source.party(),
             to: Some(Party {
                 address: to.address,

@@ -104,6 +104,7 @@ impl Bgp {
             "metric": routes.next_hops.metric(next_hop),
             "as-path": received.as_path.to_string(), "origin": format!("{:?}", received.origin),
             "med": received.med, "local-pref": received.local_pref,
+            "tag": one.route.is_accepted().then(|| routes.sets.get(one.route.accepted).rare().tag),
             "communities": received.communities.iter()
                 .map(|one| format!("{}:{}", one >> 16, one & 0xffff)).collect::<Vec<_>>(),
         })

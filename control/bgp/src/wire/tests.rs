@@ -236,6 +236,7 @@ pub(crate) fn attributes(has_confederation: bool) -> impl Strategy<Value = Attri
                     .map(|(code, value)| UnknownAttribute { code, value: value.into() })
                     .collect(),
                 partial: rare.7 & present,
+                ..Rare::default()
             };
         });
         attributes

@@ -211,3 +211,54 @@ fn after_a_restart(statement: &str) {
     let out = world.uses(NET, Some(("static", 1)));
     assert!(told(1, &out).is_some());
 }
+
+/// What the first peer announces is tagged by this policy, and the second is told what that one accepts.
+fn tagged(import: &str, export: &str) -> Option<Config> {
+    let text = format!(
+        "policy {{
+            policy-statement mark {{ {import} then {{ accept; }} }}
+            policy-statement marked {{ from {{ tag {export}; }} then {{ accept; }} }}
+        }}
+        bgp {{ as 65000; router-id 192.0.2.1; redistribute static;
+            peer 10.0.1.2 {{ as 65001; passive on; hold-time 9s; import mark; export none; }}
+            peer 10.0.2.2 {{ as 65002; passive on; hold-time 9s; import none; export marked; }} }}"
+    );
+    config::read("t", &text).unwrap()
+}
+
+#[test]
+fn tags_go_to_the_rib_and_to_policies_but_to_no_peer() {
+    let mut world = World::started("");
+    world.born(false);
+    let some = format!("term some {{ from {{ prefix {NET}; }} then {{ tag 7; accept; }} }}");
+    world.configure_as(tagged(&some, "7"));
+    [1, 2].into_iter().for_each(|number| drop(world.connect(number)));
+    let out = world.announces(1, &prefix());
+    assert_eq!(told(2, &out).unwrap().rare().tag, 0);
+    let other: ipnet::Ipv4Net = "198.51.100.0/24".parse().unwrap();
+    assert_eq!(told(2, &world.announces(1, &other.prefix())), None, "it has no tag");
+    assert_eq!(world.rib.tags, [(NET.parse().unwrap(), 7)].into());
+    assert_eq!(world.rib.routes.len(), 2);
+    // The RIB hears of another policy at once; who is told what has the tag, of another tag.
+    let out =
+        world.configure_as(tagged("term all { from { tag 0; } then { tag 8; accept; } }", "7"));
+    assert!(is_withdrawn(2, &out));
+    let nets = [NET.parse().unwrap(), ipnet::IpNet::from(other)];
+    assert_eq!(world.rib.tags, nets.map(|net| (net, 8)).into());
+    // Without a policy that says so nothing is tagged.
+    let changes = world.rib.changes;
+    let out = world.configure_as(tagged("", "0"));
+    assert_eq!((world.rib.tags.len(), world.rib.changes), (0, changes + 2));
+    assert!(told(2, &out).is_some());
+}
+
+#[test]
+fn own_networks_have_the_tags_of_their_routes() {
+    let mut world = World::started("");
+    world.born(false);
+    world.configure_as(tagged("", "9"));
+    [1, 2].into_iter().for_each(|number| drop(world.connect(number)));
+    // All routes of this RIB have the tag 9.
+    assert!(told(2, &world.uses(NET, Some(("static", 1)))).is_some());
+    assert!(is_withdrawn(2, &world.configure_as(tagged("", "7"))));
+}

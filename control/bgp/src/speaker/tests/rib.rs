@@ -16,6 +16,8 @@ pub(super) struct Rib {
     /// What it was told and not told again.
     pub(super) stale: BTreeSet<IpNet>,
     pub(super) routes: BTreeSet<IpNet>,
+    /// The tags of those that have one.
+    pub(super) tags: BTreeMap<IpNet, u32>,
     /// How many routes it was told, or told that they are gone.
     pub(super) changes: usize,
     /// For how many protocols it was said that everything is told.
@@ -104,9 +106,12 @@ impl Rib {
         for route in change.routes {
             self.stale.remove(&route.net);
             self.routes.insert(route.net);
+            self.tags.remove(&route.net);
+            self.tags.extend((route.tag > 0).then_some((route.net, route.tag)));
         }
         for net in change.gone {
             self.routes.remove(&net);
+            self.tags.remove(&net);
         }
         Encoded::default()
     }

@@ -163,6 +163,8 @@ pub struct Rare {
     pub only_to_customer: Option<u32>,
     /// Segment identifiers (RFC 8669), as they came.
     pub prefix_sid: Option<Box<[u8]>>,
+    /// A mark for other protocols of this router, which go by it; 0 without one. Policies give it, no peer is told.
+    pub tag: u32,
     /// What else is passed on, by code.
     pub unknown: Box<[UnknownAttribute]>,
     /// Bit n: attribute n, which is known here, came with the flag Partial, which nobody may take off again.
