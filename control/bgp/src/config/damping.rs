@@ -1,6 +1,6 @@
 //! What the configuration says of route flap damping.
 //!
-//! Reference: RFC 2439 §4.2 (what can be said); RFC 7196 §3, Table 1 (the usual values), §4 (a threshold of 6000).
+//! Reference: RFC 2439 §4.2 (what can be said); RFC 7196 (the usual values, and a threshold of no less than 6000).
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use weft_config::{Block, Errors};
 
 use crate::damping::Penalty;
 
-/// With more points than these a route is not used. RFC 7196 §4: with fewer, routes are damped that are not unstable.
+/// With more points than these a route is not used. RFC 7196: with fewer, routes are damped that only converge.
 const SUPPRESS: u32 = 6000;
 /// With fewer it is used again.
 const REUSE: u32 = 750;

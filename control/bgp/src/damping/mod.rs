@@ -1,7 +1,11 @@
 //! Route flap damping: routes of another system that come and go are not used until they have been still for a while.
 //!
 //! Reference: RFC 2439 §4.4 and §4.8 (what is kept of a route, and when it is not used), §4.8.6 and §4.8.7 (lists of what
-//! may be used again); RFC 7196 §3 (the values); Handley et al. (XORP), §5.1.1 (one stage, of which no other knows).
+//! may be used again); RFC 7196 (the values); Handley et al. (XORP), §5.1.1 (one stage, of which no other knows).
+//!
+//! It differs from RFC 2439 where the routers do whose values RFC 7196 is about: a record is of a prefix, whatever its AS
+//! path is (§4.4.3), so that another path costs points in place of having a record of its own; and points go in the same
+//! time whether the route is there or not (§4.2). The test `routes_are_damped_as_the_formula_says` has both.
 //!
 //! Only routes that have changed have a record here, which is forgotten when they have been still. A route without one costs
 //! a look-up; a peer without damping costs nothing. The loss of a session is no change of its routes.
@@ -24,9 +28,9 @@ pub(crate) use penalty::Penalty;
 
 /// Records of a peer at most: 8 MB.
 const MOST: usize = 65_536;
-/// What is due in the same span is in one list. (RFC 2439 §4.8.6 suggests some seconds.)
+/// What is due in the same span is in one list (RFC 2439 §4.2, `delta-reuse`).
 const SPAN: Duration = Duration::from_secs(5);
-/// RFC 7196 §3, Table 1: what a change costs.
+/// What a change costs, as with the routers of RFC 7196.
 const WITHDRAWAL: u32 = 1000;
 const CHANGE: u32 = 500;
 
@@ -139,7 +143,7 @@ impl Damping {
         let Config { reuse, half_life, max_suppress, .. } = self.config;
         let time = match record.is_damped {
             true => record.penalty.time_until(reuse, half_life, max_suppress),
-            // RFC 2439 §4.8.7: half of that, so that it is not forgotten between two changes.
+            // Half of that, as others do, so that it is not forgotten between two changes.
             false => record.penalty.time_until((reuse / 2).max(1), half_life, half_life * 32),
         };
         record.changed + time

@@ -1,8 +1,8 @@
 //! How unstable a route is: a number that grows with each change and halves in a fixed time.
 //!
-//! Reference: RFC 2439 §4.2 (the figure of merit, and its decay), §4.8.5. In place of the RFC's table with an entry for each
-//! step of time, a decay is the product of at most sixteen roots of a half: whole numbers that are the same on every
-//! machine, for every half-life, without a table for each.
+//! Reference: RFC 2439 §2.3 (a figure of merit that decays), §4.5 (how that is computed). In place of the RFC's tables with an
+//! entry for each step of time, a decay is the product of at most sixteen roots of a half: whole numbers that are the same
+//! on every machine, for every half-life, without a table for each.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ const fn roots() -> [u64; 16] {
 pub(crate) struct Penalty(u32);
 
 impl Penalty {
-    /// The highest that there is. RFC 7196 §3: at least this, so that thresholds beyond the usual ones are reached.
+    /// The highest that there is. RFC 7196: at least this, so that thresholds beyond the usual ones are reached.
     pub(crate) const MOST: u32 = 50_000;
 
     /// This many points, [`Self::MOST`] at most.
@@ -114,7 +114,7 @@ mod tests {
     }
 
     proptest! {
-        /// The formula of RFC 2439 §4.2, computed as it stands there.
+        /// The decay that RFC 2439 approximates by its tables, in floating point.
         #[test]
         fn decay_is_that_of_the_formula(
             points in 1u32..=Penalty::MOST,

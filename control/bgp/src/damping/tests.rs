@@ -117,8 +117,8 @@ fn there_is_room_for_so_many_and_no_more() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
-    /// A twin that computes RFC 2439 §4.4 as it stands there, for each route by itself, in floating point. Where it is nearer
-    /// to a threshold than a point it does not matter who is right.
+    /// A twin that has no lists and computes each route by itself, in floating point. Where it is nearer to a threshold than
+    /// some points it does not matter who is right.
     #[test]
     fn routes_are_damped_as_the_formula_says(
         steps in prop::collection::vec((0u64..400, 0u8..3, 0u8..3), 1..120),
