@@ -134,7 +134,7 @@ impl Announcer {
         if self.context.neighbour == Neighbour::External {
             conventions::take(self.role, self.remote_as, &mut attributes);
         }
-        let received = routes.intern(attributes);
+        let received = routes.intern(&attributes);
         let mut known = Accepted::default();
         for (path, prefix) in reach.nlri {
             let net = version.net(&prefix);
@@ -176,7 +176,7 @@ impl Announcer {
         prefix: Option<IpNet>,
         routes: &mut Routes,
     ) -> AttributesId {
-        let attributes = routes.sets.get(received);
+        let attributes = &routes.sets.get(received).unpack();
         if !self.accepts(attributes) {
             return AttributesId::NONE;
         }
@@ -189,11 +189,11 @@ impl Announcer {
             }
             Some(changes) => {
                 let mut changed = changes.apply(attributes);
-                if routes.source(self.origin).is_stale(attributes) {
+                if routes.source(self.origin).is_stale(&attributes.communities) {
                     // RFC 9494 §4.3: it must not be removed.
                     conventions::add_community(&mut changed, LLGR_STALE);
                 }
-                routes.intern(changed)
+                routes.intern(&changed)
             }
         }
     }

@@ -140,7 +140,7 @@ impl OwnNetworks {
     fn settle_one(&mut self, net: IpNet, routes: &mut Routes) {
         let (version, prefix) = split(net);
         let wanted = self.wanted(&net).map(|wanted| {
-            let received = routes.intern(wanted.attributes(&net));
+            let received = routes.intern(&wanted.attributes(&net));
             let accepted = self.filter(&wanted, received, net, routes);
             (Source::own(wanted.protocol, wanted.distance), Path { received, accepted })
         });
@@ -188,7 +188,7 @@ impl OwnNetworks {
         net: IpNet,
         routes: &mut Routes,
     ) -> AttributesId {
-        let attributes = routes.sets.get(received);
+        let attributes = &routes.sets.get(received).unpack();
         let view = RouteView {
             attributes,
             prefix: Some(net),
@@ -202,7 +202,7 @@ impl OwnNetworks {
             None => AttributesId::NONE,
             Some(changes) => {
                 let changed = changes.apply(attributes);
-                routes.intern(changed)
+                routes.intern(&changed)
             }
         }
     }

@@ -153,7 +153,7 @@ impl ToRib {
             most => routes.next_hops_to(version, number, most).into_iter().map(hop).collect(),
         };
         let attributes = routes.sets.get(best.accepted);
-        let (metric, tag) = (attributes.med.unwrap_or(0), attributes.rare().tag);
+        let (metric, tag) = (attributes.med().unwrap_or(0), attributes.rare().tag);
         Route { to: To::Hops(hops), metric, tag }
     }
 

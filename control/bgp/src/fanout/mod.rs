@@ -26,8 +26,8 @@ use crate::wire::{Attributes, Context, UpdateEncoder, withdraw};
 use anew::Anew;
 use paths::Paths;
 
-/// Destinations of which a cohort hears at once: some ten kilobytes of messages.
-const AT_ONCE: usize = 4096;
+/// Destinations of which a cohort hears at once: some kilobytes of messages.
+const AT_ONCE: usize = 512;
 
 /// Bytes for peers.
 #[derive(Debug)]
@@ -299,7 +299,7 @@ impl Cohort {
     ) -> Option<Attributes> {
         let net = routes.table.net(self.version, number);
         let prefix = audience.export.asks_for_prefix().then_some(net);
-        audience.tell(routes.sets.get(accepted), routes.source(source), prefix)
+        audience.tell(&routes.sets.get(accepted).unpack(), routes.source(source), prefix)
     }
 
     /// Sends what is announced, to all but each route's source.

@@ -68,7 +68,7 @@ impl Routes {
     }
 
     fn is_marked(&self, origin: OriginId, path: Path) -> bool {
-        self.source(origin).is_stale(self.sets.get(path.received))
+        self.source(origin).is_stale(self.sets.get(path.received).communities())
     }
 
     /// What a peer has announced on a path to the destination with this number.

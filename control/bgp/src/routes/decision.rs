@@ -17,10 +17,11 @@ use weft_routing::{Candidate, Candidates, Decide, OriginId};
 use super::Path;
 use super::attribute_sets::AttributeSets;
 use super::next_hops::{NextHopId, NextHops};
+use super::packed::Packed;
 use crate::numbers::community::LLGR_STALE;
 use crate::policy::Party;
 use crate::to_rib::PROTOCOLS;
-use crate::wire::{Attributes, Origin};
+use crate::wire::Origin;
 
 /// Preferred to others if nobody says how much (RFC 4271 leaves it to the implementation; all take this).
 pub(crate) const DEFAULT_LOCAL_PREF: u32 = 100;
@@ -76,9 +77,9 @@ impl Source {
         }
     }
 
-    /// Whether a route of it with these attributes lives only because there may be no other.
-    pub(crate) fn is_stale(&self, attributes: &Attributes) -> bool {
-        self.is_long_lived && attributes.has_community(LLGR_STALE)
+    /// Whether a route of it with these communities lives only because there may be no other.
+    pub(crate) fn is_stale(&self, communities: &[u32]) -> bool {
+        self.is_long_lived && communities.contains(&LLGR_STALE)
     }
 
     /// The peer, if it is one.
@@ -106,7 +107,7 @@ impl Decision<'_> {
         &self.sources[usize::from(origin.0)]
     }
 
-    fn attributes(&self, one: &Candidate<Path>) -> &Attributes {
+    fn attributes(&self, one: &Candidate<Path>) -> &Packed {
         self.sets.get(one.route.accepted)
     }
 
@@ -119,15 +120,15 @@ impl Decision<'_> {
     /// §9.1.1 and §9.1.2.2 a), b).
     fn first(&self, one: &Candidate<Path>) -> First {
         let attributes = self.attributes(one);
-        let preference = attributes.local_pref.unwrap_or(DEFAULT_LOCAL_PREF);
-        let is_stale = self.source(one.origin).is_stale(attributes);
-        (is_stale, Reverse(preference), attributes.as_path.length(), attributes.origin)
+        let preference = attributes.local_pref().unwrap_or(DEFAULT_LOCAL_PREF);
+        let is_stale = self.source(one.origin).is_stale(attributes.communities());
+        (is_stale, Reverse(preference), attributes.path().length(), attributes.origin())
     }
 
     /// §9.1.2.2 c): MEDs are compared among routes of one neighbouring system only, missing ones are lowest.
     fn med(&self, one: &Candidate<Path>) -> (Option<u32>, u32) {
         let attributes = self.attributes(one);
-        (attributes.as_path.first(), attributes.med.unwrap_or(0))
+        (attributes.path().first(), attributes.med().unwrap_or(0))
     }
 
     /// §9.1.2.2 d) to g), RFC 4456 §9.

@@ -71,7 +71,7 @@ impl Audience {
             }
             told
         };
-        if source.is_stale(attributes) {
+        if source.is_stale(&attributes.communities) {
             self.mark_stale(&mut told);
         }
         // It is for this router alone.
@@ -125,7 +125,7 @@ impl Audience {
         let may_be_stale = self.knows_long_lived || (self.is_partial && !self.is_external);
         !has(NO_ADVERTISE)
             && if self.is_external { leaves } else { stays }
-            && (may_be_stale || !source.is_stale(attributes))
+            && (may_be_stale || !source.is_stale(&attributes.communities))
     }
 
     /// What they are told of a route that they may hear of.

@@ -14,6 +14,7 @@ mod damped;
 pub(crate) mod decision;
 pub(crate) mod export;
 pub(crate) mod next_hops;
+pub(crate) mod packed;
 pub(crate) mod path_ids;
 mod rounds;
 
@@ -33,7 +34,7 @@ use path_ids::PathIds;
 use rounds::Round;
 
 /// Destinations that one slice of background work visits: some tenths of a millisecond.
-const SLICE: usize = 4096;
+const SLICE: usize = 512;
 
 weft_base::reasons! {
     /// Places that routes pass, for profiles.
@@ -127,7 +128,7 @@ impl Routes {
     }
 
     /// The number of a set of attributes, which has one use more. They name their next hop.
-    pub(crate) fn intern(&mut self, attributes: Attributes) -> AttributesId {
+    pub(crate) fn intern(&mut self, attributes: &Attributes) -> AttributesId {
         let next_hops = &mut self.next_hops;
         self.sets.intern(attributes, |attributes| {
             let next_hop = attributes.next_hop.as_ref();

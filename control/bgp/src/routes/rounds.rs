@@ -148,8 +148,9 @@ impl Routes {
 
     /// A route that lives long; none if it may not.
     fn marked(&mut self, route: Path, found: &mut Found) -> Option<Path> {
-        let may_not =
-            |id: AttributesId| id != AttributesId::NONE && self.sets.get(id).has_community(NO_LLGR);
+        let may_not = |id: AttributesId| {
+            id != AttributesId::NONE && self.sets.get(id).communities().contains(&NO_LLGR)
+        };
         if may_not(route.received) || may_not(route.accepted) {
             return None;
         }
@@ -167,9 +168,9 @@ impl Routes {
         if let Some(marked) = found.marked.get(&id) {
             return *marked;
         }
-        let mut attributes = self.sets.get(id).clone();
+        let mut attributes = self.sets.get(id).unpack();
         conventions::add_community(&mut attributes, LLGR_STALE);
-        let marked = self.intern(attributes);
+        let marked = self.intern(&attributes);
         self.sets.take(id);
         found.marked.insert(id, marked);
         marked

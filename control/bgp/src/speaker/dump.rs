@@ -76,7 +76,7 @@ impl Bgp {
             // Since when a path is there is not kept.
             since: seconds,
             path_id: (one.path != 0).then_some(one.path),
-            attributes: self.routes.sets.get(one.route.received).clone(),
+            attributes: self.routes.sets.get(one.route.received).unpack(),
         }
     }
 }

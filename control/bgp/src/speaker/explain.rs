@@ -62,7 +62,7 @@ impl Bgp {
         let source = self.routes.source(one.origin);
         let peer = self.peers.get(&source.address);
         let up = peer.and_then(|peer| peer.up.as_ref());
-        let received = self.routes.sets.get(one.route.received);
+        let received = &self.routes.sets.get(one.route.received).unpack();
         let net = self.routes.table.net(place.0, place.1);
         let view = RouteView {
             attributes: received,
@@ -94,7 +94,7 @@ impl Bgp {
         filter: &Filter,
     ) -> Value {
         let source = self.routes.source(one.origin);
-        let attributes = self.routes.sets.get(one.route.accepted);
+        let attributes = &self.routes.sets.get(one.route.accepted).unpack();
         let is_external = self.config.as_ref().is_some_and(|own| !to.config.is_internal(own));
         let view = RouteView {
             attributes,

@@ -84,7 +84,8 @@ impl Bgp {
     }
 
     fn path(&self, net: IpNet, one: &Candidate<Path>, best: bool) -> Value {
-        let (routes, received) = (&self.routes, self.routes.sets.get(one.route.received));
+        let routes = &self.routes;
+        let received = routes.sets.get(one.route.received).unpack();
         let next_hop = routes.sets.next_hop(one.route.received);
         let source = routes.source(one.origin);
         let address = |id| routes.next_hops.address(id).to_string();
@@ -99,7 +100,7 @@ impl Bgp {
             "protocol": source.protocol().0,
             "peer": source.party().map(|party| party.address.to_string()), "best": best,
             "accepted": one.route.is_accepted(), "path-id": one.path,
-            "long-lived-stale": source.is_stale(received), "damping": standing,
+            "long-lived-stale": source.is_stale(&received.communities), "damping": standing,
             "next-hop": source.party().map(|_| address(next_hop)),
             "metric": routes.next_hops.metric(next_hop),
             "as-path": received.as_path.to_string(), "origin": format!("{:?}", received.origin),

@@ -169,6 +169,16 @@ impl AsPath {
         self.segments().map(|segment| 2 + segment.numbers.len() * width).sum()
     }
 
+    /// Its words, to be stored.
+    pub(crate) fn words(&self) -> &[u32] {
+        &self.0
+    }
+
+    /// A path that was stored as these words.
+    pub(crate) fn from_words(words: &[u32]) -> Self {
+        Self(words.into())
+    }
+
     /// Its parts, the last one passed first.
     #[must_use]
     pub const fn segments(&self) -> Segments<'_> {
@@ -184,7 +194,7 @@ impl AsPath {
     /// The length that routes are compared by: a set counts as one, what is inside the confederation not at all.
     #[must_use]
     pub fn length(&self) -> usize {
-        self.segments().map(|segment| segment.length()).sum()
+        self.segments().length()
     }
 
     /// Whether it goes through `number`, in or outside the confederation.
@@ -197,8 +207,7 @@ impl AsPath {
     /// confederation.
     #[must_use]
     pub fn first(&self) -> Option<u32> {
-        let outside = self.segments().find(|segment| !segment.kind.is_confederation())?;
-        (outside.kind == SegmentKind::Sequence).then(|| outside.numbers[0])
+        self.segments().first()
     }
 
     /// The autonomous system where it begins; none if it ends in a set, or has not left the confederation.
@@ -326,6 +335,24 @@ impl fmt::Display for AsPath {
 /// The parts of a path.
 #[derive(Clone, Debug)]
 pub struct Segments<'a>(&'a [u32]);
+
+impl<'a> Segments<'a> {
+    /// Those of a path that is stored as these words.
+    pub(crate) const fn of(words: &'a [u32]) -> Self {
+        Self(words)
+    }
+
+    /// As [`AsPath::length`].
+    pub(crate) fn length(self) -> usize {
+        self.map(|segment| segment.length()).sum()
+    }
+
+    /// As [`AsPath::first`].
+    pub(crate) fn first(mut self) -> Option<u32> {
+        let outside = self.find(|segment| !segment.kind.is_confederation())?;
+        (outside.kind == SegmentKind::Sequence).then(|| outside.numbers[0])
+    }
+}
 
 impl<'a> Iterator for Segments<'a> {
     type Item = Segment<'a>;

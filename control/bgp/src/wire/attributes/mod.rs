@@ -148,6 +148,14 @@ pub struct Attributes {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RareBox(Option<Box<Rare>>);
 
+impl RareBox {
+    /// What it holds.
+    #[must_use]
+    pub fn get(&self) -> &Rare {
+        self.0.as_deref().unwrap_or(&NOTHING_RARE)
+    }
+}
+
 /// Attributes that few routes have.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Rare {
@@ -171,14 +179,14 @@ pub struct Rare {
     pub partial: u64,
 }
 
-/// What [`Attributes::rare`] gives where there is nothing.
+/// What [`RareBox::get`] gives where there is nothing.
 static NOTHING_RARE: std::sync::LazyLock<Rare> = std::sync::LazyLock::new(Rare::default);
 
 impl Attributes {
     /// What few routes have.
     #[must_use]
     pub fn rare(&self) -> &Rare {
-        self.rare.0.as_deref().unwrap_or(&NOTHING_RARE)
+        self.rare.get()
     }
 
     /// Changes what few routes have.
