@@ -3,6 +3,7 @@
 //! Reference: Handley et al. (XORP), §5.1.1 (the decision process knows nothing but how to compare) and §5.2 (the RIB's
 //! decision by administrative distance).
 
+use super::generation::Generation;
 use super::nets::{Further, NONE};
 
 /// Who tells routes: a peer, a protocol.
@@ -21,7 +22,7 @@ pub struct Candidate<R> {
     /// Who tells it.
     pub origin: OriginId,
     /// In which generation of its origin it was told last.
-    pub(super) generation: u16,
+    pub(super) generation: Generation,
     /// On which of the origin's paths (RFC 7911, the path identifier); 0 if it has only one.
     pub path: u32,
     /// What it says.

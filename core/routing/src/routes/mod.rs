@@ -21,6 +21,7 @@
 //!   route that is told now does not wait until a peering's have gone.
 
 mod candidates;
+mod generation;
 mod log;
 mod nets;
 mod readers;
@@ -32,6 +33,7 @@ pub use candidates::{Candidate, Candidates, Decide, OriginId};
 pub use readers::{Hears, ReaderId};
 
 use crate::destination::{Destination, Index};
+use generation::Generation;
 use log::{Log, Scope, Urgency};
 use nets::Nets;
 use readers::Readers;
@@ -63,9 +65,9 @@ enum Occasion {
 #[derive(Clone, Copy, Debug, Default)]
 struct Origin {
     /// In which its routes are told now.
-    generation: u16,
+    generation: Generation,
     /// Routes of generations before this one go when the walk comes to them.
-    kept_from: u16,
+    kept_from: Generation,
     /// How many routes it has, stale ones included.
     routes: usize,
     /// Until which step of the walk its stale routes are taken, if they are.

@@ -224,3 +224,15 @@ fn grow<T>(items: &mut Vec<T>, item: T) -> u32 {
     items.push(item);
     u32::try_from(items.len() - 1).expect("4 billion items do not fit into memory")
 }
+
+#[cfg(test)]
+mod tests {
+    use ipnet::Ipv4Net;
+
+    use super::*;
+
+    #[test]
+    fn a_destination_with_a_route_takes_half_a_cache_line() {
+        assert_eq!(size_of::<Net<Ipv4Net, [u32; 2]>>(), 32);
+    }
+}

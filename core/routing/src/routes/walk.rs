@@ -56,7 +56,7 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
     /// or [`RouteTable::sweep`] is called. A sweep that goes on takes what was stale when it began, and no more.
     pub fn renew(&mut self, origin: OriginId) {
         let state = &mut self.origins[origin.place()];
-        state.generation = state.generation.wrapping_add(1);
+        state.generation = state.generation.next();
     }
 
     /// The origin has told its routes anew, or will not: the stale ones go, in the background.
@@ -130,8 +130,6 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
     /// Whether a route is stale, and stale ones of its origin go.
     fn is_going(&self, candidate: &Candidate<R>) -> bool {
         let origin = &self.origins[candidate.origin.place()];
-        // Generations follow one another in a circle: none is as far back as half of it.
-        let is_older = candidate.generation.wrapping_sub(origin.kept_from) > u16::MAX / 2;
-        is_older && origin.swept_until.is_some()
+        candidate.generation.is_before(origin.kept_from) && origin.swept_until.is_some()
     }
 }
