@@ -30,6 +30,18 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
+/// What a process of a node is started with, behind the program's name.
+pub(crate) const COMPONENT: &str = "component";
+
+/// `weft component`, for `weft run`: one process of a node. A command line of its own, so that a process that has to be
+/// there at once does not begin with all that people can ask for.
+#[derive(Debug, Parser)]
+#[command(name = "weft component", version)]
+pub(crate) struct ComponentLine {
+    #[command(flatten)]
+    pub(crate) args: ComponentArgs,
+}
+
 #[derive(Debug, Subcommand)]
 #[allow(clippy::large_enum_variant, reason = "a process has one")]
 pub(crate) enum Command {
@@ -68,9 +80,6 @@ pub(crate) enum Command {
     /// Profile points: record when routes pass places of their way, for `weft show profile`
     #[command(subcommand)]
     Profile(ProfileCommand),
-    /// One process of a node; for `weft run`
-    #[command(hide = true)]
-    Component(ComponentArgs),
     /// Measure weft beside a peer
     #[command(after_help = "Examples:\n  weft bench --list\n  \
         weft bench xip-engine --quick --json result.json --plot result.svg")]
@@ -168,6 +177,7 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Args::command().debug_assert();
+        ComponentLine::command().debug_assert();
     }
 
     #[test]

@@ -34,22 +34,37 @@ use clap::Parser;
 pub use node::{NodeFileError, node_schema, read_node_file};
 pub use registry::principals;
 
-use args::{Args, Command};
+use args::{Args, COMPONENT, Command, ComponentLine};
+use output::Outcome;
 
 /// Runs the command line `args` (with the program's name first) to its end.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let args = match Args::try_parse_from(args) {
-        Ok(args) => args,
-        Err(error) => error.exit(),
+    let args: Vec<_> = args.into_iter().collect();
+    let done = match args.get(1) {
+        Some(verb) if verb == COMPONENT => {
+            let line = ComponentLine::try_parse_from(&args[1..]);
+            node::component::run(&line.unwrap_or_else(|error| error.exit()).args)
+        }
+        _ => run_command(Args::try_parse_from(args).unwrap_or_else(|error| error.exit()).command),
     };
-    let done = match args.command {
+    match done {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            output::say(&format!("error: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs what people can ask for.
+fn run_command(command: Command) -> Outcome {
+    match command {
         Command::Call(args) => call::run(&args),
         Command::Configure(args) => configure::run(&args),
         Command::Completion(args) => generate::completion(&args),
         Command::Man(args) => generate::man(&args),
         Command::LookingGlass(args) => glass::run(&args),
         Command::Metrics(args) => metrics::run(&args),
-        Command::Component(args) => node::component::run(&args),
         Command::Away(args) => away::run(&args),
         Command::Policy(command) => policy::run(&command),
         Command::Profile(command) => profile::run(&command),
@@ -64,12 +79,5 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Lab(command) => lab::run(&command),
         Command::Xia(command) => xia::run(&command),
         Command::Xip(args) => xip::run(&args),
-    };
-    match done {
-        Ok(status) => ExitCode::from(status),
-        Err(error) => {
-            output::say(&format!("error: {error}"));
-            ExitCode::FAILURE
-        }
     }
 }

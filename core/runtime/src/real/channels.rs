@@ -301,7 +301,7 @@ impl Channels {
         let transport = if kind == ChannelKind::Packets {
             Transport::Packets(socket, Outgoing::new(self.queue_limit))
         } else {
-            self.piece.resize(PIECE, 0);
+            self.make_room();
             let stream = match kind {
                 ChannelKind::Bytes => Stream::plain(self.stream_limit),
                 _ => Stream::new(self.stream_limit),
@@ -311,6 +311,14 @@ impl Channels {
         self.last_channel = id.0;
         self.open.insert(id, Channel::new(kind, transport, state));
         Ok(id)
+    }
+
+    /// Sees to it that streams can be read. The kernel gives such a piece page by page as it is used, and most processes
+    /// read little at a time.
+    fn make_room(&mut self) {
+        if self.piece.is_empty() {
+            self.piece = vec![0; PIECE];
+        }
     }
 
     /// Queues a message to be sent at the end of the turn; returns what happened to the channel.

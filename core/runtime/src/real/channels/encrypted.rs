@@ -13,7 +13,7 @@ use weft_port::unix::BACKLOG;
 
 use super::{Channels, User};
 use crate::address::ChannelKind;
-use crate::real::bytestream::{PIECE, Stream};
+use crate::real::bytestream::Stream;
 use crate::real::channel::{Channel, State, Transport};
 use crate::real::handshakes::{Became, Failed, Handshake};
 use crate::real::poller::{Interest, Poller, Source};
@@ -162,7 +162,7 @@ impl Channels {
         }
         let mut messages = Vec::new();
         let begun = stream.begin_with(&early, &mut messages);
-        self.piece.resize(PIECE, 0);
+        self.make_room();
         // What is left of the handshake to send leaves first. Nothing else waits for room: a socket has it
         // nearly always, and would wake the process without end.
         let (state, interest) = match stream.is_empty() {
