@@ -65,13 +65,15 @@ impl Profile {
 
     /// Its limits where the manager sets none.
     pub(crate) fn limits(self) -> Limits {
-        let nice = match self {
-            Self::Manager | Self::Finder | Self::Fea => 0,
-            Self::Program | Self::Application | Self::Component => 5,
+        // Packets wait for what the FEA does, and all processes for the Finder. Either has an effect only where the other
+        // has none, and both say three to one.
+        let (nice, weight) = match self {
+            Self::Manager | Self::Finder | Self::Fea => (0, 300),
+            Self::Program | Self::Application | Self::Component => (5, 100),
         };
         Limits {
             memory: Some(2 << 30),
-            processor_weight: Some(100),
+            processor_weight: Some(weight),
             processor_percent: None,
             threads: Some(64),
             descriptors: Some(4_096),
