@@ -224,8 +224,9 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// How many changes it may have.
-    pub const MOST: usize = 4096;
+    /// How many changes it may have. What is urgent waits for those that are under way, so they are no more than needed to
+    /// make the cost of a call small.
+    pub const MOST: usize = 512;
 
     /// A network has this route now, or none; `before` is the origin whose route the RIB was told of.
     pub fn note(

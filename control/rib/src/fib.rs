@@ -26,8 +26,9 @@ use crate::tables::{Point, Tables};
 
 /// The FEA's class.
 pub(crate) const FEA: &str = "fea";
-/// Changes in one call.
-const BATCH: usize = 4096;
+/// Changes in one call: what is urgent waits for those that are under way, so they are no more than needed to make the cost
+/// of a call small.
+pub(crate) const BATCH: usize = 512;
 /// Calls under way.
 const CALLS: usize = 3;
 /// Calls under way beside them, with nothing but routes that were told just now: the FEA sets routes before it takes others

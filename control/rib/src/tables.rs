@@ -18,7 +18,7 @@ use crate::leads::{Answer, Leads, name_of};
 use crate::reach::{Reach, Session};
 
 /// Destinations that one slice of background work visits: some tenths of a millisecond.
-const SLICE: usize = 4096;
+const SLICE: usize = 512;
 
 weft_base::reasons! {
     /// Places that routes pass, for profiles.

@@ -11,7 +11,7 @@ use weft_routing::{Hears, OriginId, Refusal};
 use weft_xrl::Output;
 
 use crate::arbiter::{Route, Standing};
-use crate::fib::Fib;
+use crate::fib::{BATCH, Fib};
 use crate::hops::{Hop, SetId, Way};
 use crate::tables::Tables;
 
@@ -395,7 +395,7 @@ fn what_is_told_now_does_not_wait_until_the_fea_has_answered() {
     let mut tables = Tables::new();
     // The first one's are the kernel's own.
     let [_, origin] = [(); 2].map(|()| tables.add_origin(INTERNAL));
-    for number in 0..3 * 4096u32 {
+    for number in 0..3 * BATCH as u32 {
         let to = Ipv4Net::new((0x4000_0000 + (number << 8)).into(), 24).unwrap();
         tell(&mut tables, origin, &to.to_string(), hop(Some("192.0.2.1"), 1), 0);
     }
@@ -411,7 +411,7 @@ fn what_is_told_now_does_not_wait_until_the_fea_has_answered() {
     tell(&mut tables, origin, "10.0.0.0/8", hop(Some("192.0.2.1"), 1), 0);
     assert_eq!(calls(&mut fib, &mut tables), 1, "but not with what is new");
     let (told, _) = fib.counts();
-    assert_eq!(told, 3 * 4096 + 1);
+    assert_eq!(told, 3 * BATCH as u64 + 1);
     // A flood is no news that others would have to wait for.
     for number in 0..1000u32 {
         let to = Ipv4Net::new((0x5000_0000 + (number << 8)).into(), 24).unwrap();
