@@ -10,9 +10,9 @@ use libfuzzer_sys::fuzz_target;
 use weft_base::{Instant, Random};
 use weft_bgp::fsm::{AttemptId, ConnectionId, Input, Output, PeerAs, Session, Settings};
 use weft_bgp::wire::{
-    Attributes, Context, Cutter, Disposition, Families, Family, HEADER_LEN, MAX_EXTENDED_MESSAGE,
-    MAX_MESSAGE, MessageType, Neighbour, Notification, Open, RouteRefresh, Update, UpdateEncoder,
-    withdraw,
+    Attributes, Context, Cutter, Disposition, Families, Family, GracefulRestart, HEADER_LEN,
+    MAX_EXTENDED_MESSAGE, MAX_MESSAGE, MessageType, Neighbour, Notification, Open, RouteRefresh,
+    Update, UpdateEncoder, withdraw,
 };
 
 fuzz_target!(|bytes: &[u8]| {
@@ -65,7 +65,10 @@ fuzz_target!(|bytes: &[u8]| {
 
 /// A peer sends the bytes on two connections.
 fn session(stream: &[u8]) {
-    let settings = Settings::new(65001, Ipv4Addr::new(192, 0, 2, 1), PeerAs::Any);
+    let mut settings = Settings::new(65001, Ipv4Addr::new(192, 0, 2, 1), PeerAs::Any);
+    let (restarted, notification, families) = (false, true, Vec::new());
+    let restart = GracefulRestart { restarted, notification, time: 120, families };
+    (settings.graceful_restart, settings.long_lived) = (Some(restart), Some(Vec::new()));
     let mut session = Session::new(settings, Random::from_seed(1));
     let (ours, theirs) = (ConnectionId(1), ConnectionId(2));
     let (mut now, mut out) = (Instant::ZERO, Vec::new());
