@@ -84,6 +84,7 @@ fn page(asker: &Asker, asked: &Asked) -> Result<Value, Refused> {
                 prefix: argument("prefix"),
                 from: argument("from"),
                 at_most: Some(count(asked)?),
+                multicast: multicast(asked),
             };
             parsed(&ask(asker, "bgp", request)?.json)
         }
@@ -122,12 +123,18 @@ fn page(asker: &Asker, asked: &Asked) -> Result<Value, Refused> {
     }
 }
 
+/// Whether routes for multicast are asked for: `multicast=true`.
+fn multicast(asked: &Asked) -> Option<bool> {
+    asked.query.get("multicast").map(|text| text == "true")
+}
+
 fn rib(asker: &Asker, asked: &Asked, what: &str) -> Result<Value, Refused> {
     let request = weft_rib::interface::Show {
         what: what.to_owned(),
         prefix: asked.query.get("prefix").cloned(),
         from: asked.query.get("from").cloned(),
         at_most: Some(count(asked)?),
+        multicast: multicast(asked),
     };
     parsed(&ask(asker, "rib", request)?.json)
 }

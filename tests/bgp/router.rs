@@ -103,11 +103,11 @@ impl Router {
         self.tool(world, move |input, out| match input {
             Input::Registered => {
                 let (what, prefix, from) = ("routes".to_owned(), None, None);
-                let at_most = Some(1000);
-                let show = weft_bgp::interface::Show { what, prefix, from, at_most };
+                let (at_most, multicast) = (Some(1000), None);
+                let show = weft_bgp::interface::Show { what, prefix, from, at_most, multicast };
                 out.push(Call::new(0, "bgp", show.clone()).into());
-                let weft_bgp::interface::Show { what, prefix, from, at_most } = show;
-                let show = weft_rib::interface::Show { what, prefix, from, at_most };
+                let weft_bgp::interface::Show { what, prefix, from, at_most, multicast } = show;
+                let show = weft_rib::interface::Show { what, prefix, from, at_most, multicast };
                 out.push(Call::new(1, "rib", show).into());
             }
             Input::Replied { token, result } => {

@@ -181,12 +181,12 @@ fn path_text(args: &SampleArgs, form: Form, group: &Group) -> String {
 
 /// A table whose only peer, at an address that is nobody's, has announced all.
 fn mrt(args: &SampleArgs, groups: &[Group]) -> Vec<u8> {
-    let (address, next_hop, family): (IpAddr, _, _) = match args.first.version {
-        Version::V4 => {
+    let (address, next_hop, family): (IpAddr, _, _) = match args.first.version.is_ipv6() {
+        false => {
             let address = Ipv4Addr::new(192, 0, 2, 1);
             (address.into(), NextHop::V4(address), Family::IPV4_UNICAST)
         }
-        Version::V6 => {
+        true => {
             let global = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
             (global.into(), NextHop::V6 { global, link_local: None }, Family::IPV6_UNICAST)
         }

@@ -11,7 +11,7 @@ use crate::output::{Outcome, json_lines, print_lines};
 pub(super) fn run(view: &BgpView) -> Outcome {
     match view {
         BgpView::Peers(args) => {
-            let shown = ask(&Asker::new(&args.node)?, "peers", None, None)?;
+            let shown = ask(&Asker::new(&args.node)?, "peers", None, None, false)?;
             print_lines(if args.json { json_lines(&shown) } else { peers(&shown) })?;
             Ok(0)
         }
@@ -28,7 +28,7 @@ pub(super) fn run(view: &BgpView) -> Outcome {
                 ("from", Align::Left),
             ];
             print(args.view.json, &columns, rows, |from| {
-                ask(&asker, "routes", args.prefix.clone(), from)
+                ask(&asker, "routes", args.prefix.clone(), from, args.multicast)
             })
         }
     }
@@ -39,8 +39,10 @@ fn ask(
     what: &str,
     prefix: Option<String>,
     from: Option<String>,
+    multicast: bool,
 ) -> Result<Value, String> {
-    let request = Show { what: what.to_owned(), prefix, from, at_most: Some(PAGE) };
+    let (at_most, multicast) = (Some(PAGE), multicast.then_some(true));
+    let request = Show { what: what.to_owned(), prefix, from, at_most, multicast };
     parse("bgp", &asker.ask("bgp", request)?.json)
 }
 

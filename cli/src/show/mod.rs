@@ -114,6 +114,9 @@ pub(crate) enum BgpView {
 pub(crate) struct PathsArgs {
     /// Only the paths that serve this address or prefix
     prefix: Option<String>,
+    /// Those for multicast
+    #[arg(long)]
+    multicast: bool,
     #[command(flatten)]
     view: ViewArgs,
 }
@@ -128,6 +131,9 @@ pub(crate) struct RoutesArgs {
     /// Only who tells them, and what guards have refused
     #[arg(long, conflicts_with_all = ["prefix", "summary"])]
     origins: bool,
+    /// Those for multicast: on which way packets from a source have to come
+    #[arg(long, conflicts_with_all = ["summary", "origins"])]
+    multicast: bool,
     #[command(flatten)]
     view: ViewArgs,
 }

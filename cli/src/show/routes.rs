@@ -12,7 +12,8 @@ pub(super) fn run(args: &RoutesArgs) -> Outcome {
     let asker = Asker::new(&args.view.node)?;
     let ask = |what: &str, from| {
         let prefix = args.prefix.clone();
-        let request = Show { what: what.to_owned(), prefix, from, at_most: Some(PAGE) };
+        let (at_most, multicast) = (Some(PAGE), args.multicast.then_some(true));
+        let request = Show { what: what.to_owned(), prefix, from, at_most, multicast };
         parse("rib", &asker.ask("rib", request)?.json)
     };
     if args.summary {

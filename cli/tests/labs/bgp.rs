@@ -80,6 +80,11 @@ fn a_route_that_comes_and_goes_is_not_passed_on() {
     run(INTEROP, "damping");
 }
 
+#[test]
+fn routes_for_multicast_go_their_own_way_with_others() {
+    run(INTEROP, "multicast");
+}
+
 /// Runs one of the labs of a directory, and sees that nothing is left of it.
 fn run(directory: &str, name: &str) {
     if !is_root() {

@@ -75,6 +75,8 @@ impl Keyword for Named {
     const ALL: &'static [(&'static str, Self)] = &[
         ("ipv4-unicast", Self(Family::IPV4_UNICAST)),
         ("ipv6-unicast", Self(Family::IPV6_UNICAST)),
+        ("ipv4-multicast", Self(Family::IPV4_MULTICAST)),
+        ("ipv6-multicast", Self(Family::IPV6_MULTICAST)),
     ];
 }
 

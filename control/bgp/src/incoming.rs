@@ -259,6 +259,8 @@ pub(crate) fn version(family: Family) -> Option<Version> {
     match family {
         Family::IPV4_UNICAST => Some(Version::V4),
         Family::IPV6_UNICAST => Some(Version::V6),
+        Family::IPV4_MULTICAST => Some(Version::V4Multicast),
+        Family::IPV6_MULTICAST => Some(Version::V6Multicast),
         _ => None,
     }
 }
@@ -268,5 +270,7 @@ pub(crate) fn family(version: Version) -> Family {
     match version {
         Version::V4 => Family::IPV4_UNICAST,
         Version::V6 => Family::IPV6_UNICAST,
+        Version::V4Multicast => Family::IPV4_MULTICAST,
+        Version::V6Multicast => Family::IPV6_MULTICAST,
     }
 }

@@ -33,9 +33,9 @@ pub(crate) struct ToRib {
     resolver: Resolver,
     /// Among how many next hops packets to a destination are shared out; 0 is 1.
     multipath: usize,
-    readers: Option<[ReaderId; 2]>,
+    readers: Option<[ReaderId; 4]>,
     /// Which of the two protocols has told of a destination: their places stand for sources.
-    said: [Said; 2],
+    said: [Said; 4],
 }
 
 impl ToRib {
@@ -61,7 +61,7 @@ impl ToRib {
         }
     }
 
-    fn open_readers(&self, routes: &mut Routes) -> [ReaderId; 2] {
+    fn open_readers(&self, routes: &mut Routes) -> [ReaderId; 4] {
         // With several next hops it matters when one comes or goes that is not the best.
         let hears = if self.multipath > 1 { Hears::All } else { Hears::Best };
         Version::ALL.map(|version| routes.table.open_reader(version, hears))
@@ -102,8 +102,8 @@ impl ToRib {
     /// Tells the RIB what it has not heard. `may_end` says whether peers have announced all that they had.
     pub(crate) fn tell(&mut self, may_end: bool, routes: &mut Routes, out: &mut Vec<Output>) {
         let Some(readers) = self.readers else { return };
-        let both = Version::ALL.into_iter().zip(readers);
-        for (version, reader) in both.clone() {
+        let all = Version::ALL.into_iter().zip(readers);
+        for (version, reader) in all.clone() {
             while self.origins.may_tell() && routes.table.is_behind(version, reader) {
                 let batch = self.batch(version, reader, routes);
                 batch.requests().for_each(|change| is_sent(change, routes));
@@ -111,14 +111,14 @@ impl ToRib {
             }
         }
         let is_behind = |(version, reader)| routes.table.is_behind(version, reader);
-        if may_end && !both.clone().any(is_behind) {
+        if may_end && !all.clone().any(is_behind) {
             self.origins.end(out);
         }
     }
 
     /// The next changes.
     fn batch(&mut self, version: Version, reader: ReaderId, routes: &mut Routes) -> Batch {
-        let mut batch = self.origins.batch();
+        let mut batch = self.origins.batch(version.is_multicast());
         for _ in 0..Batch::MOST {
             let Some(news) = routes.table.next(version, reader) else { break };
             self.note(version, &news, &mut batch, routes);

@@ -102,7 +102,9 @@ impl FromRib {
         let protocols = self.protocols.iter().cloned().collect();
         let nets = self.nets.iter().copied().collect();
         let reader = self.dialogue.number().into();
-        let request = rib::Redistribute { reader, protocols, nets, begin, at_most, wait };
+        let multicast = None;
+        let request =
+            rib::Redistribute { reader, protocols, nets, begin, at_most, wait, multicast };
         self.dialogue.call(self.question, request, out);
     }
 

@@ -131,10 +131,11 @@ impl Origins {
         self.is_open() && self.under_way < CALLS
     }
 
-    /// A batch without changes.
+    /// A batch without changes: of routes by which packets are forwarded, or of those for multicast.
     #[must_use]
-    pub fn batch(&self) -> Batch {
-        let changes = || self.all.iter().map(|one| Change::new(one.number.unwrap_or(0))).collect();
+    pub fn batch(&self, multicast: bool) -> Batch {
+        let change = |one: &Opened| Change::new(one.number.unwrap_or(0), multicast);
+        let changes = || self.all.iter().map(change).collect();
         Batch { changes: changes(), moved: changes() }
     }
 
@@ -272,9 +273,11 @@ struct Change {
 }
 
 impl Change {
-    fn new(origin: u32) -> Self {
+    fn new(origin: u32, multicast: bool) -> Self {
         let (hops, routes, gone) = (Vec::new(), Vec::new(), Vec::new());
-        Self { request: rib::Change { origin, hops, routes, gone }, sets: BTreeMap::new() }
+        let multicast = multicast.then_some(true);
+        let request = rib::Change { origin, hops, routes, gone, multicast };
+        Self { request, sets: BTreeMap::new() }
     }
 
     fn set(&mut self, net: IpNet, route: &Route) {

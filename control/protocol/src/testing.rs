@@ -146,6 +146,7 @@ impl TestRib {
     }
 
     fn change(&mut self, change: rib::Change) {
+        assert_eq!(change.multicast, None, "these protocols have no routes for multicast");
         let protocol = self.protocol(change.origin);
         for rib::Route { net, set, metric, tag } in change.routes {
             let hop = |hop: &rib::Hop| Hop {

@@ -112,7 +112,7 @@ impl ToRib {
 
     /// The next changes.
     fn batch(&mut self) -> Batch {
-        let mut batch = self.origins.batch();
+        let mut batch = self.origins.batch(false);
         for _ in 0..Batch::MOST {
             let Some(net) = self.changed.pop_first() else { break };
             let now = self.routes.get(&net).map(|(origin, route)| (*origin, route));

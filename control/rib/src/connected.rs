@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::IpNet;
 use weft_routing::OriginId;
+use weft_routing::ip::split_for;
 use weft_runtime::{InterfaceAddress, InterfaceChange};
 
 use crate::arbiter::Route;
@@ -55,12 +56,17 @@ impl Connected {
             Some((index, _)) => {
                 let hop = Hop { gateway: None, interface: Some(*index), weight: 1 };
                 let set = tables.set_of(vec![hop]);
-                tables.set(net, origin, Route { set, metric: 0, tag: 0 });
+                for multicast in [false, true] {
+                    let route = Route { set, metric: 0, tag: 0 };
+                    tables.set(split_for(net, multicast), origin, route);
+                }
                 tables.give(set);
             }
             // It may have come and gone at once.
             None => {
-                tables.withdraw(net, origin);
+                for multicast in [false, true] {
+                    tables.withdraw(split_for(net, multicast), origin);
+                }
             }
         }
     }

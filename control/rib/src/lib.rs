@@ -32,12 +32,13 @@ pub use config::{SCHEMA, STATEMENT};
 use connected::Connected;
 use fib::{FEA, Fib};
 use hops::{Hop, SetId};
+use ipnet::IpNet;
 use origins::Origins;
 use redistribution::Redistribution;
 use tables::{Point, Tables};
 use watchers::Watchers;
 use weft_base::{CounterGroup, Counters, Instant};
-use weft_routing::ip::Version;
+use weft_routing::ip::{Version, split_for};
 use weft_runtime::{Action, Component, Event, Level};
 use weft_xrl::profile::{self, Clock, Profile};
 use weft_xrl::{Called, Encoded, Input, Interface, Output, XrlError, configurable};
@@ -233,6 +234,7 @@ impl Rib {
     ) -> Result<(), XrlError> {
         let origin = self.origins.check(session, request.origin)?;
         let sets = self.sets(request.hops);
+        let place = |net: IpNet| split_for(net, request.multicast == Some(true));
         self.counters.add(Activity::Told, request.routes.len() as u64);
         for interface::Route { net, set, metric, tag } in request.routes {
             self.tables.profile.mark_event(Point::Arrived, false, || net);
@@ -240,8 +242,8 @@ impl Rib {
                 self.counters.add(Activity::NoSet, 1);
                 continue;
             };
-            match self.origins.may_tell(now, origin, net.trunc(), &self.tables) {
-                Ok(()) => self.tables.set(net.trunc(), origin, Route { set: *set, metric, tag }),
+            match self.origins.may_tell(now, origin, place(net), &self.tables) {
+                Ok(()) => self.tables.set(place(net), origin, Route { set: *set, metric, tag }),
                 Err(line) => {
                     self.counters.add(Activity::Refused, 1);
                     let report = |line| Action::Report { level: Level::Warning, line };
@@ -251,7 +253,7 @@ impl Rib {
         }
         for net in request.gone {
             self.tables.profile.mark_event(Point::Arrived, true, || net);
-            let reason = match self.tables.withdraw(net.trunc(), origin) {
+            let reason = match self.tables.withdraw(place(net), origin) {
                 true => Activity::Gone,
                 false => {
                     self.origins.was_not_told(origin);

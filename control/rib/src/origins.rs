@@ -8,10 +8,9 @@
 
 use std::time::Duration;
 
-use ipnet::IpNet;
 use weft_base::{Instant, Reason};
-use weft_routing::ip::{Version, split};
-use weft_routing::{Guard, OriginId};
+use weft_routing::ip::Version;
+use weft_routing::{Guard, OriginId, Prefix};
 use weft_xrl::XrlError;
 
 use crate::arbiter::{NEVER, Standing};
@@ -174,16 +173,16 @@ impl Origins {
         &mut self,
         now: Instant,
         id: OriginId,
-        net: IpNet,
+        (version, prefix): (Version, Prefix),
         tables: &Tables,
     ) -> Result<(), Option<String>> {
         let origin = &mut self.all[usize::from(id.0)];
         let Some(guard) = &mut origin.guard else { return Ok(()) };
-        let (version, prefix) = split(net);
-        let is_new = !tables.has_route(net, id);
+        let is_new = !tables.has_route((version, prefix), id);
         let count = Version::ALL.map(|version| tables.routes.routes_of(version, id));
-        let told = guard.tells(now, (version, &prefix), count.iter().sum(), is_new);
+        let told = guard.tells(now, (version.with(false), &prefix), count.iter().sum(), is_new);
         told.map_err(|refusal| {
+            let net = version.net(&prefix);
             let is_first = !std::mem::replace(&mut origin.has_complained, true);
             is_first.then(|| {
                 format!(
@@ -324,7 +323,9 @@ impl Origin {
             return;
         }
         if let Some(allowance) = &allowance {
-            tables.withdraw_unless(self.id, |(version, net)| allowance.holds(version, net));
+            tables.withdraw_unless(self.id, |(version, net)| {
+                allowance.holds(version.with(false), net)
+            });
         }
         match (&mut self.guard, allowance) {
             (Some(guard), Some(allowance)) => guard.allow(allowance),

@@ -56,6 +56,8 @@ struct Wanted {
     protocols: BTreeSet<String>,
     /// To these networks, of whoever's next routers are neighbours.
     nets: BTreeSet<IpNet>,
+    /// Those for multicast.
+    multicast: bool,
 }
 
 impl Wanted {
@@ -88,16 +90,16 @@ struct Waiting {
     until: Instant,
 }
 
-/// Readers that have everything before them.
-fn readers(tables: &mut Tables) -> [ReaderId; 2] {
-    Version::ALL.map(|version| tables.routes.open_reader(version, Hears::Best))
+/// Readers that have everything before them, of these versions.
+fn readers(versions: [Version; 2], tables: &mut Tables) -> [ReaderId; 2] {
+    versions.map(|version| tables.routes.open_reader(version, Hears::Best))
 }
 
 impl Client {
     fn new(wanted: Wanted, tables: &mut Tables) -> Self {
         Self {
+            readers: readers(Version::both(wanted.multicast), tables),
             wanted,
-            readers: readers(tables),
             said: Default::default(),
             again: true,
             complete: false,
@@ -108,15 +110,19 @@ impl Client {
         }
     }
 
+    /// Its readers, each with its version.
+    fn readers(&self) -> impl Iterator<Item = (Version, ReaderId)> + use<> {
+        Version::both(self.wanted.multicast).into_iter().zip(self.readers)
+    }
+
     fn close(&self, tables: &mut Tables) {
-        for (version, reader) in Version::ALL.into_iter().zip(self.readers) {
+        for (version, reader) in self.readers() {
             tables.routes.close_reader(version, reader);
         }
     }
 
     fn is_behind(&self, tables: &Tables) -> bool {
-        let mut both = Version::ALL.into_iter().zip(self.readers);
-        both.any(|(version, reader)| tables.routes.is_behind(version, reader))
+        self.readers().any(|(version, reader)| tables.routes.is_behind(version, reader))
     }
 
     /// Whether there is something to look at for it.
@@ -132,7 +138,7 @@ impl Client {
     fn read(&mut self, tables: &mut Tables, origins: &Origins) {
         let Some(at_most) = self.waiting.as_ref().map(|waiting| waiting.at_most) else { return };
         let mut left = SLICE;
-        for (version, reader) in Version::ALL.into_iter().zip(self.readers) {
+        for (version, reader) in self.readers() {
             while left > 0 && self.count() < at_most {
                 let Some(news) = tables.routes.next(version, reader) else { break };
                 left -= 1;
@@ -144,7 +150,8 @@ impl Client {
     fn note(&mut self, version: Version, news: &News<Route>, tables: &Tables, origins: &Origins) {
         let net = version.net(&news.prefix);
         let best = news.best.filter(|best| self.wanted.has(origins.of(best.origin), &net));
-        let before = self.said[version as usize].set(news.number, best.map(|best| best.origin));
+        let before = self.said[usize::from(version.is_ipv6())]
+            .set(news.number, best.map(|best| best.origin));
         let Some(best) = best else {
             self.gone.extend(before.map(|_| net));
             return;
@@ -207,7 +214,8 @@ impl Redistribution {
         tables: &mut Tables,
         out: &mut Vec<Output>,
     ) {
-        let interface::Redistribute { reader, protocols, nets, begin, at_most, wait } = request;
+        let interface::Redistribute { reader, protocols, nets, begin, at_most, wait, multicast } =
+            request;
         if reader > LAST_READER {
             let note = format!("a reader has a number from 0 to {LAST_READER}, not {reader}");
             return out.push(called.fail(XrlError::bad_args(note)));
@@ -219,7 +227,8 @@ impl Redistribution {
         if begin || !self.0.contains_key(&place) {
             let protocols = protocols.into_iter().collect();
             let nets = nets.into_iter().map(|net| net.trunc()).collect();
-            let client = Client::new(Wanted { protocols, nets }, tables);
+            let multicast = multicast == Some(true);
+            let client = Client::new(Wanted { protocols, nets, multicast }, tables);
             if let Some(before) = self.0.insert(place, client) {
                 before.close(tables);
             }
@@ -244,7 +253,7 @@ impl Redistribution {
     pub(crate) fn tell_again(&mut self, tables: &mut Tables) {
         for client in self.0.values_mut() {
             client.close(tables);
-            client.readers = readers(tables);
+            client.readers = readers(Version::both(client.wanted.multicast), tables);
         }
     }
 
@@ -285,6 +294,7 @@ mod tests {
         Wanted {
             protocols: protocols.iter().map(|one| (*one).to_owned()).collect(),
             nets: nets.iter().map(|one| one.parse().unwrap()).collect(),
+            multicast: false,
         }
     }
 

@@ -20,16 +20,17 @@ pub(crate) fn show(
     fibs: &[Fib; 2],
 ) -> Result<Value, XrlError> {
     let shown = Shown { tables, origins };
+    let multicast = request.multicast == Some(true);
     let wrong = |error: PageError| XrlError::bad_args(error.to_string());
     match request.what.as_str() {
         "routes" => match &request.prefix {
             Some(text) => {
-                let found = tables.routes.serving(text).map_err(wrong)?;
+                let found = tables.routes.serving(multicast, text).map_err(wrong)?;
                 Ok(found.into_iter().map(|found| shown.net(found)).collect())
             }
             None => {
                 let (from, at_most) = (request.from.as_deref(), request.at_most);
-                let page = tables.routes.page(from, at_most).map_err(wrong)?;
+                let page = tables.routes.page(multicast, from, at_most).map_err(wrong)?;
                 let routes: Vec<_> = page.found.into_iter().map(|found| shown.net(found)).collect();
                 Ok(json!({ "routes": routes, "next": page.next.map(|net| net.to_string()) }))
             }
@@ -43,6 +44,8 @@ pub(crate) fn show(
             };
             Ok(json!({
                 "ipv4": version(Version::V4, fib_v4), "ipv6": version(Version::V6, fib_v6),
+                "ipv4-multicast": { "routes": tables.routes.len(Version::V4Multicast) },
+                "ipv6-multicast": { "routes": tables.routes.len(Version::V6Multicast) },
                 "waiting": tables.routes.waiting(),
             }))
         }
@@ -65,6 +68,7 @@ impl Shown<'_> {
             json!({
                 "protocol": one.protocol, "distance": one.standing.distance, "external": one.standing.is_external,
                 "present": one.session.is_some(), "complete": one.has_told, "ipv4": routes(Version::V4), "ipv6": routes(Version::V6),
+                "ipv4-multicast": routes(Version::V4Multicast), "ipv6-multicast": routes(Version::V6Multicast),
                 "guard": one.guard.as_ref().map(guard),
             })
         };

@@ -1,4 +1,5 @@
-//! The routes of both families, of all protocols, and where they lead.
+//! The routes of all families, of all protocols, and where they lead. Those for multicast lead nobody else anywhere: gateways
+//! are reached, and clients are answered, by the others alone.
 //!
 //! Reference: Handley et al. (XORP), §5.2.
 //!
@@ -8,7 +9,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use weft_routing::ip::{IpRoutes, Version, split};
+use weft_routing::ip::{IpRoutes, Version};
 use weft_routing::{Candidate, OriginId, Prefix};
 use weft_xrl::profile::Profile;
 
@@ -77,8 +78,7 @@ impl Tables {
     }
 
     /// Whether an origin has a route to exactly this.
-    pub(crate) fn has_route(&self, net: IpNet, origin: OriginId) -> bool {
-        let (version, net) = split(net);
+    pub(crate) fn has_route(&self, (version, net): (Version, Prefix), origin: OriginId) -> bool {
         let number = self.routes.number(version, &net);
         number.is_some_and(|number| {
             self.routes.candidates(version, number).any(|one| one.origin == origin)
@@ -98,8 +98,8 @@ impl Tables {
             for number in 0..self.routes.end_of_numbers(version) {
                 let mut all = self.routes.candidates(version, number);
                 if all.any(|one| one.origin == origin) {
-                    let net = self.routes.net(version, number);
-                    gone.extend((!stays((version, &split(net).1))).then_some(net));
+                    let net = self.routes.news(version, number).prefix;
+                    gone.extend((!stays((version, &net))).then_some((version, net)));
                 }
             }
         }
@@ -144,9 +144,13 @@ impl Tables {
     }
 
     /// An origin tells a route.
-    pub(crate) fn set(&mut self, net: IpNet, origin: OriginId, route: Route) {
+    pub(crate) fn set(
+        &mut self,
+        (version, net): (Version, Prefix),
+        origin: OriginId,
+        route: Route,
+    ) {
         self.sets.take(route.set);
-        let (version, net) = split(net);
         let noted = self.routes.noted(version);
         let arbiter = Arbiter { origins: &self.standings, sets: &self.sets };
         let before = self.routes.set((version, &net), origin, 0, route, &arbiter);
@@ -162,8 +166,7 @@ impl Tables {
     }
 
     /// An origin takes a route back; false if it has told none.
-    pub(crate) fn withdraw(&mut self, net: IpNet, origin: OriginId) -> bool {
-        let (version, net) = split(net);
+    pub(crate) fn withdraw(&mut self, (version, net): (Version, Prefix), origin: OriginId) -> bool {
         let noted = self.routes.noted(version);
         let arbiter = Arbiter { origins: &self.standings, sets: &self.sets };
         let gone = self.routes.withdraw((version, &net), origin, 0, &arbiter);
@@ -186,6 +189,9 @@ impl Tables {
 
     /// A route of an origin led to gateways, or leads there now, or both.
     fn count(&mut self, version: Version, net: &Prefix, led: bool, leads: bool) {
+        if version.is_multicast() {
+            return;
+        }
         self.leads[version as usize].count(net, led, leads);
         if led || leads {
             self.lead_elsewhere(version, net);
@@ -241,7 +247,7 @@ impl Tables {
 
     /// A client needs not hear of this block any more.
     pub(crate) fn deregister(&mut self, session: Session, block: IpNet) {
-        let (version, block) = split(block);
+        let (version, block) = weft_routing::ip::split(block);
         self.reach[version as usize].silence(session, &block);
     }
 

@@ -6,11 +6,13 @@ use std::net::{IpAddr, Ipv4Addr};
 use ipnet::{IpNet, Ipv4Net};
 use proptest::prelude::*;
 use weft_base::Instant;
-use weft_routing::ip::{Version, split};
-use weft_routing::{Hears, OriginId, Refusal};
+use weft_routing::ip::{Version, split, split_for};
+use weft_routing::{Hears, OriginId, Prefix, Refusal};
+use weft_runtime::{Interface, InterfaceAddress, InterfaceChange};
 use weft_xrl::Output;
 
 use crate::arbiter::{Route, Standing};
+use crate::connected::Connected;
 use crate::fib::{BATCH, Fib};
 use crate::hops::{Hop, SetId, Way};
 use crate::tables::Tables;
@@ -20,6 +22,10 @@ const EXTERNAL: Standing = Standing { distance: 20, is_external: true };
 
 fn net(text: &str) -> IpNet {
     text.parse().unwrap()
+}
+
+fn place(text: &str) -> (Version, Prefix) {
+    split(net(text))
 }
 
 fn ip(text: &str) -> IpAddr {
@@ -33,7 +39,7 @@ fn hop(gateway: Option<&str>, interface: u32) -> Hop {
 
 fn tell(tables: &mut Tables, origin: OriginId, to: &str, hop: Hop, metric: u32) {
     let set = tables.set_of(vec![hop]);
-    tables.set(net(to), origin, Route { set, metric, tag: 0 });
+    tables.set(place(to), origin, Route { set, metric, tag: 0 });
     tables.give(set);
 }
 
@@ -75,7 +81,7 @@ fn an_answer_holds_for_the_largest_block_without_more_specific_routes() {
     // A route within a block, and the one that a block had.
     tell(&mut tables, igp, "128.16.130.0/24", hop(Some("10.0.0.1"), 1), 9);
     assert_eq!(tables.take_invalid(), [(1, net("128.16.128.0/18"))]);
-    assert!(tables.withdraw(net("128.16.0.0/18"), igp));
+    assert!(tables.withdraw(place("128.16.0.0/18"), igp));
     assert_eq!(tables.take_invalid(), [(1, net("128.16.0.0/18"))]);
     // What was told once is not told again.
     tell(&mut tables, igp, "128.16.0.0/18", hop(Some("10.0.0.1"), 1), 1);
@@ -107,7 +113,7 @@ fn the_lower_distance_wins_and_then_the_lower_metric() {
     tables.set_standing(rip, Standing { distance: 1, ..INTERNAL });
     assert_eq!(used(&mut tables, "10.0.0.0/8"), Some(way("10.0.0.1", 1)));
     tables.set_standing(rip, Standing { distance: 255, ..INTERNAL });
-    assert!(tables.withdraw(net("10.0.0.0/8"), ospf));
+    assert!(tables.withdraw(place("10.0.0.0/8"), ospf));
     assert_eq!(used(&mut tables, "10.0.0.0/8"), None, "255 is never used");
 }
 
@@ -155,7 +161,7 @@ fn readers_hear_when_the_way_of_a_route_changes() {
     tell(&mut tables, igp, "192.0.2.0/24", hop(Some("10.0.0.2"), 1), 5);
     let both = BTreeSet::from([(net("192.0.2.0/24"), true), (net("203.0.113.0/24"), true)]);
     assert_eq!(heard(&mut tables), both);
-    assert!(tables.withdraw(net("192.0.2.0/24"), igp));
+    assert!(tables.withdraw(place("192.0.2.0/24"), igp));
     let both = BTreeSet::from([(net("192.0.2.0/24"), false), (net("203.0.113.0/24"), false)]);
     assert_eq!(heard(&mut tables), both);
     assert_eq!(heard(&mut tables), BTreeSet::new());
@@ -165,7 +171,7 @@ fn readers_hear_when_the_way_of_a_route_changes() {
 fn routes_to_nowhere_need_no_gateway() {
     let mut tables = Tables::new();
     let bgp = tables.add_origin(EXTERNAL);
-    tables.set(net("10.0.0.0/8"), bgp, Route { set: SetId(0), metric: 0, tag: 0 });
+    tables.set(place("10.0.0.0/8"), bgp, Route { set: SetId(0), metric: 0, tag: 0 });
     assert_eq!(used(&mut tables, "10.0.0.0/8"), Some(Vec::new()));
 }
 
@@ -250,14 +256,14 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
             Step::Tell { origin, net, hop, metric } => {
                 let (net, hop) = (small_net(net), small_hop(hop));
                 let set = tables.set_of(vec![hop]);
-                tables.set(net.into(), origins[origin], Route { set, metric, tag: 0 });
+                tables.set(split(net.into()), origins[origin], Route { set, metric, tag: 0 });
                 tables.give(set);
                 model.insert((origin, net), (hop, metric));
             }
             Step::Withdraw { origin, net } => {
                 let net = small_net(net);
                 let was = model.remove(&(origin, net)).is_some();
-                prop_assert_eq!(tables.withdraw(net.into(), origins[origin]), was);
+                prop_assert_eq!(tables.withdraw(split(net.into()), origins[origin]), was);
             }
             Step::Register { session, address } => {
                 let address = Ipv4Addr::new(10, 0, 0, address);
@@ -348,8 +354,9 @@ proptest! {
 
 /// A call that tells so many routes, each to a gateway.
 fn change(origin: u32, routes: &[(&str, &str)]) -> crate::interface::Change {
+    let (hops, gone, multicast) = (Vec::new(), Vec::new(), None);
     let mut request =
-        crate::interface::Change { origin, hops: Vec::new(), routes: Vec::new(), gone: Vec::new() };
+        crate::interface::Change { origin, hops, routes: Vec::new(), gone, multicast };
     for (set, (to, gateway)) in (crate::FIRST_SET..).zip(routes) {
         request.hops.push(crate::interface::Hop {
             set,
@@ -388,6 +395,67 @@ fn a_set_that_loses_its_last_route_and_gets_another_in_one_call_stays() {
     };
     rib.change(Instant::ZERO, 1, gone, &mut Vec::new()).unwrap();
     assert!(used(&mut rib.tables, "10.2.0.0/16").is_none());
+}
+
+#[test]
+fn routes_for_multicast_lead_where_the_others_lead_and_nobody_else_anywhere() {
+    let mut tables = Tables::new();
+    let [igp, bgp] = [INTERNAL, EXTERNAL].map(|standing| tables.add_origin(standing));
+    let fib = tables.routes.open_reader(Version::V4, Hears::Best);
+    let tell_multicast = |tables: &mut Tables, origin, to, hop| {
+        let set = tables.set_of(vec![hop]);
+        tables.set(split_for(net(to), true), origin, Route { set, metric: 0, tag: 0 });
+        tables.give(set);
+    };
+    let way_of = |tables: &mut Tables, to| {
+        settle(tables);
+        let (version, net) = split_for(net(to), true);
+        let best = tables.routes.best(version, tables.routes.number(version, &net)?)?;
+        Some(tables.sets.ways(best.route.set).to_vec())
+    };
+    tell(&mut tables, igp, "10.0.0.0/8", hop(None, 3), 0);
+    tables.register(1, ip("10.0.0.9"));
+    tell_multicast(&mut tables, bgp, "192.0.2.0/24", hop(Some("10.0.0.9"), 0));
+    tell_multicast(&mut tables, igp, "10.0.0.0/24", hop(None, 4));
+    assert_eq!(way_of(&mut tables, "192.0.2.0/24"), Some(way("10.0.0.9", 3)));
+    assert_eq!(used(&mut tables, "192.0.2.0/24"), None);
+    assert_eq!(tables.take_invalid(), [], "packets go where they went");
+    tell(&mut tables, igp, "10.0.0.0/24", hop(None, 5), 0);
+    assert_eq!(way_of(&mut tables, "192.0.2.0/24"), Some(way("10.0.0.9", 5)));
+    // Whoever tells the FEA hears of nothing else.
+    let mut told = Vec::new();
+    while let Some(news) = tables.routes.next(Version::V4, fib) {
+        told.push(Version::V4.net(&news.prefix));
+    }
+    assert_eq!(told, [net("10.0.0.0/8"), net("10.0.0.0/24")]);
+    assert!(tables.withdraw(split_for(net("10.0.0.0/24"), true), igp));
+    assert_eq!(used(&mut tables, "10.0.0.0/24").map(|ways| ways[0].interface), Some(5));
+    // Who tells its routes anew tells these anew, too.
+    tables.begin(bgp);
+    tables.end(bgp);
+    assert_eq!(way_of(&mut tables, "192.0.2.0/24"), None);
+}
+
+#[test]
+fn networks_on_links_are_where_multicast_may_come_from() {
+    let mut tables = Tables::new();
+    let (mut connected, origin) = (Connected::default(), tables.add_origin(INTERNAL));
+    for there in [true, false] {
+        let interface = Interface {
+            index: 3,
+            name: "eth0".to_owned(),
+            kind: "ethernet".to_owned(),
+            mac: None,
+            mtu: 1500,
+            up: true,
+            running: there,
+            master: None,
+            addresses: [InterfaceAddress { ip: ip("10.0.0.1"), prefix_length: 24 }].into(),
+        };
+        connected.changed(InterfaceChange::Changed(interface), origin, &mut tables);
+        let has = |multicast| tables.has_route(split_for(net("10.0.0.0/24"), multicast), origin);
+        assert_eq!([false, true].map(has), [there; 2]);
+    }
 }
 
 #[test]
@@ -444,7 +512,7 @@ fn a_guard_lets_pass_what_is_allowed_and_nothing_else() {
     tell(&mut rib, 2, bgp, &[("10.2.0.0/16", hop), ("10.1.3.0/24", hop), ("0.0.0.0/0", hop)]);
     assert_eq!(said.len(), 1, "it is said once: {said:?}");
     let has = |rib: &crate::Rib, to: &str, origin: u32| {
-        rib.tables.has_route(net(to), OriginId(origin as u16))
+        rib.tables.has_route(place(to), OriginId(origin as u16))
     };
     for (to, there) in [
         ("10.1.1.0/24", true),

@@ -51,7 +51,7 @@ pub(crate) struct Graceful {
     pub(crate) stale_time: Duration,
     pub(crate) deferral_time: Duration,
     /// In which families routes are kept for a long time, of IPv4 and of IPv6.
-    pub(crate) long_lived: [Option<LongTime>; 2],
+    pub(crate) long_lived: [Option<LongTime>; Version::ALL.len()],
     /// Routers of this system that do not know it are told of such routes, too.
     pub(crate) long_lived_partial: bool,
 }
@@ -72,7 +72,7 @@ impl Default for Graceful {
             restart_time: RESTART_TIME,
             stale_time: STALE_TIME,
             deferral_time: DEFERRAL_TIME,
-            long_lived: [None; 2],
+            long_lived: [None; Version::ALL.len()],
             long_lived_partial: false,
         }
     }
@@ -96,7 +96,7 @@ impl Graceful {
                 None => RESTART_TIME,
                 Some(entry) => time(entry, "the restart time", LONGEST)?,
             };
-            let mut long_lived = [None; 2];
+            let mut long_lived = [None; Version::ALL.len()];
             for mut entry in block.many("long-lived") {
                 let named: Named = entry.argument("the family")?;
                 let read = LongTime::read(&entry)?;
@@ -227,17 +227,20 @@ mod tests {
     fn routes_live_long_in_families_that_are_named() {
         let one = graceful("long-lived ipv6-unicast; long-lived-partial on;").unwrap();
         let default = LongTime { stale_time: LONG_LIVED_TIME, limit: LONGEST_LIVED };
-        assert_eq!((one.long_lived, one.long_lived_partial), ([None, Some(default)], true));
+        assert_eq!(
+            (one.long_lived, one.long_lived_partial),
+            ([None, Some(default), None, None], true)
+        );
         let words = "long-lived ipv4-unicast { stale-time 0s; limit 1h; } long-lived ipv6-unicast { stale-time 16777215s; }";
         let both = graceful(words).unwrap();
-        let [v4, v6] = both.long_lived.map(Option::unwrap);
+        let [Some(v4), Some(v6), None, None] = both.long_lived else { panic!("{both:?}") };
         assert_eq!((v4.stale_time, v4.limit), (Duration::ZERO, Duration::from_secs(3600)));
         assert_eq!((v6.stale_time, v6.limit), (LONGEST_LIVED, LONGEST_LIVED));
         for (wrong, says) in [
             ("long-lived ipv4-unicast { stale-time 16777216s; }", "0s to 16777215s"),
             ("long-lived ipv4-unicast { stale-time 1500ms; }", "whole seconds"),
             ("long-lived ipv4-unicast; long-lived ipv4-unicast;", "described before"),
-            ("long-lived ipv4-multicast;", "ipv4-unicast"),
+            ("long-lived ipv4-vpn;", "ipv4-unicast"),
         ] {
             let error = graceful(wrong).unwrap_err();
             assert!(error.contains(says) && error.contains("t:1:"), "{error}");

@@ -8,7 +8,7 @@ macro_rules! peer_statements {
         leaf passive switch { default off; help "whether the peer must open the session"; }
         leaf hold-time duration { default 90s; help "after which silence the session ends: 0s for never, or from 3s on"; }
         leaf graceful-restart one-of both helper off { help "as the mode for all peers"; }
-        leaf-list family one-of ipv4-unicast ipv6-unicast { help "which routes are exchanged; those of the address without it"; }
+        leaf-list family one-of ipv4-unicast ipv6-unicast ipv4-multicast ipv6-multicast { help "which routes are exchanged; those of the address without it"; }
         leaf add-path one-of receive send both { help "whether several routes to a destination are exchanged (RFC 7911), if the peer wants that too"; }
         leaf route-reflector-client switch { default off; help "whether the peer is a client of this route reflector (RFC 4456)"; }
         leaf route-server-client switch { default off; help "whether the peer is a client of this route server (RFC 7947)"; }
@@ -53,7 +53,7 @@ container bgp {
         leaf deferral-time duration { default 120s; help "how long peers may take after our restart until new routes are told"; }
         list long-lived {
             help "routes of this family serve on for much longer, but only where there are no others (RFC 9494)";
-            key family one-of ipv4-unicast ipv6-unicast { help "the family"; }
+            key family one-of ipv4-unicast ipv6-unicast ipv4-multicast ipv6-multicast { help "the family"; }
             leaf stale-time duration { range 0s 16777215s; default 24h; help "how long peers keep our routes behind the restart-time; 0s: they are not asked to"; }
             leaf limit duration { help "how long theirs are kept behind their restart time at most; as long as they say without it"; }
         }

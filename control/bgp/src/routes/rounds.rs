@@ -88,8 +88,8 @@ impl Routes {
         for _ in 0..SLICE {
             let (version, number) = round.place;
             if number >= self.table.end_of_numbers(version) {
-                match (&round.task, version) {
-                    (Task::Refilter(_), Version::V4) => round.place = (Version::V6, 0),
+                match (&round.task, version.next()) {
+                    (Task::Refilter(_), Some(next)) => round.place = (next, 0),
                     _ => return found.give(self),
                 }
                 continue;

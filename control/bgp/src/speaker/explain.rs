@@ -27,7 +27,7 @@ impl Bgp {
         let filter = Filter::Policies(Rc::new(program));
         let (from, to) = (self.known(request.from)?, self.known(request.to)?);
         let bad_prefix = |error: weft_routing::ip::PageError| XrlError::bad_args(error.to_string());
-        let found = self.routes.table.serving(&request.prefix).map_err(bad_prefix)?;
+        let found = self.routes.table.serving(false, &request.prefix).map_err(bad_prefix)?;
         let mut all = Vec::new();
         if let Some((version, number)) = found {
             let is_asked =

@@ -18,16 +18,17 @@ impl Bgp {
     pub(super) fn show(&self, now: Instant, request: &interface::Show) -> Result<Value, XrlError> {
         let table = &self.routes.table;
         let wrong = |error: weft_routing::ip::PageError| XrlError::bad_args(error.to_string());
+        let multicast = request.multicast == Some(true);
         match request.what.as_str() {
             "peers" => Ok(self.peers.values().map(|peer| self.peer(now, peer)).collect()),
             "routes" => match &request.prefix {
                 Some(text) => {
-                    let found = table.serving(text).map_err(wrong)?;
+                    let found = table.serving(multicast, text).map_err(wrong)?;
                     Ok(found.into_iter().map(|found| self.net(found)).collect())
                 }
                 None => {
-                    let page =
-                        table.page(request.from.as_deref(), request.at_most).map_err(wrong)?;
+                    let page = table.page(multicast, request.from.as_deref(), request.at_most);
+                    let page = page.map_err(wrong)?;
                     let routes: Vec<_> = page.found.into_iter().map(|one| self.net(one)).collect();
                     Ok(json!({ "routes": routes, "next": page.next.map(|net| net.to_string()) }))
                 }
@@ -36,6 +37,7 @@ impl Bgp {
                 let (cohorts, slow) = self.fanout.count();
                 Ok(json!({
                     "ipv4": table.len(Version::V4), "ipv6": table.len(Version::V6),
+                    "ipv4-multicast": table.len(Version::V4Multicast), "ipv6-multicast": table.len(Version::V6Multicast),
                     "attributes": self.routes.sets.len(), "cohorts": cohorts, "slow-cohorts": slow,
                     "waiting": table.waiting(), "rib": self.to_rib.is_there(),
                     "restarting": self.restart.defers(),
@@ -51,12 +53,8 @@ impl Bgp {
     fn peer(&self, now: Instant, peer: &Peer) -> Value {
         // Families whose routes serve on, and for how many seconds at most.
         let stale = peer.stale.ends().map(|until| {
-            let name = |version| match version {
-                Version::V4 => "ipv4",
-                Version::V6 => "ipv6",
-            };
-            let families: Vec<_> = peer.stale.versions().map(name).collect();
-            let long_lived: Vec<_> = peer.stale.long_lived().map(name).collect();
+            let families: Vec<_> = peer.stale.versions().map(Version::name).collect();
+            let long_lived: Vec<_> = peer.stale.long_lived().map(Version::name).collect();
             let seconds = until.since(now).as_secs();
             json!({ "families": families, "long-lived": long_lived, "seconds": seconds })
         });
@@ -66,6 +64,7 @@ impl Bgp {
             "state": peer.state().to_string(), "since": peer.up.as_ref().map(|up| up.since.as_nanos()),
             "ending": peer.ending.as_ref().map(ToString::to_string),
             "ipv4": paths(Version::V4), "ipv6": paths(Version::V6),
+            "ipv4-multicast": paths(Version::V4Multicast), "ipv6-multicast": paths(Version::V6Multicast),
             "updates": peer.tally.updates, "announced": peer.tally.announced, "withdrawn": peer.tally.withdrawn,
             "stale": stale, "damping": self.damping(peer.origin), "description": peer.config.session.description,
             "range": peer.range.map(|range| range.to_string()), "shutdown": peer.config.session.shutdown, "over-limit": peer.limit.held != Held::No, "faults": peer.tally.faults, "sessions": peer.tally.sessions,

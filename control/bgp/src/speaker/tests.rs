@@ -2,6 +2,7 @@
 
 mod damped;
 mod graceful;
+mod multicast;
 mod own;
 mod profile;
 mod rib;

@@ -1,7 +1,8 @@
-//! Routes of both versions of IP, side by side.
+//! Routes of both versions of IP, for packets to one receiver and for multicast, side by side.
 //!
-//! Reference: Handley et al. (XORP), §5 (the stages of IPv4 and of IPv6 are the same code). Each version has a table of its
-//! own; origins have the same number in both. Destinations are told as a version and a string of bits.
+//! Reference: Handley et al. (XORP), §5 (the stages of IPv4 and of IPv6 are the same code); RFC 4760 §6 (routes for
+//! multicast lead to sources: they say on which way packets from there have to come). Each has a table of its own; origins
+//! have the same number in all. Destinations are told as a version and a string of bits.
 
 mod pages;
 #[cfg(test)]
@@ -17,31 +18,81 @@ use crate::{
     BitString, Candidate, Candidates, Decide, Hears, OriginId, Prefix, ReaderId, RouteTable,
 };
 
-/// A version of IP.
+/// A version of IP, and what routes are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
     /// IPv4.
     V4,
     /// IPv6.
     V6,
+    /// IPv4, for checks of the way on which multicast comes.
+    V4Multicast,
+    /// IPv6, for the same.
+    V6Multicast,
 }
 
 impl Version {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::V4, Self::V6];
+    /// All.
+    pub const ALL: [Self; 4] = [Self::V4, Self::V6, Self::V4Multicast, Self::V6Multicast];
 
-    /// That of an address.
+    /// Those by which packets are forwarded, or those for multicast: of IPv4 first.
+    #[must_use]
+    pub fn both(multicast: bool) -> [Self; 2] {
+        [Self::V4, Self::V6].map(|version| version.with(multicast))
+    }
+
+    /// That of an address, as packets are forwarded to it.
     #[must_use]
     pub fn of(address: IpAddr) -> Self {
         if address.is_ipv4() { Self::V4 } else { Self::V6 }
     }
 
+    /// The same version of IP, for packets to one receiver or for multicast.
+    #[must_use]
+    pub fn with(self, multicast: bool) -> Self {
+        match (self.is_ipv6(), multicast) {
+            (false, false) => Self::V4,
+            (true, false) => Self::V6,
+            (false, true) => Self::V4Multicast,
+            (true, true) => Self::V6Multicast,
+        }
+    }
+
+    /// The one behind it in [`Version::ALL`].
+    #[must_use]
+    pub fn next(self) -> Option<Self> {
+        Self::ALL.into_iter().find(|other| *other > self)
+    }
+
+    /// Whether addresses are those of IPv6.
+    #[must_use]
+    pub fn is_ipv6(self) -> bool {
+        matches!(self, Self::V6 | Self::V6Multicast)
+    }
+
+    /// Whether routes are for multicast.
+    #[must_use]
+    pub fn is_multicast(self) -> bool {
+        matches!(self, Self::V4Multicast | Self::V6Multicast)
+    }
+
+    /// What people call it: `ipv4`, or `ipv4 multicast`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::V4 => "ipv4",
+            Self::V6 => "ipv6",
+            Self::V4Multicast => "ipv4 multicast",
+            Self::V6Multicast => "ipv6 multicast",
+        }
+    }
+
     /// The network that a string of bits names; bits beyond those of an address are left out.
     #[must_use]
     pub fn net(self, prefix: &Prefix) -> IpNet {
-        match self {
-            Self::V4 => Ipv4Net::from_prefix(prefix).into(),
-            Self::V6 => Ipv6Net::from_prefix(prefix).into(),
+        match self.is_ipv6() {
+            false => Ipv4Net::from_prefix(prefix).into(),
+            true => Ipv6Net::from_prefix(prefix).into(),
         }
     }
 
@@ -52,12 +103,12 @@ impl Version {
     }
 
     fn address(self, bits: [u8; 24]) -> IpAddr {
-        match self {
-            Self::V4 => {
+        match self.is_ipv6() {
+            false => {
                 let [a, b, c, d, ..] = bits;
                 Ipv4Addr::new(a, b, c, d).into()
             }
-            Self::V6 => {
+            true => {
                 let (octets, _) = bits.split_first_chunk::<16>().unwrap_or((&[0; 16], &[]));
                 Ipv6Addr::from(*octets).into()
             }
@@ -74,6 +125,13 @@ pub fn split(net: IpNet) -> (Version, Prefix) {
     }
 }
 
+/// The same of a route for packets to one receiver, or for multicast.
+#[must_use]
+pub fn split_for(net: IpNet, multicast: bool) -> (Version, Prefix) {
+    let (version, prefix) = split(net);
+    (version.with(multicast), prefix)
+}
+
 /// What a reader hears: a destination, and what is best now, if anything.
 #[derive(Clone, Copy, Debug)]
 pub struct News<R> {
@@ -85,52 +143,60 @@ pub struct News<R> {
     pub best: Option<Candidate<R>>,
 }
 
-/// The routes of both versions.
+/// The routes of all versions.
 #[derive(Debug)]
 pub struct IpRoutes<R> {
     v4: RouteTable<Ipv4Net, R>,
     v6: RouteTable<Ipv6Net, R>,
+    v4_multicast: RouteTable<Ipv4Net, R>,
+    v6_multicast: RouteTable<Ipv6Net, R>,
 }
 
-/// Something that is the same for the table of either version.
+/// Something that is the same for the table of each version.
 macro_rules! with {
     ($self:ident, $version:expr, $table:ident => $body:expr) => {
-        match $version {
-            Version::V4 => {
-                let $table = &$self.v4;
-                $body
-            }
-            Version::V6 => {
-                let $table = &$self.v6;
-                $body
-            }
-        }
+        with!(of $self, $version, $table => $body, [&])
     };
     (mut $self:ident, $version:expr, $table:ident => $body:expr) => {
+        with!(of $self, $version, $table => $body, [&mut])
+    };
+    (of $self:ident, $version:expr, $table:ident => $body:expr, [$($way:tt)+]) => {
         match $version {
             Version::V4 => {
-                let $table = &mut $self.v4;
+                let $table = $($way)+ $self.v4;
                 $body
             }
             Version::V6 => {
-                let $table = &mut $self.v6;
+                let $table = $($way)+ $self.v6;
+                $body
+            }
+            Version::V4Multicast => {
+                let $table = $($way)+ $self.v4_multicast;
+                $body
+            }
+            Version::V6Multicast => {
+                let $table = $($way)+ $self.v6_multicast;
                 $body
             }
         }
     };
 }
+pub(crate) use with;
 
 impl<R: Copy + PartialEq> IpRoutes<R> {
     /// No routes.
     #[must_use]
     pub fn new() -> Self {
-        Self { v4: RouteTable::new(), v6: RouteTable::new() }
+        let (v4, v6) = (RouteTable::new(), RouteTable::new());
+        let (v4_multicast, v6_multicast) = (RouteTable::new(), RouteTable::new());
+        Self { v4, v6, v4_multicast, v6_multicast }
     }
 
     /// As [`RouteTable::add_origin`].
     pub fn add_origin(&mut self) -> OriginId {
-        let (origin, same) = (self.v4.add_origin(), self.v6.add_origin());
-        debug_assert_eq!(origin, same);
+        // They have it in common.
+        let [origin, ..] =
+            Version::ALL.map(|version| with!(mut self, version, table => table.add_origin()));
         origin
     }
 
@@ -155,10 +221,7 @@ impl<R: Copy + PartialEq> IpRoutes<R> {
     /// The network of the destination with this number.
     #[must_use]
     pub fn net(&self, version: Version, number: u32) -> IpNet {
-        match version {
-            Version::V4 => self.v4.destination(number).into(),
-            Version::V6 => self.v6.destination(number).into(),
-        }
+        with!(self, version, table => table.destination(number).into())
     }
 
     /// As [`RouteTable::best`].
@@ -228,16 +291,23 @@ impl<R: Copy + PartialEq> IpRoutes<R> {
         with!(mut self, version, table => table.sweep(origin));
     }
 
-    /// As [`RouteTable::decide_again`], for both versions.
+    /// As [`RouteTable::decide_again`], for all versions.
     pub fn decide_again(&mut self) {
-        self.v4.decide_again();
-        self.v6.decide_again();
+        for version in Version::ALL {
+            with!(mut self, version, table => table.decide_again());
+        }
     }
 
     /// Whether there is background work.
     #[must_use]
     pub fn has_work(&self) -> bool {
-        self.v4.has_work() || self.v6.has_work()
+        self.with_work().is_some()
+    }
+
+    /// The first version that has background work.
+    fn with_work(&self) -> Option<Version> {
+        let has_work = |version: &Version| with!(self, *version, table => table.has_work());
+        Version::ALL.into_iter().find(has_work)
     }
 
     /// As [`RouteTable::work`]: of IPv4 first.
@@ -247,7 +317,7 @@ impl<R: Copy + PartialEq> IpRoutes<R> {
         decide: &impl Decide<R>,
         mut gone: impl FnMut((Version, Prefix), &Candidate<R>),
     ) {
-        let version = if self.v4.has_work() { Version::V4 } else { Version::V6 };
+        let Some(version) = self.with_work() else { return };
         with!(mut self, version, table => {
             table.work(most, decide, |net, one| gone((version, net.prefix()), one));
         });
@@ -319,7 +389,7 @@ impl<R: Copy + PartialEq> IpRoutes<R> {
     /// How many changes wait for the slowest readers.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.v4.waiting() + self.v6.waiting()
+        Version::ALL.map(|version| with!(self, version, table => table.waiting())).iter().sum()
     }
 }
 

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::{IpRoutes, Version, split};
+use super::{IpRoutes, Version, split, split_for, with};
 use crate::{BitString, Destination, Prefix, PrefixIndex, RouteTable};
 
 /// Destinations in a page, if nobody says how many.
@@ -37,26 +37,34 @@ pub enum PageError {
 }
 
 impl<R: Copy + PartialEq> IpRoutes<R> {
-    /// The destination that serves an address or prefix: the longest that contains it and has routes; none if there is
-    /// none.
+    /// The destination that serves an address or prefix, perhaps for multicast: the longest that contains it and has
+    /// routes; none if there is none.
     ///
     /// # Errors
     /// The text is neither.
-    pub fn serving(&self, text: &str) -> Result<Option<(Version, u32)>, PageError> {
+    pub fn serving(
+        &self,
+        multicast: bool,
+        text: &str,
+    ) -> Result<Option<(Version, u32)>, PageError> {
         let net = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
-        let (version, name) = split(net.map_err(|_| PageError::Prefix(text.to_owned()))?);
-        let found = match version {
-            Version::V4 => serving(&self.v4, name),
-            Version::V6 => serving(&self.v6, name),
-        };
+        let net = net.map_err(|_| PageError::Prefix(text.to_owned()))?;
+        let (version, name) = split_for(net, multicast);
+        let found = with!(self, version, table => serving(table, name));
         Ok(found.map(|number| (version, number)))
     }
 
-    /// The destinations behind `from`, or the first ones: 1,000, or as many as is said, at most 10,000.
+    /// The destinations behind `from`, or the first ones, perhaps for multicast: 1,000, or as many as is said, at most
+    /// 10,000.
     ///
     /// # Errors
     /// The text is no prefix.
-    pub fn page(&self, from: Option<&str>, at_most: Option<u32>) -> Result<Page, PageError> {
+    pub fn page(
+        &self,
+        multicast: bool,
+        from: Option<&str>,
+        at_most: Option<u32>,
+    ) -> Result<Page, PageError> {
         let from = from.map(|text| text.parse().map_err(|_| PageError::From(text.to_owned())));
         let (first, behind) = match from.transpose()?.map(split) {
             Some((version, prefix)) => (version, Some(prefix)),
@@ -65,12 +73,12 @@ impl<R: Copy + PartialEq> IpRoutes<R> {
         // More than fit into a page are not counted.
         let most = at_most.unwrap_or(PAGE).clamp(1, LONGEST) as usize;
         let mut page = Page { found: Vec::new(), next: None };
-        for version in Version::ALL.into_iter().filter(|version| *version >= first) {
+        let all = Version::both(false).into_iter().filter(|version| *version >= first);
+        for version in all {
             let behind = behind.filter(|_| version == first);
-            page.next = match version {
-                Version::V4 => append(&self.v4, version, behind, most, &mut page.found),
-                Version::V6 => append(&self.v6, version, behind, most, &mut page.found),
-            };
+            let version = version.with(multicast);
+            let found = &mut page.found;
+            page.next = with!(self, version, table => append(table, version, behind, most, found));
             if page.next.is_some() {
                 break;
             }

@@ -1,4 +1,4 @@
-//! Both versions in one, and what operators see of them.
+//! All versions in one, and what operators see of them.
 
 use super::*;
 
@@ -53,7 +53,7 @@ fn pages_follow_one_another_through_both_versions() {
         let (mut all, mut from) = (Vec::new(), None::<IpNet>);
         loop {
             let text = from.map(|from| from.to_string());
-            let page = routes.page(text.as_deref(), Some(most)).unwrap();
+            let page = routes.page(false, text.as_deref(), Some(most)).unwrap();
             assert!(page.found.len() <= most as usize);
             all.extend(texts(&routes, &page));
             from = page.next;
@@ -71,7 +71,9 @@ fn pages_follow_one_another_through_both_versions() {
         ];
         assert_eq!(all, expected, "{most} at a time");
     }
-    assert!(routes.page(Some("10.0.0.1"), None).unwrap_err().to_string().contains("10.0.0.1"));
+    assert!(
+        routes.page(false, Some("10.0.0.1"), None).unwrap_err().to_string().contains("10.0.0.1")
+    );
 }
 
 #[test]
@@ -82,7 +84,7 @@ fn the_longest_that_has_routes_serves() {
     let (version, prefix) = net("10.1.0.0/16");
     assert_eq!(routes.withdraw((version, &prefix), origin, 0, &First), Some(1));
     let served = |text: &str| {
-        let found = routes.serving(text).unwrap();
+        let found = routes.serving(false, text).unwrap();
         found.map(|(version, number)| routes.net(version, number).to_string())
     };
     assert_eq!(served("10.1.2.3").as_deref(), Some("10.0.0.0/8"));
@@ -90,5 +92,35 @@ fn the_longest_that_has_routes_serves() {
     assert_eq!(served("192.0.3.1"), None);
     assert_eq!(served("2001:db8:1::7").as_deref(), Some("2001:db8:1::/48"));
     assert_eq!(served("fe80::1").as_deref(), Some("::/0"));
-    assert!(routes.serving("here").unwrap_err().to_string().contains("`here`"));
+    assert!(routes.serving(false, "here").unwrap_err().to_string().contains("`here`"));
+}
+
+#[test]
+fn routes_for_multicast_are_apart_from_those_that_packets_follow() {
+    let (mut routes, origin) = routes();
+    for text in ["192.0.2.0/24", "2001:db8::/32"] {
+        let (version, prefix) = split_for(text.parse().unwrap(), true);
+        assert!(version.is_multicast() && version.with(false) == net(text).0);
+        assert_eq!(version.net(&prefix).to_string(), text);
+        assert_eq!(routes.set((version, &prefix), origin, 0, 7, &First), None);
+    }
+    let page = routes.page(true, None, None).unwrap();
+    assert_eq!(texts(&routes, &page), ["192.0.2.0/24", "2001:db8::/32"]);
+    let behind = routes.page(true, Some("192.0.2.0/24"), None).unwrap();
+    assert_eq!(texts(&routes, &behind), ["2001:db8::/32"]);
+    assert_eq!(routes.serving(true, "10.1.2.3"), Ok(None));
+    let (version, number) = routes.serving(true, "192.0.2.1").unwrap().unwrap();
+    assert_eq!(routes.best(version, number).unwrap().route, 7);
+    let all = Version::ALL.map(|version| routes.len(version));
+    assert_eq!(all, [3, 3, 1, 1]);
+    // What is gone for one is there for the other.
+    let (_, prefix) = net("192.0.2.0/24");
+    assert_eq!(routes.withdraw((version, &prefix), origin, 0, &First), Some(7));
+    assert!(routes.number(Version::V4, &prefix).is_some());
+    routes.renew(Version::V6Multicast, origin);
+    routes.sweep(Version::V6Multicast, origin);
+    while routes.has_work() {
+        routes.work(1, &First, |(version, _), _| assert_eq!(version, Version::V6Multicast));
+    }
+    assert_eq!(Version::ALL.map(|version| routes.len(version)), [3, 3, 0, 0]);
 }

@@ -59,7 +59,7 @@ fn pass(world: &mut World, until: Instant) -> Vec<Output> {
 fn shown(world: &World) -> (Value, Value) {
     let show = |what: &str, prefix: Option<String>| {
         let (what, from, at_most) = (what.to_owned(), None, None);
-        let request = interface::Show { what, prefix, from, at_most };
+        let request = interface::Show { what, prefix, from, at_most, multicast: None };
         world.bgp.show(world.now, &request).unwrap()
     };
     let routes = show("routes", Some(net().to_string()));

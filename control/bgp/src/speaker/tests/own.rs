@@ -161,6 +161,7 @@ fn policies_see_whose_it_is_and_change_without_a_reset() {
             prefix: Some(NET.to_owned()),
             from: None,
             at_most: None,
+            multicast: None,
         },
     );
     let path = &shown.unwrap()[0]["paths"][0];

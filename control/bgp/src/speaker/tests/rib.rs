@@ -16,6 +16,8 @@ pub(super) struct Rib {
     /// What it was told and not told again.
     pub(super) stale: BTreeSet<IpNet>,
     pub(super) routes: BTreeSet<IpNet>,
+    /// Those for multicast, apart.
+    pub(super) multicast: BTreeSet<IpNet>,
     /// The tags of those that have one.
     pub(super) tags: BTreeMap<IpNet, u32>,
     /// How many routes it was told, or told that they are gone.
@@ -103,6 +105,11 @@ impl Rib {
 
     fn change(&mut self, change: Change) -> Encoded {
         self.changes += change.routes.len() + change.gone.len();
+        if change.multicast == Some(true) {
+            self.multicast.extend(change.routes.iter().map(|route| route.net));
+            self.multicast.retain(|net| !change.gone.contains(net));
+            return Encoded::default();
+        }
         for route in change.routes {
             self.stale.remove(&route.net);
             self.routes.insert(route.net);
