@@ -412,6 +412,7 @@ impl Peer {
             Ok(taken) => taken,
             Err(error) => return Some(Input::BadUpdate(error.notification())),
         };
+        self.stale.announces(world.now);
         let Taken { announced, withdrawn, end_of_rib, faults, disabled } = taken;
         self.tally.announced += announced;
         self.tally.withdrawn += withdrawn;

@@ -26,8 +26,10 @@ use crate::wire::{Families, GracefulRestart, LongLived};
 
 /// How long routes serve on of a peer that has not asked for it: it may be back at once, and announce the same.
 const BRIEF: Duration = Duration::from_millis(20);
-/// How long such a peer may take to announce them again when it was back in time.
+/// How long such a peer may be silent when it was back in time, before it is taken to have announced what it has; and how
+/// long it may take for all of that.
 const RENEWAL: Duration = Duration::from_secs(1);
+const LONGEST_RENEWAL: Duration = Duration::from_secs(60);
 
 /// What a peer has said of graceful restart.
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +86,8 @@ enum Stage {
 #[derive(Clone, Copy, Debug)]
 struct Kept {
     stage: Stage,
-    /// When the stage ends.
+    /// When the stage has begun, and when it ends.
+    since: Instant,
     until: Instant,
     /// The peer has not asked for it.
     is_brief: bool,
@@ -178,11 +181,12 @@ impl Stale {
                 // RFC 9494 §4.2: the end stays where it is until the peer has announced everything.
                 let long = long_before.or(new);
                 let until = long.map_or(begin, |[begin, _]| begin);
-                let kept = Kept { stage: Stage::Away, until, is_brief: false, long };
+                let kept = Kept { stage: Stage::Away, since: now, until, is_brief: false, long };
                 self.kept.insert(version, kept);
             } else if is_lost && !is_late {
                 let (stage, until, long) = (Stage::Away, now + BRIEF, None);
-                self.kept.insert(version, Kept { stage, until, is_brief: true, long });
+                let kept = Kept { stage, since: now, until, is_brief: true, long };
+                self.kept.insert(version, kept);
             } else {
                 routes.table.sweep(version, self.origin);
             }
@@ -206,9 +210,18 @@ impl Stale {
             });
             if exchanged.contains(family(version)) && (kept.is_brief || forwards) {
                 let until = now + if kept.is_brief { RENEWAL } else { time };
-                self.kept.insert(version, Kept { stage: Stage::Back, until, ..kept });
+                self.kept.insert(version, Kept { stage: Stage::Back, since: now, until, ..kept });
             } else {
                 self.sweep(version, routes);
+            }
+        }
+    }
+
+    /// The peer announces something. One that has not asked for anything has said nothing of how long it will take.
+    pub(super) fn announces(&mut self, now: Instant) {
+        for kept in self.kept.values_mut() {
+            if kept.is_brief && kept.stage == Stage::Back {
+                kept.until = (now + RENEWAL).min(kept.since + LONGEST_RENEWAL);
             }
         }
     }
@@ -236,14 +249,14 @@ impl Stale {
             }
             match (kept.stage, kept.long) {
                 (Stage::Away, Some([_, end])) if now < end => {
-                    let kept = Kept { stage: Stage::LongLived, until: end, ..kept };
+                    let kept = Kept { stage: Stage::LongLived, since: now, until: end, ..kept };
                     self.kept.insert(version, kept);
                     routes.live_long(version, self.origin);
                     expired.is_long_lived = true;
                 }
                 (Stage::Back, Some(_)) if now < kept.until => {
                     routes.table.sweep(version, self.origin);
-                    self.kept.insert(version, Kept { stage: Stage::BackLate, ..kept });
+                    self.kept.insert(version, Kept { stage: Stage::BackLate, since: now, ..kept });
                     expired.has_gone = true;
                 }
                 (Stage::BackLate, _) => {

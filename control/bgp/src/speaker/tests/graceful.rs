@@ -378,6 +378,31 @@ fn a_peer_that_is_back_in_a_moment_changes_nothing() {
 }
 
 #[test]
+fn a_peer_that_is_back_in_a_moment_may_take_its_time_to_announce_much() {
+    let second = Duration::from_secs(1);
+    let mut world = World::started("");
+    world.born(false);
+    world.connect(1);
+    world.connect(2);
+    (1..=100).for_each(|number| drop(world.announces(1, &net(number).prefix())));
+    let mut out = lose(&mut world);
+    out.extend(world.connect(1));
+    let back = world.now;
+    for number in 1..=60 {
+        out.extend(world.announces(1, &net(number).prefix()));
+        let soon = world.now + second - NANOSECOND;
+        out.extend(pass(&mut world, soon));
+    }
+    assert_eq!(told(2, &out), (nets(&[]), nets(&[])));
+    // But not longer than a minute, whatever it says.
+    out = world.announces(1, &net(61).prefix());
+    out.extend(pass(&mut world, back + Duration::from_secs(60) - NANOSECOND));
+    assert_eq!(told(2, &out), (nets(&[]), nets(&[])));
+    let gone: Vec<_> = (62..=100).collect();
+    assert_eq!(told(2, &pass(&mut world, back + Duration::from_secs(60))).1, nets(&gone));
+}
+
+#[test]
 fn a_peer_that_is_not_back_in_a_moment_leaves_nothing() {
     let mut world = World::started("");
     world.born(false);
