@@ -156,7 +156,8 @@ fn attributes(family: Family, block: &[u8]) -> Result<Attributes, &'static str> 
         ..Context::new(Neighbour::Internal)
     };
     let mut attributes = Attributes::parse(&with_flags(block), &context).attributes;
-    if let Some(next_hop) = next_hop(block)? {
+    // As everywhere, what cannot be the address of a router is none.
+    if let Some(next_hop) = next_hop(block)?.filter(NextHop::is_host) {
         attributes.next_hop = Some(next_hop);
     }
     Ok(attributes)

@@ -40,6 +40,19 @@ fn ribs(bytes: &[u8]) -> Vec<Rib> {
 }
 
 #[test]
+fn a_next_hop_that_is_no_address_of_a_router_is_none() {
+    // The whole attribute, with a next hop of IPv4 that is 0.0.0.0.
+    let whole = format!("1100006b04{}", "00".repeat(13));
+    let text = BIRD_IPV6.replace("111020010db8000000000000000000000007", &whole);
+    assert_ne!(text, BIRD_IPV6);
+    let [rib] = ribs(&bytes(&text)).try_into().unwrap();
+    assert_eq!(rib.entries[0].attributes.next_hop, None);
+    let mut written = Vec::new();
+    assert!(emit_rib(0, &rib, &mut written));
+    assert_eq!(ribs(&written), [rib]);
+}
+
+#[test]
 fn what_bird_has_written_is_read() {
     let v4 = bytes(BIRD_IPV4);
     let (seconds, Record::Peers(peers)) = read(&v4).unwrap().remove(0) else { panic!() };
