@@ -39,7 +39,7 @@ use tables::{Point, Tables};
 use watchers::Watchers;
 use weft_base::{CounterGroup, Counters, Instant};
 use weft_routing::ip::{Version, split_for};
-use weft_runtime::{Action, Component, Event, Level};
+use weft_runtime::{Action, Component, Event, InterfaceChange, Level};
 use weft_xrl::profile::{self, Clock, Profile};
 use weft_xrl::{Called, Encoded, Input, Interface, Output, XrlError, configurable};
 
@@ -86,6 +86,9 @@ pub struct Rib {
     tables: Tables,
     origins: Origins,
     connected: Connected,
+    /// Until it is known what is on the links of this router, protocols wait: they would be told that next hops cannot be
+    /// reached, and take back what leads there. None if nobody has to wait.
+    waiting: Option<Vec<Called>>,
     watchers: Watchers,
     redistribution: Redistribution,
     /// IPv4 and IPv6.
@@ -121,6 +124,7 @@ impl Rib {
             tables,
             origins,
             connected: Connected::default(),
+            waiting: None,
             watchers: Watchers::default(),
             redistribution: Redistribution::default(),
             fibs: [Fib::new(Version::V4), Fib::new(Version::V6)],
@@ -338,6 +342,7 @@ impl Component for Rib {
         match input {
             Input::World(Event::Start) => {
                 self.origins.started(now);
+                self.waiting = Some(Vec::new());
                 out.push(Output::World(Action::WatchInterfaces));
             }
             Input::Registered => out.push(Output::Watch { class: Some(FEA.to_owned()) }),
@@ -349,8 +354,14 @@ impl Component for Rib {
             Input::Died { class, .. } if class == FEA => {
                 self.fibs.iter_mut().for_each(|fib| fib.away(&mut self.tables));
             }
-            Input::Called(called) => self.called(now, called, out),
+            Input::Called(called) => match &mut self.waiting {
+                Some(waiting) if called.interface.name == interface::INTERFACE.name => {
+                    waiting.push(called);
+                }
+                _ => self.called(now, called, out),
+            },
             Input::Left { session } => {
+                self.waiting.iter_mut().for_each(|all| all.retain(|one| one.session != session));
                 self.tables.left(session);
                 self.watchers.left(session);
                 self.redistribution.left(session, &mut self.tables);
@@ -362,8 +373,12 @@ impl Component for Rib {
                 fib.replied(now, token, result, &mut self.tables, out);
             }
             Input::World(Event::Interface { change }) => {
+                let is_complete = matches!(change, InterfaceChange::Complete);
                 let origin = self.origins.connected();
                 self.connected.changed(change, origin, &mut self.tables);
+                if let Some(waiting) = self.waiting.take_if(|_| is_complete) {
+                    waiting.into_iter().for_each(|called| self.called(now, called, out));
+                }
             }
             Input::World(Event::Slice) => self.tables.work(),
             Input::World(Event::Tick) => {
