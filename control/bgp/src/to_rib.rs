@@ -54,17 +54,22 @@ impl ToRib {
 
     /// Among how many next hops packets to a destination are shared out.
     pub(crate) fn set_multipath(&mut self, most: usize, routes: &mut Routes) {
-        if std::mem::replace(&mut self.multipath, most) != most && self.readers.is_some() {
-            // All routes are told again; to the RIB most of them are the same.
-            self.close_readers(routes);
-            self.readers = Some(self.open_readers(routes));
+        if std::mem::replace(&mut self.multipath, most) == most {
+            return;
+        }
+        // All routes are told again; to the RIB most of them are the same.
+        for (version, reader) in Version::ALL.into_iter().zip(self.readers.into_iter().flatten()) {
+            routes.table.tell_again(version, reader, self.hears());
         }
     }
 
-    fn open_readers(&self, routes: &mut Routes) -> [ReaderId; 4] {
+    fn hears(&self) -> Hears {
         // With several next hops it matters when one comes or goes that is not the best.
-        let hears = if self.multipath > 1 { Hears::All } else { Hears::Best };
-        Version::ALL.map(|version| routes.table.open_reader(version, hears))
+        if self.multipath > 1 { Hears::All } else { Hears::Best }
+    }
+
+    fn open_readers(&self, routes: &mut Routes) -> [ReaderId; 4] {
+        Version::ALL.map(|version| routes.table.open_reader(version, self.hears()))
     }
 
     fn close_readers(&mut self, routes: &mut Routes) {

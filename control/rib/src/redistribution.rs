@@ -252,8 +252,9 @@ impl Redistribution {
     /// Protocols are trusted otherwise than before: all routes are told again.
     pub(crate) fn tell_again(&mut self, tables: &mut Tables) {
         for client in self.0.values_mut() {
-            client.close(tables);
-            client.readers = readers(Version::both(client.wanted.multicast), tables);
+            for (version, reader) in client.readers() {
+                tables.routes.tell_again(version, reader, Hears::Best);
+            }
         }
     }
 

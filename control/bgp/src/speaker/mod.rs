@@ -344,8 +344,9 @@ impl Bgp {
         // What is best is known when it is known how next hops are reached, and all is decided.
         let may_end = has_announced && has_asked && !self.routes.has_work();
         if self.restart.defers() {
-            let has_own = self.own.is_complete() || self.restart.is_late(now, &graceful);
-            if !may_end || !has_own {
+            // RFC 4724 §4.1: however much is left to do, the time ends.
+            let is_late = self.restart.is_late(now, &graceful);
+            if !is_late && !(may_end && self.own.is_complete()) {
                 return;
             }
             self.restart.finish();

@@ -150,6 +150,8 @@ pub struct IpRoutes<R> {
     v6: RouteTable<Ipv6Net, R>,
     v4_multicast: RouteTable<Ipv4Net, R>,
     v6_multicast: RouteTable<Ipv6Net, R>,
+    /// From which version on background work goes on.
+    turn: usize,
 }
 
 /// Something that is the same for the table of each version.
@@ -189,7 +191,7 @@ impl<R: Copy + PartialEq> IpRoutes<R> {
     pub fn new() -> Self {
         let (v4, v6) = (RouteTable::new(), RouteTable::new());
         let (v4_multicast, v6_multicast) = (RouteTable::new(), RouteTable::new());
-        Self { v4, v6, v4_multicast, v6_multicast }
+        Self { v4, v6, v4_multicast, v6_multicast, turn: 0 }
     }
 
     /// As [`RouteTable::add_origin`].
@@ -304,13 +306,14 @@ impl<R: Copy + PartialEq> IpRoutes<R> {
         self.with_work().is_some()
     }
 
-    /// The first version that has background work.
+    /// The version whose turn it is, of those that have background work.
     fn with_work(&self) -> Option<Version> {
         let has_work = |version: &Version| with!(self, *version, table => table.has_work());
-        Version::ALL.into_iter().find(has_work)
+        let (behind, before) = Version::ALL.split_at(self.turn);
+        before.iter().chain(behind).copied().find(has_work)
     }
 
-    /// As [`RouteTable::work`]: of IPv4 first.
+    /// As [`RouteTable::work`], of one version after the other: none waits until another has nothing left to do.
     pub fn work(
         &mut self,
         most: usize,
@@ -318,6 +321,8 @@ impl<R: Copy + PartialEq> IpRoutes<R> {
         mut gone: impl FnMut((Version, Prefix), &Candidate<R>),
     ) {
         let Some(version) = self.with_work() else { return };
+        // One behind the last at most, where a list can be split.
+        self.turn = version as usize + 1;
         with!(mut self, version, table => {
             table.work(most, decide, |net, one| gone((version, net.prefix()), one));
         });
@@ -326,6 +331,11 @@ impl<R: Copy + PartialEq> IpRoutes<R> {
     /// As [`RouteTable::open_reader`].
     pub fn open_reader(&mut self, version: Version, hears: Hears) -> ReaderId {
         with!(mut self, version, table => table.open_reader(hears))
+    }
+
+    /// As [`RouteTable::tell_again`].
+    pub fn tell_again(&mut self, version: Version, reader: ReaderId, hears: Hears) {
+        with!(mut self, version, table => table.tell_again(reader, hears));
     }
 
     /// As [`RouteTable::fork_reader`].

@@ -72,6 +72,8 @@ struct Origin {
     routes: usize,
     /// Until which step of the walk its stale routes are taken, if they are.
     swept_until: Option<u64>,
+    /// Routes of generations before this one go in the next round, if this is later.
+    then_from: Generation,
 }
 
 impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {

@@ -115,6 +115,12 @@ impl<D: Copy, R: Copy> Nets<D, R> {
         self.free.push(number);
     }
 
+    /// All candidates, and what stood where candidates were.
+    pub(super) fn all_mut(&mut self) -> impl Iterator<Item = &mut Candidate<R>> {
+        let first = self.nets.iter_mut().filter_map(|net| net.first.as_mut());
+        first.chain(self.further.iter_mut().map(|further| &mut further.candidate))
+    }
+
     pub(super) fn candidates(&self, number: u32) -> Candidates<'_, R> {
         let net = self.get(number);
         Candidates { first: net.first.as_ref(), next: net.next, further: &self.further }

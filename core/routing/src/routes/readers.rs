@@ -33,6 +33,8 @@ struct Reader {
     next: Places,
     /// The next destination to be told for the first time; [`NONE`] behind the last.
     first_time: u32,
+    /// It is not the first time: what goes before it comes there it must hear, too.
+    is_again: bool,
     /// How many it was told, of which some are in turn what is less urgent.
     turn: u8,
 }
@@ -85,7 +87,17 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
     /// A new reader, who will hear of all destinations that have a best route.
     pub fn open_reader(&mut self, hears: Hears) -> ReaderId {
         let first_time = if self.nets.len() == 0 { NONE } else { 0 };
-        self.readers.add(Reader { hears, next: self.log.ends(), first_time, turn: 0 })
+        let (next, is_again) = (self.log.ends(), false);
+        self.readers.add(Reader { hears, next, first_time, is_again, turn: 0 })
+    }
+
+    /// A reader hears of all destinations that have a best route once more, and of these changes from now on. Of
+    /// destinations that are not there any more it hears as ever.
+    pub fn tell_again(&mut self, reader: ReaderId, hears: Hears) {
+        let first_time = if self.nets.len() == 0 { NONE } else { 0 };
+        if let Some(Some(reader)) = self.readers.all.get_mut(reader.0 as usize) {
+            *reader = Reader { hears, first_time, is_again: true, ..*reader };
+        }
     }
 
     /// Another reader who has come as far as this one.
@@ -108,8 +120,10 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
     /// Whether both readers will hear the same from now on.
     #[must_use]
     pub fn have_read_the_same(&self, one: ReaderId, other: ReaderId) -> bool {
-        let places =
-            |reader| self.readers.get(reader).map(|one| (one.hears, one.next, one.first_time));
+        let places = |reader| {
+            let one = self.readers.get(reader)?;
+            Some((one.hears, one.next, one.first_time, one.is_again))
+        };
         places(one) == places(other)
     }
 
@@ -163,7 +177,7 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
             let concerns = entry.scope == Scope::Best || reader.hears == Hears::All;
             let counts = self.nets.get(entry.number).mark == entry.mark;
             // What it has not come to yet it will hear anyway.
-            if concerns && counts && entry.number < reader.first_time {
+            if concerns && counts && (reader.is_again || entry.number < reader.first_time) {
                 return Some(entry.number);
             }
         }
@@ -176,6 +190,7 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
             let number = reader.first_time;
             let is_last = number as usize + 1 >= self.nets.len();
             reader.first_time = if is_last { NONE } else { number + 1 };
+            reader.is_again &= !is_last;
             if self.nets.get(number).best().is_some() {
                 return Some(number);
             }

@@ -38,6 +38,7 @@ enum Step {
     Open(u8),
     Close(u8),
     Fork(u8, u8),
+    Again(u8),
     Tidy,
 }
 
@@ -62,6 +63,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (0u8..3).prop_map(Step::Open),
         1 => (0u8..3).prop_map(Step::Close),
         1 => (0u8..3, 0u8..3).prop_map(|(one, other)| Step::Fork(one, other)),
+        1 => (0u8..3).prop_map(Step::Again),
         1 => Just(Step::Tidy),
     ];
     prop::collection::vec(step, 1..200)
@@ -209,6 +211,11 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
                     readers[usize::from(other)] = Some(Listener { reader: fork, hears, belief });
                 }
             }
+            Step::Again(reader) => {
+                if let Some(one) = &readers[usize::from(reader)] {
+                    table.tell_again(one.reader, one.hears);
+                }
+            }
             Step::Tidy => table.tidy(),
         }
         for (place, origin) in origins.iter().enumerate() {
@@ -253,6 +260,57 @@ proptest! {
     fn agrees_with_a_map_of_all_routes(steps in steps()) {
         run(steps)?;
     }
+}
+
+#[test]
+fn who_is_told_again_hears_of_what_goes_meanwhile() {
+    let mut table = RouteTable::<Ipv4Net, u32>::new();
+    let (origin, decide) = (table.add_origin(), Lowest { barred: None });
+    let reader = table.open_reader(Hears::Best);
+    for number in 0..4 {
+        table.set(net(number), origin, 0, 1, &decide);
+    }
+    while table.next(reader).is_some() {}
+    // One goes of which it has not heard, then it is told again, and another one goes before it comes there.
+    table.withdraw(&net(1), origin, 0, &decide);
+    table.tell_again(reader, Hears::Best);
+    table.withdraw(&net(3), origin, 0, &decide);
+    let mut heard = BTreeMap::new();
+    while let Some(number) = table.next(reader) {
+        heard.insert(table.destination(number), table.best(number).is_some());
+    }
+    let all = [(0, true), (1, false), (2, true), (3, false)];
+    assert_eq!(heard, all.map(|(number, is_there)| (net(number), is_there)).into());
+    assert!(!table.is_behind(reader));
+}
+
+#[test]
+fn an_origin_that_begins_anew_without_end_keeps_nothing_that_is_stale() {
+    let mut table = RouteTable::<Ipv4Net, u32>::new();
+    let (origin, decide) = (table.add_origin(), Lowest { barred: None });
+    let finish = |table: &mut RouteTable<Ipv4Net, u32>| {
+        while table.has_work() {
+            table.work(1, &decide, |_, _| {});
+        }
+    };
+    for times in [33_000, 100_000] {
+        table.set(net(0), origin, 0, 1, &decide);
+        (0..times).for_each(|_| table.renew(origin));
+        table.set(net(1), origin, 0, 1, &decide);
+        table.sweep(origin);
+        finish(&mut table);
+        assert_eq!((table.routes_of(origin), table.len()), (1, 1), "{times}");
+        // Nothing is stale: there is nothing to do.
+        table.sweep(origin);
+        assert!(!table.has_work());
+    }
+    // What becomes stale while others go waits, and takes no more room however often that is.
+    for _ in 0..1000 {
+        table.renew(origin);
+        table.sweep(origin);
+    }
+    finish(&mut table);
+    assert_eq!(table.routes_of(origin), 0);
 }
 
 #[test]

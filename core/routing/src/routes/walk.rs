@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use super::generation::Generation;
 use super::{Candidate, Decide, Destination, Occasion, OriginId, RouteTable};
 
 /// How far the walk has come.
@@ -45,9 +46,9 @@ impl Walk {
         self.place + (1 << 32)
     }
 
-    /// An origin for which the walk has come round, and where that is.
-    fn finished(&mut self) -> Option<(u64, OriginId)> {
-        self.sweeps.pop_front_if(|(until, _)| *until <= self.place)
+    /// An origin for which the walk has come round.
+    fn finished(&mut self) -> Option<OriginId> {
+        self.sweeps.pop_front_if(|(until, _)| *until <= self.place).map(|(_, origin)| origin)
     }
 }
 
@@ -55,18 +56,46 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
     /// The origin tells its routes anew: those that it has told are stale, and serve until it tells them again
     /// or [`RouteTable::sweep`] is called. A sweep that goes on takes what was stale when it began, and no more.
     pub fn renew(&mut self, origin: OriginId) {
+        let next = self.origins[origin.place()].generation.next();
+        let next = next.or_else(|| {
+            self.number_anew(origin);
+            self.origins[origin.place()].generation.next()
+        });
         let state = &mut self.origins[origin.place()];
-        state.generation = state.generation.next();
+        state.generation = next.expect("those that are numbered anew have low numbers");
     }
 
-    /// The origin has told its routes anew, or will not: the stale ones go, in the background.
+    /// Gives the generations of an origin low numbers. Whoever begins anew so often pays for that himself: a step at each
+    /// destination is less than what he has sent.
+    fn number_anew(&mut self, origin: OriginId) {
+        let state = &mut self.origins[origin.place()];
+        let mut known = [state.kept_from, state.then_from, state.generation];
+        known.sort_unstable();
+        for one in [&mut state.kept_from, &mut state.then_from, &mut state.generation] {
+            *one = one.among(&known);
+        }
+        for candidate in self.nets.all_mut().filter(|candidate| candidate.origin == origin) {
+            candidate.generation = candidate.generation.among(&known);
+        }
+    }
+
+    /// The origin has told its routes anew, or will not: the stale ones go, in the background. Those that have become stale
+    /// while others go wait until the walk has come round.
     pub fn sweep(&mut self, origin: OriginId) {
         let state = &mut self.origins[origin.place()];
-        if state.routes > 0 {
-            let until = self.walk.round();
-            (state.swept_until, state.kept_from) = (Some(until), state.generation);
-            self.walk.sweeps.push_back((until, origin));
+        if state.swept_until.is_some() {
+            state.then_from = state.generation;
+        } else if state.routes > 0 && state.kept_from < state.generation {
+            let from = state.generation;
+            self.begin_sweep(origin, from);
         }
+    }
+
+    fn begin_sweep(&mut self, origin: OriginId, from: Generation) {
+        let until = self.walk.round();
+        let state = &mut self.origins[origin.place()];
+        (state.swept_until, state.kept_from, state.then_from) = (Some(until), from, from);
+        self.walk.sweeps.push_back((until, origin));
     }
 
     /// Has all destinations decided again, in the background: what decisions depend on has changed.
@@ -95,11 +124,12 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
             }
             self.visit(self.walk.next(), decide, &mut gone);
             self.walk.advance(self.nets.len());
-            while let Some((until, origin)) = self.walk.finished() {
+            while let Some(origin) = self.walk.finished() {
                 let state = &mut self.origins[origin.place()];
-                // Otherwise another sweep has begun meanwhile.
-                if state.swept_until == Some(until) {
-                    state.swept_until = None;
+                state.swept_until = None;
+                if state.then_from > state.kept_from {
+                    let from = state.then_from;
+                    self.begin_sweep(origin, from);
                 }
             }
         }
@@ -130,6 +160,6 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
     /// Whether a route is stale, and stale ones of its origin go.
     fn is_going(&self, candidate: &Candidate<R>) -> bool {
         let origin = &self.origins[candidate.origin.place()];
-        candidate.generation.is_before(origin.kept_from) && origin.swept_until.is_some()
+        candidate.generation < origin.kept_from && origin.swept_until.is_some()
     }
 }
