@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use weft_base::Instant;
+use weft_routing::ip::Version;
 
 use crate::config::Damping as Config;
 pub(crate) use penalty::Penalty;
@@ -34,8 +35,8 @@ const SPAN: Duration = Duration::from_secs(5);
 const WITHDRAWAL: u32 = 1000;
 const CHANGE: u32 = 500;
 
-/// A route of a peer: its prefix, and the identifier of the path (RFC 7911).
-pub(crate) type Key = (IpNet, u32);
+/// A route of a peer: its table, its prefix, and the identifier of the path (RFC 7911).
+pub(crate) type Key = (Version, IpNet, u32);
 
 /// What has become of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

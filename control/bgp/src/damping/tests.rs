@@ -10,7 +10,7 @@ const CONFIG: Config = Config {
 };
 
 fn key(number: u8) -> Key {
-    (format!("203.0.{number}.0/24").parse().unwrap(), 0)
+    (Version::V4, format!("203.0.{number}.0/24").parse().unwrap(), 0)
 }
 
 fn at(seconds: u64) -> Instant {
@@ -99,7 +99,7 @@ fn what_only_comes_and_says_the_same_has_no_record() {
 fn there_is_room_for_so_many_and_no_more() {
     let mut damping = Damping::new(CONFIG);
     // A prefix has many paths.
-    let path = |number: usize| (key(1).0, u32::try_from(number).unwrap());
+    let path = |number: usize| (Version::V4, key(1).1, u32::try_from(number).unwrap());
     for number in 0..=MOST {
         damping.happened(at(0), path(number), Event::Withdrawn);
     }

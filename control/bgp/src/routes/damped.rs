@@ -5,7 +5,6 @@
 //! A damped route is one that is not accepted. What was received stays, so that it is found anew what is accepted when the
 //! route has been still.
 
-use ipnet::IpNet;
 use weft_base::Instant;
 use weft_routing::ip::{Version, split};
 use weft_routing::{OriginId, Prefix};
@@ -13,7 +12,7 @@ use weft_routing::{OriginId, Prefix};
 use super::attribute_sets::AttributesId;
 use super::{Path, Routes, SLICE};
 use crate::config::Damping as Config;
-use crate::damping::{Damping, Event};
+use crate::damping::{Damping, Event, Key};
 use crate::incoming::{Accepted, Announcer};
 
 impl Routes {
@@ -64,7 +63,7 @@ impl Routes {
         };
         let (now, net) = (self.now, version.net(prefix));
         let damping = self.damping.get_mut(&origin);
-        damping.is_some_and(|damping| damping.happened(now, (net, path), event))
+        damping.is_some_and(|damping| damping.happened(now, (version, net, path), event))
     }
 
     fn is_marked(&self, origin: OriginId, path: Path) -> bool {
@@ -78,8 +77,8 @@ impl Routes {
     }
 
     /// Whether a route is not used because it has come and gone too often.
-    pub(crate) fn is_damped(&self, origin: OriginId, net: IpNet, path: u32) -> bool {
-        self.damping.get(&origin).is_some_and(|damping| damping.is_damped(&(net, path)))
+    pub(crate) fn is_damped(&self, origin: OriginId, route: &Key) -> bool {
+        self.damping.get(&origin).is_some_and(|damping| damping.is_damped(route))
     }
 
     /// When routes may be used again, or forgotten.
@@ -100,8 +99,8 @@ impl Routes {
         let again = damping.tick(self.now, SLICE);
         let Some(announcer) = announcer else { return };
         let mut known = Accepted::default();
-        for (net, path) in again {
-            let (version, prefix) = split(net);
+        for (version, net, path) in again {
+            let (_, prefix) = split(net);
             let Some(number) = self.table.number(version, &prefix) else { continue };
             let place = (version, number);
             let Some(old) = self.path(place, origin, path) else { continue };

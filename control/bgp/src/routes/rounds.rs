@@ -109,7 +109,7 @@ impl Routes {
             let new = match &round.task {
                 Task::Refilter(announcer) => {
                     let net = self.table.net(version, number);
-                    let accepted = match self.is_damped(round.origin, net, path) {
+                    let accepted = match self.is_damped(round.origin, &(version, net, path)) {
                         true => AttributesId::NONE,
                         false => announcer.accept(old.received, net, &mut found.accepted, self),
                     };

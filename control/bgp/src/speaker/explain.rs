@@ -74,7 +74,7 @@ impl Bgp {
             own: self.own(peer),
         };
         let is_refused = up.is_some_and(|up| !up.announcer.accepts(received));
-        let is_damped = self.routes.is_damped(one.origin, net, one.path);
+        let is_damped = self.routes.is_damped(one.origin, &(place.0, net, one.path));
         let note = match (is_refused, is_damped) {
             (true, _) => {
                 Some("it is not used whatever policies say: its path, or who sent it, forbids that")

@@ -76,13 +76,15 @@ impl Bgp {
         let best = table.best(version, number);
         let is_best = |one| best.is_some_and(|best| std::ptr::eq(best, one));
         let net = table.net(version, number);
-        let paths = table.candidates(version, number).map(|one| self.path(net, one, is_best(one)));
+        let paths = table
+            .candidates(version, number)
+            .map(|one| self.path((version, net), one, is_best(one)));
         json!({
             "prefix": net.to_string(), "paths": paths.collect::<Vec<_>>(),
         })
     }
 
-    fn path(&self, net: IpNet, one: &Candidate<Path>, best: bool) -> Value {
+    fn path(&self, (version, net): (Version, IpNet), one: &Candidate<Path>, best: bool) -> Value {
         let routes = &self.routes;
         let received = routes.sets.get(one.route.received).unpack();
         let next_hop = routes.sets.next_hop(one.route.received);
@@ -90,7 +92,7 @@ impl Bgp {
         let address = |id| routes.next_hops.address(id).to_string();
         // Points, and when it is used again, if it is damped.
         let standing = routes.damping(one.origin).and_then(|damping| {
-            let standing = damping.standing(routes.now, &(net, one.path))?;
+            let standing = damping.standing(routes.now, &(version, net, one.path))?;
             let seconds = standing.until.map(|until| until.since(routes.now).as_secs());
             let is_damped = standing.until.is_some();
             Some(json!({ "penalty": standing.penalty, "damped": is_damped, "seconds": seconds }))
