@@ -345,8 +345,8 @@ impl Bgp {
         let may_end = has_announced && has_asked && !self.routes.has_work();
         if self.restart.defers() {
             // RFC 4724 §4.1: however much is left to do, the time ends.
-            let is_late = self.restart.is_late(now, &graceful);
-            if !is_late && !(may_end && self.own.is_complete()) {
+            let is_over = self.restart.is_late(now, &graceful);
+            if !(is_over || may_end && self.own.is_complete()) {
                 return;
             }
             self.restart.finish();
