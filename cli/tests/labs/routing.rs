@@ -193,7 +193,9 @@ fn who_has_no_key_takes_no_part_and_who_has_another_is_not_believed() {
             "a",
             "weft xia show link-state --json | grep -oe fragment.: -e outstanding.: | wc -l | grep -qx 7",
         )
-        + "exec a \"sh -c 'echo for-b | weft xia cat @b-1:@service-0'\";
+        // Of the routers on the way nobody has asked how far they are, and what they have no route for is lost.
+        + &wait_until("a", "weft xia ping @b --count 1 --timeout 0.2 --quiet")
+        + "exec a \"sh -c 'for time in 1 2 3; do echo for-b | weft xia cat @b-1:@service-0; sleep 0.2; done'\";
          wait-output owner \"for-b\";\n"
         + &keep("a", "link-state", "state")
         + "exec keyless \"weft xia show link-state --json --run-dir run\" as outsider;
