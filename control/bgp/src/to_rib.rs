@@ -14,7 +14,7 @@ use weft_protocol::{
     Batch, Hop, Origin, OriginNumber, Origins, Resolve, Resolver, Route, To, rib as interface,
 };
 use weft_routing::ip::{News, Version};
-use weft_routing::{Hears, OriginId, ReaderId, Said};
+use weft_routing::{Hears, OriginId, ReaderId, Said, Turns};
 use weft_xrl::{Input, Output};
 
 use crate::routes::next_hops::Reached;
@@ -36,6 +36,8 @@ pub(crate) struct ToRib {
     readers: Option<[ReaderId; 4]>,
     /// Which of the two protocols has told of a destination: their places stand for sources.
     said: [Said; 4],
+    /// Of which version the RIB is told next.
+    turns: Turns,
 }
 
 impl ToRib {
@@ -49,7 +51,7 @@ impl ToRib {
         });
         let resolver = Resolver::new(resolver);
         let (readers, said) = (None, Default::default());
-        Self { origins, protocols, resolver, multipath: 0, readers, said }
+        Self { origins, protocols, resolver, multipath: 0, readers, said, turns: Turns::default() }
     }
 
     /// Among how many next hops packets to a destination are shared out.
@@ -107,16 +109,19 @@ impl ToRib {
     /// Tells the RIB what it has not heard. `may_end` says whether peers have announced all that they had.
     pub(crate) fn tell(&mut self, may_end: bool, routes: &mut Routes, out: &mut Vec<Output>) {
         let Some(readers) = self.readers else { return };
-        let all = Version::ALL.into_iter().zip(readers);
-        for (version, reader) in all.clone() {
-            while self.origins.may_tell() && routes.table.is_behind(version, reader) {
-                let batch = self.batch(version, reader, routes);
-                batch.requests().for_each(|change| is_sent(change, routes));
-                self.origins.tell(batch, out);
-            }
+        let all: [_; 4] = std::array::from_fn(|place| (Version::ALL[place], readers[place]));
+        let is_behind = |routes: &Routes, (version, reader): &(Version, ReaderId)| {
+            routes.table.is_behind(*version, *reader)
+        };
+        // However much there is to tell of one version, the others do not wait for it.
+        while self.origins.may_tell()
+            && let Some((version, reader)) = self.turns.next(&all, |one| is_behind(routes, one))
+        {
+            let batch = self.batch(version, reader, routes);
+            batch.requests().for_each(|change| is_sent(change, routes));
+            self.origins.tell(batch, out);
         }
-        let is_behind = |(version, reader)| routes.table.is_behind(version, reader);
-        if may_end && !all.clone().any(is_behind) {
+        if may_end && !all.iter().any(|one| is_behind(routes, one)) {
             self.origins.end(out);
         }
     }

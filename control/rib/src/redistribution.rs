@@ -12,7 +12,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use weft_base::Instant;
 use weft_routing::ip::{News, Version};
-use weft_routing::{Hears, ReaderId, Said};
+use weft_routing::{Hears, ReaderId, Said, Turns};
 use weft_xrl::{Called, Output, XrlError};
 
 use crate::arbiter::Route;
@@ -37,6 +37,8 @@ struct Client {
     readers: [ReaderId; 2],
     /// What it was told of destinations.
     said: [Said; 2],
+    /// Of which of both it is told next.
+    turns: Turns,
     /// The beginning was not told yet.
     again: bool,
     /// That all was told was told.
@@ -101,6 +103,7 @@ impl Client {
             readers: readers(Version::both(wanted.multicast), tables),
             wanted,
             said: Default::default(),
+            turns: Turns::default(),
             again: true,
             complete: false,
             waiting: None,
@@ -111,8 +114,9 @@ impl Client {
     }
 
     /// Its readers, each with its version.
-    fn readers(&self) -> impl Iterator<Item = (Version, ReaderId)> + use<> {
-        Version::both(self.wanted.multicast).into_iter().zip(self.readers)
+    fn readers(&self) -> [(Version, ReaderId); 2] {
+        let versions = Version::both(self.wanted.multicast);
+        std::array::from_fn(|place| (versions[place], self.readers[place]))
     }
 
     fn close(&self, tables: &mut Tables) {
@@ -122,7 +126,7 @@ impl Client {
     }
 
     fn is_behind(&self, tables: &Tables) -> bool {
-        self.readers().any(|(version, reader)| tables.routes.is_behind(version, reader))
+        self.readers().into_iter().any(|(version, reader)| tables.routes.is_behind(version, reader))
     }
 
     /// Whether there is something to look at for it.
@@ -137,11 +141,21 @@ impl Client {
     /// Looks at what has changed, until there is enough for an answer.
     fn read(&mut self, tables: &mut Tables, origins: &Origins) {
         let Some(at_most) = self.waiting.as_ref().map(|waiting| waiting.at_most) else { return };
-        let mut left = SLICE;
-        for (version, reader) in self.readers() {
-            while left > 0 && self.count() < at_most {
-                let Some(news) = tables.routes.next(version, reader) else { break };
-                left -= 1;
+        self.look(at_most, tables, origins);
+    }
+
+    fn look(&mut self, at_most: usize, tables: &mut Tables, origins: &Origins) {
+        let readers = self.readers();
+        for _ in 0..SLICE {
+            if self.count() >= at_most {
+                break;
+            }
+            let is_behind = |(version, reader): &(Version, ReaderId)| {
+                tables.routes.is_behind(*version, *reader)
+            };
+            // However much there is to tell of one version, the other does not wait for it.
+            let Some((version, reader)) = self.turns.next(&readers, is_behind) else { break };
+            if let Some(news) = tables.routes.next(version, reader) {
                 self.note(version, &news, tables, origins);
             }
         }
@@ -324,6 +338,24 @@ mod tests {
         ] {
             assert_eq!([fixed, far].map(|one| wanted.has(of(one), &net)), expected, "{wanted:?}");
         }
+    }
+
+    #[test]
+    fn of_two_versions_none_waits_until_the_other_has_nothing_to_tell() {
+        let mut tables = Tables::new();
+        let mut origins = Origins::new(&mut tables);
+        let number = open(&mut origins, &mut tables, "static", false);
+        let mut client = Client::new(wanted(&["static"], &[]), &mut tables);
+        let many = (0..200).map(|n| IpNet::new([198, 51, n, 0].into(), 24).unwrap());
+        let other: IpNet = "2001:db8::/32".parse().unwrap();
+        for net in many.chain([other]) {
+            let route = Route { set: crate::hops::BLACKHOLE, metric: 0, tag: 0 };
+            tables.set(weft_routing::ip::split(net), OriginId(number as u16), route);
+        }
+        client.look(4, &mut tables, &origins);
+        assert!(client.routes.iter().any(|route| route.net == other), "{:?}", client.routes);
+        client.look(usize::MAX, &mut tables, &origins);
+        assert_eq!(client.count(), 201);
     }
 
     #[test]

@@ -34,6 +34,7 @@ mod prefix;
 mod routes;
 mod said;
 mod table;
+mod turns;
 
 pub use destination::{BitString, Destination, Index, OrderedIndex, PrefixIndex};
 pub use guard::{Allowance, Guard, Refusal};
@@ -41,3 +42,4 @@ pub use prefix::{MAX_BITS, Prefix, PrefixError};
 pub use routes::{Candidate, Candidates, Decide, Hears, OriginId, ReaderId, RouteTable};
 pub use said::Said;
 pub use table::{Cursor, PrefixTable};
+pub use turns::Turns;

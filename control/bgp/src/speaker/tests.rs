@@ -1,6 +1,7 @@
 //! The process between its peers: connections come in, bytes go out.
 
 mod damped;
+mod fair;
 mod graceful;
 mod multicast;
 mod own;
@@ -29,6 +30,8 @@ struct World {
     bgp: Bgp,
     now: Instant,
     rib: rib::Rib,
+    /// The RIB does not answer, and nothing is done in the background.
+    is_busy: bool,
 }
 
 fn address(peer: u8) -> Ipv4Addr {
@@ -65,7 +68,7 @@ impl World {
     /// The process has started, and is configured, with this besides.
     fn started(more: &str) -> Self {
         let bgp = Bgp::new(Random::from_seed(1));
-        let mut world = Self { bgp, now: Instant::ZERO, rib: rib::Rib::default() };
+        let mut world = Self { bgp, now: Instant::ZERO, rib: rib::Rib::default(), is_busy: false };
         world.happens(Event::Start);
         let config = configured(more, ["", ""]);
         world.configure_as(config);
@@ -106,7 +109,7 @@ impl World {
     /// All that follows from what the process has done.
     fn answered(&mut self, out: &mut Vec<Output>) {
         let mut done = 0;
-        loop {
+        while !self.is_busy {
             let replies: Vec<_> =
                 out[done..].iter().filter_map(|output| self.rib.answer(output)).collect();
             done = out.len();

@@ -15,7 +15,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 pub use pages::{Page, PageError};
 
 use crate::{
-    BitString, Candidate, Candidates, Decide, Hears, OriginId, Prefix, ReaderId, RouteTable,
+    BitString, Candidate, Candidates, Decide, Hears, OriginId, Prefix, ReaderId, RouteTable, Turns,
 };
 
 /// A version of IP, and what routes are for.
@@ -150,8 +150,8 @@ pub struct IpRoutes<R> {
     v6: RouteTable<Ipv6Net, R>,
     v4_multicast: RouteTable<Ipv4Net, R>,
     v6_multicast: RouteTable<Ipv6Net, R>,
-    /// From which version on background work goes on.
-    turn: usize,
+    /// Of which version background work is done.
+    turns: Turns,
 }
 
 /// Something that is the same for the table of each version.
@@ -191,7 +191,7 @@ impl<R: Copy + PartialEq> IpRoutes<R> {
     pub fn new() -> Self {
         let (v4, v6) = (RouteTable::new(), RouteTable::new());
         let (v4_multicast, v6_multicast) = (RouteTable::new(), RouteTable::new());
-        Self { v4, v6, v4_multicast, v6_multicast, turn: 0 }
+        Self { v4, v6, v4_multicast, v6_multicast, turns: Turns::default() }
     }
 
     /// As [`RouteTable::add_origin`].
@@ -303,14 +303,11 @@ impl<R: Copy + PartialEq> IpRoutes<R> {
     /// Whether there is background work.
     #[must_use]
     pub fn has_work(&self) -> bool {
-        self.with_work().is_some()
+        Version::ALL.iter().any(|version| self.has_work_of(*version))
     }
 
-    /// The version whose turn it is, of those that have background work.
-    fn with_work(&self) -> Option<Version> {
-        let has_work = |version: &Version| with!(self, *version, table => table.has_work());
-        let (behind, before) = Version::ALL.split_at(self.turn);
-        before.iter().chain(behind).copied().find(has_work)
+    fn has_work_of(&self, version: Version) -> bool {
+        with!(self, version, table => table.has_work())
     }
 
     /// As [`RouteTable::work`], of one version after the other: none waits until another has nothing left to do.
@@ -320,9 +317,10 @@ impl<R: Copy + PartialEq> IpRoutes<R> {
         decide: &impl Decide<R>,
         mut gone: impl FnMut((Version, Prefix), &Candidate<R>),
     ) {
-        let Some(version) = self.with_work() else { return };
-        // One behind the last at most, where a list can be split.
-        self.turn = version as usize + 1;
+        let mut turns = self.turns;
+        let next = turns.next(&Version::ALL, |version| self.has_work_of(*version));
+        self.turns = turns;
+        let Some(version) = next else { return };
         with!(mut self, version, table => {
             table.work(most, decide, |net, one| gone((version, net.prefix()), one));
         });
