@@ -120,9 +120,9 @@ impl Stale {
         Self { origin, kept: BTreeMap::new() }
     }
 
-    /// Nothing is.
-    pub(super) fn is_empty(&self) -> bool {
-        self.kept.is_empty()
+    /// Nothing is, or nothing is left of it.
+    pub(super) fn is_empty(&self, routes: &Routes) -> bool {
+        self.kept.keys().all(|version| routes.table.routes_of(*version, self.origin) == 0)
     }
 
     fn asked(&self) -> impl Iterator<Item = (Version, &Kept)> {
@@ -168,6 +168,10 @@ impl Stale {
             let [time, long] = said.map_or([Duration::ZERO; 2], |said| said.times(version, own));
             let is_asked = !time.is_zero() || !long.is_zero();
             let before = self.kept.remove(&version);
+            if routes.table.routes_of(version, self.origin) == 0 {
+                // Whose time would that be?
+                continue;
+            }
             let is_late = before.is_some_and(|kept| kept.stage == Stage::BackLate);
             let long_before = before.and_then(|kept| kept.long).filter(|_| is_asked && !is_late);
             if before.is_some() && long_before.is_none() {

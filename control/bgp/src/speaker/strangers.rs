@@ -15,6 +15,7 @@ use super::Bgp;
 use super::limit::Held;
 use super::peer::Peer;
 use crate::config::{Config, PeerConfig};
+use crate::routes::Routes;
 use crate::routes::decision::Source;
 
 /// Origins of routes at most: they have two bytes, and peers that are named need some.
@@ -22,10 +23,10 @@ const MOST_ORIGINS: usize = 60_000;
 
 impl Peer {
     /// Whether there is nothing of it: no connection, no routes that serve on, no time that it has to wait.
-    fn has_gone(&self) -> bool {
+    fn has_gone(&self, routes: &Routes) -> bool {
         self.range.is_some()
             && self.is_alone()
-            && self.stale.is_empty()
+            && self.stale.is_empty(routes)
             && self.limit.held == Held::No
     }
 }
@@ -50,6 +51,10 @@ impl Bgp {
             return;
         };
         let Some(range) = config.range(address).cloned() else { return };
+        // The last routes of some may have gone in the background.
+        for known in self.peers.keys().copied().collect::<Vec<_>>() {
+            self.forget_gone(known);
+        }
         let like = self.peers.values().filter(|peer| peer.range == Some(range.net)).count();
         let has_origin = !self.free_origins.is_empty() || self.routes.sources() < MOST_ORIGINS;
         if like < range.most && has_origin {
@@ -75,7 +80,7 @@ impl Bgp {
 
     /// Forgets a peer that no name is known of, if nothing of it is left.
     pub(super) fn forget_gone(&mut self, address: IpAddr) {
-        if self.peers.get(&address).is_some_and(Peer::has_gone) {
+        if self.peers.get(&address).is_some_and(|peer| peer.has_gone(&self.routes)) {
             self.peers.remove(&address);
             if let Some(origin) = self.origins.remove(&address) {
                 self.by_origin.remove(&origin);

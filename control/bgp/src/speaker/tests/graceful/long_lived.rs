@@ -265,6 +265,31 @@ fn an_operator_can_end_it() {
     assert_eq!(shown(&world), (0, None));
 }
 
+/// Nobody waits until the time of a peer is over of which there is nothing.
+#[test]
+fn a_peer_without_routes_takes_no_place_in_a_range() {
+    let range = "range 10.0.0.0/16 { as external; limit 1; import all; export all; }";
+    let mut world = World::started("");
+    world.born(false);
+    world.configure_as(configured(&format!("{CONFIG} {range}"), ["-", "-"]));
+    world.connect_with(1, &lives(true));
+    lose(&mut world);
+    assert!(world.bgp.peers.is_empty(), "it has announced nothing");
+    // Of another one the last route goes when it would begin to live long.
+    world.connect_with(1, &lives(true));
+    announces_marked(&mut world, 1, net(1), &[NO_LLGR]);
+    let begin = world.now + seconds(TIME.into());
+    lose(&mut world);
+    pass(&mut world, begin);
+    assert!(world.rib.routes.is_empty());
+    world.connect_with(2, &lives(true));
+    world.announces(2, &net(1).prefix());
+    assert_eq!(world.bgp.peers.len(), 1);
+    // And one that has routes is waited for.
+    world.happens(Event::Closed { channel: ChannelId(2) });
+    assert_eq!((world.bgp.peers.len(), world.rib.routes.len()), (1, 1));
+}
+
 #[test]
 fn a_hard_reset_leaves_nothing_to_live_long() {
     let mut world = two(CONFIG, &knows(), &[1]);
