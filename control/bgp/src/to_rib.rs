@@ -3,8 +3,9 @@
 //! Reference: Handley et al. (XORP), §5.1 (the RIB is a reader of the fanout queue like any peer), §5.2.1 (interest
 //! registration).
 //!
-//! To the RIB there are two protocols, `ebgp` and `ibgp`, for they are trusted differently. A route that goes from one to
-//! the other is told as the one before it is taken back from the other, so that it is never missing.
+//! To the RIB there are three protocols: `ebgp` and `ibgp`, for they are trusted differently, and `bgp-long-lived`, for what
+//! speakers that are long away have said is used only where nobody knows anything else (RFC 9494 §4.3). A route that goes from
+//! one to another is told as the one before it is taken back from the other, so that it is never missing.
 
 use std::net::IpAddr;
 
@@ -22,19 +23,21 @@ use crate::routes::{Path, Point, Routes};
 
 /// The numbers of the dialogues with the RIB.
 const DIALOGUES: [u8; 2] = [0, 3];
-/// The two protocols, and their administrative distances (those that XORP, and others, use).
-pub(crate) const PROTOCOLS: [(&str, u32); 2] = [("ebgp", 20), ("ibgp", 200)];
+/// The protocols, and their administrative distances: those that XORP, and others, use, and the highest with which a route
+/// is used at all.
+pub(crate) const PROTOCOLS: [(&str, u32); 3] =
+    [("ebgp", 20), ("ibgp", 200), ("bgp-long-lived", 254)];
 
 /// The way to the RIB.
 #[derive(Debug)]
 pub(crate) struct ToRib {
     origins: Origins,
-    protocols: [OriginNumber; 2],
+    protocols: [OriginNumber; PROTOCOLS.len()],
     resolver: Resolver,
     /// Among how many next hops packets to a destination are shared out; 0 is 1.
     multipath: usize,
     readers: Option<[ReaderId; 4]>,
-    /// Which of the two protocols has told of a destination: their places stand for sources.
+    /// Which of the protocols has told of a destination: their places stand for sources.
     said: [Said; 4],
     /// Of which version the RIB is told next.
     turns: Turns,
@@ -141,11 +144,12 @@ impl ToRib {
         // It knows the router's own networks already.
         let learned = news.best.filter(|best| routes.source(best.origin).own.is_none());
         let now = learned.map(|best| {
-            let protocol = usize::from(!routes.source(best.origin).is_external);
+            let communities = routes.sets.get(best.route.accepted).communities();
+            let protocol = routes.source(best.origin).place(communities);
             (protocol, self.route(version, news.number, &best.route, routes))
         });
         // The protocols' places are numbers of origins here.
-        let protocol = now.as_ref().map(|(protocol, _)| OriginId(u16::from(*protocol > 0)));
+        let protocol = now.as_ref().map(|(protocol, _)| OriginId(*protocol as u16));
         let before = self.said[version as usize].set(news.number, protocol);
         batch.note(
             version.net(&news.prefix),

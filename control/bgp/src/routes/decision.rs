@@ -69,7 +69,7 @@ impl Source {
         }
     }
 
-    /// The protocol, and its administrative distance.
+    /// The protocol, and its administrative distance; that of routes that live long is another one.
     pub(crate) fn protocol(&self) -> (&str, u32) {
         match &self.own {
             Some(Own { protocol, distance }) => (protocol, *distance),
@@ -80,6 +80,11 @@ impl Source {
     /// Whether a route of it with these communities lives only because there may be no other.
     pub(crate) fn is_stale(&self, communities: &[u32]) -> bool {
         self.is_long_lived && communities.contains(&LLGR_STALE)
+    }
+
+    /// As which of [`PROTOCOLS`] the RIB is told of a route of this peer with these communities.
+    pub(crate) fn place(&self, communities: &[u32]) -> usize {
+        if self.is_stale(communities) { 2 } else { usize::from(!self.is_external) }
     }
 
     /// The peer, if it is one.
@@ -209,8 +214,10 @@ impl Decide<Path> for Decision<'_> {
             false
         });
         let learned = self.rivals(learned).into_iter().min_by_key(|(_, one)| self.last(one));
-        let beats =
-            |one: &Candidate<Path>, distance| distance <= self.source(one.origin).protocol().1;
+        let beats = |one: &Candidate<Path>, distance| {
+            let place = self.source(one.origin).place(self.attributes(one).communities());
+            distance <= PROTOCOLS[place].1
+        };
         match (own, learned) {
             (Some((distance, _, place)), Some((_, one))) if beats(one, distance) => Some(place),
             (Some((.., place)), None) => Some(place),

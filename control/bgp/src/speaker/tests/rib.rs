@@ -18,6 +18,10 @@ pub(super) struct Rib {
     pub(super) routes: BTreeSet<IpNet>,
     /// Those for multicast, apart.
     pub(super) multicast: BTreeSet<IpNet>,
+    /// The protocols that have told them, by their names and distances, and by their numbers less one.
+    pub(super) origins: Vec<(String, u32)>,
+    /// Who has told what, of multicast and of others.
+    pub(super) told: BTreeSet<(bool, IpNet, u32)>,
     /// The tags of those that have one.
     pub(super) tags: BTreeMap<IpNet, u32>,
     /// How many routes it was told, or told that they are gone.
@@ -39,8 +43,10 @@ impl Rib {
         let Method::Known(_, method) = call.method else { panic!("not a method of the RIB") };
         let mut from = Decoder::new(call.arguments.args.bytes(), Vec::new());
         let encoded = match Call::decode(method, &mut from).unwrap() {
-            Call::OpenOrigin(_) => {
-                Encoded::new(OpenOriginReply { origin: 1, kept: Some(self.kept) })
+            Call::OpenOrigin(open) => {
+                self.origins.push((open.protocol, open.distance));
+                let origin = self.origins.len() as u32;
+                Encoded::new(OpenOriginReply { origin, kept: Some(self.kept) })
             }
             Call::Change(change) => self.change(change),
             Call::End(_) => {
@@ -105,9 +111,18 @@ impl Rib {
 
     fn change(&mut self, change: Change) -> Encoded {
         self.changes += change.routes.len() + change.gone.len();
-        if change.multicast == Some(true) {
+        let (origin, is_multicast) = (change.origin, change.multicast == Some(true));
+        self.told.extend(change.routes.iter().map(|route| (is_multicast, route.net, origin)));
+        for net in &change.gone {
+            let was = self.told.remove(&(is_multicast, *net, origin));
+            assert!(was, "{origin} never told {net}, which it takes back");
+        }
+        // What one protocol takes back another may have told.
+        let gone = change.gone.into_iter().filter(|net| !self.has(is_multicast, net));
+        let gone: Vec<_> = gone.collect();
+        if is_multicast {
             self.multicast.extend(change.routes.iter().map(|route| route.net));
-            self.multicast.retain(|net| !change.gone.contains(net));
+            self.multicast.retain(|net| !gone.contains(net));
             return Encoded::default();
         }
         for route in change.routes {
@@ -116,11 +131,32 @@ impl Rib {
             self.tags.remove(&route.net);
             self.tags.extend((route.tag > 0).then_some((route.net, route.tag)));
         }
-        for net in change.gone {
+        for net in gone {
             self.routes.remove(&net);
             self.tags.remove(&net);
         }
         Encoded::default()
+    }
+}
+
+impl Rib {
+    /// The numbers of those who have told a route.
+    fn tellers(&self, multicast: bool, net: &IpNet) -> impl Iterator<Item = u32> + '_ {
+        let all = (multicast, *net, 0)..=(multicast, *net, u32::MAX);
+        self.told.range(all).map(|(_, _, origin)| *origin)
+    }
+
+    fn has(&self, multicast: bool, net: &IpNet) -> bool {
+        self.tellers(multicast, net).next().is_some()
+    }
+
+    /// Who has told the route to a network, with which distance. It is one.
+    pub(super) fn teller(&self, net: &str) -> Option<(&str, u32)> {
+        let mut all = self.tellers(false, &net.parse().unwrap());
+        let only = all.next()?;
+        assert_eq!(all.next(), None, "two protocols have told {net}");
+        let (protocol, distance) = &self.origins[only as usize - 1];
+        Some((protocol.as_str(), *distance))
     }
 }
 

@@ -135,6 +135,49 @@ fn others_come_before_them_and_what_shall_not_live_long_goes() {
     assert_eq!((best(&world, 1), best(&world, 3)), (Some(2), Some(1)));
 }
 
+/// To the RIB they are the last, too, whatever other protocols know.
+#[test]
+fn the_rib_is_told_of_them_as_of_the_least_trusted_protocol() {
+    let mut world = two(CONFIG, &knows(), &[1]);
+    let teller = |world: &World| {
+        let (protocol, distance) = world.rib.teller("203.0.1.0/24")?;
+        Some((protocol.to_owned(), distance))
+    };
+    let (usual, least) = (("ebgp".to_owned(), 20), ("bgp-long-lived".to_owned(), 254));
+    let begin = world.now + seconds(TIME.into());
+    lose(&mut world);
+    pass(&mut world, begin - NANOSECOND);
+    assert_eq!(teller(&world), Some(usual.clone()), "it has not lost its time yet");
+    pass(&mut world, begin);
+    assert_eq!(teller(&world), Some(least));
+    world.connect_with(1, &lives(true));
+    world.announces(1, &net(1).prefix());
+    assert_eq!(teller(&world), Some(usual));
+    world.says(1, &end_of_rib(Family::IPV4_UNICAST));
+    lose(&mut world);
+    let end = begin + seconds(3 * LONG);
+    pass(&mut world, end);
+    assert_eq!(teller(&world), None);
+}
+
+/// A route of another protocol that the RIB uses before them is what peers are told.
+#[test]
+fn an_own_route_comes_before_them() {
+    let mut world = two(&format!("{CONFIG} redistribute rip;"), &knows(), &[1]);
+    let rip = rib::used("203.0.1.0/24", "rip", 120);
+    let told = world.rib.uses("203.0.1.0/24", Some(rip));
+    told.into_iter().for_each(|told| drop(world.input(told)));
+    assert_eq!(best(&world, 1), Some(1), "the peer's distance is lower");
+    let begin = world.now + seconds(TIME.into());
+    lose(&mut world);
+    let out = pass(&mut world, begin);
+    assert_eq!((best(&world, 1), world.rib.routes.len()), (None, 0));
+    assert_eq!(told_last(2, &out).unwrap().as_path, AsPath::from_sequence(&[65000]));
+    world.connect_with(1, &lives(true));
+    world.announces(1, &net(1).prefix());
+    assert_eq!((best(&world, 1), world.rib.routes.len()), (Some(1), 1));
+}
+
 #[test]
 fn without_a_statement_nothing_lives_long_and_the_limit_counts() {
     for (config, long) in [
