@@ -9,12 +9,12 @@
 //!
 //! A peer does not come back: its routes are marked with the community LLGR_STALE, by which they are the last that are used
 //! ([`super::decision`]), and are told to those who know what that means ([`super::export`]). Those that are marked with
-//! NO_LLGR go.
+//! NO_LLGR go. If it is back before all are marked, that goes on with those that it has not announced again.
 
 use std::collections::BTreeMap;
 
-use weft_routing::OriginId;
 use weft_routing::ip::Version;
+use weft_routing::{Candidate, OriginId};
 
 use super::attribute_sets::AttributesId;
 use super::decision::Decision;
@@ -62,7 +62,7 @@ impl Routes {
     /// Has it found anew what is accepted of what this peer has announced.
     pub(crate) fn refilter(&mut self, announcer: Announcer) {
         let origin = announcer.origin;
-        self.rounds.retain(|one| one.origin != origin || matches!(one.task, Task::LiveLong));
+        self.stop_refiltering(origin);
         self.rounds.push(Round {
             origin,
             task: Task::Refilter(announcer),
@@ -72,11 +72,29 @@ impl Routes {
 
     /// A peer that is away does not come back soon: all routes of this version that it has announced live long.
     pub(crate) fn live_long(&mut self, version: Version, origin: OriginId) {
+        self.stop_living(version, origin);
         self.rounds.push(Round { origin, task: Task::LiveLong, place: (version, 0) });
+    }
+
+    fn stop_living(&mut self, version: Version, origin: OriginId) {
+        self.rounds.retain(|one| {
+            !(matches!(one.task, Task::LiveLong) && (one.origin, one.place.0) == (origin, version))
+        });
+    }
+
+    /// Stale routes of a peer go: there is nothing left to live long.
+    pub(crate) fn sweep(&mut self, version: Version, origin: OriginId) {
+        self.stop_living(version, origin);
+        self.table.sweep(version, origin);
     }
 
     /// A new session with this peer begins, perhaps with a policy that came while there was none: what was to be found by
     /// the one of before is announced anew, or goes.
+    pub(crate) fn stop_refiltering(&mut self, origin: OriginId) {
+        self.rounds.retain(|one| one.origin != origin || matches!(one.task, Task::LiveLong));
+    }
+
+    /// There is no such peer any more: nothing is done with its routes.
     pub(crate) fn stop_rounds(&mut self, origin: OriginId) {
         self.rounds.retain(|one| one.origin != origin);
     }
@@ -103,7 +121,13 @@ impl Routes {
 
     fn visit(&mut self, round: &Round, found: &mut Found) {
         let (version, number) = round.place;
-        let own = self.table.candidates(version, number).filter(|one| one.origin == round.origin);
+        // RFC 9494 §4.2: routes are marked that are stale, and no others.
+        let is_meant = |one: &Candidate<Path>| match round.task {
+            Task::Refilter(_) => true,
+            Task::LiveLong => self.table.is_stale(version, one),
+        };
+        let all = self.table.candidates(version, number);
+        let own = all.filter(|one| one.origin == round.origin && is_meant(one));
         let own: Vec<_> = own.map(|one| (one.path, one.route)).collect();
         for (path, old) in own {
             let new = match &round.task {

@@ -358,7 +358,7 @@ impl Peer {
         let source =
             Source { router_id: negotiated.peer_identifier, system: negotiated.peer_as, ..source };
         world.routes.set_source(self.origin, source);
-        world.routes.stop_rounds(self.origin);
+        world.routes.stop_refiltering(self.origin);
         world.routes.set_damping(self.origin, self.config.damping);
         let up = Up {
             channel,
@@ -430,7 +430,7 @@ impl Peer {
             up.announcer.context.families.remove(family);
             if let Some(version) = version(family) {
                 world.routes.table.renew(version, self.origin);
-                world.routes.table.sweep(version, self.origin);
+                world.routes.sweep(version, self.origin);
                 self.stale.end(version, world.routes);
             }
         }

@@ -176,7 +176,7 @@ impl Stale {
             let long_before = before.and_then(|kept| kept.long).filter(|_| is_asked && !is_late);
             if before.is_some() && long_before.is_none() {
                 // What was stale before has had its time.
-                routes.table.sweep(version, self.origin);
+                routes.sweep(version, self.origin);
             }
             routes.table.renew(version, self.origin);
             if is_asked && !is_late {
@@ -192,7 +192,7 @@ impl Stale {
                 let kept = Kept { stage, since: now, until, is_brief: true, long };
                 self.kept.insert(version, kept);
             } else {
-                routes.table.sweep(version, self.origin);
+                routes.sweep(version, self.origin);
             }
         }
     }
@@ -259,7 +259,7 @@ impl Stale {
                     expired.is_long_lived = true;
                 }
                 (Stage::Back, Some(_)) if now < kept.until => {
-                    routes.table.sweep(version, self.origin);
+                    routes.sweep(version, self.origin);
                     self.kept.insert(version, Kept { stage: Stage::BackLate, since: now, ..kept });
                     expired.has_gone = true;
                 }
@@ -277,6 +277,6 @@ impl Stale {
 
     fn sweep(&mut self, version: Version, routes: &mut Routes) {
         self.kept.remove(&version);
-        routes.table.sweep(version, self.origin);
+        routes.sweep(version, self.origin);
     }
 }

@@ -85,6 +85,7 @@ impl Bgp {
             if let Some(origin) = self.origins.remove(&address) {
                 self.by_origin.remove(&origin);
                 self.routes.set_damping(origin, None);
+                self.routes.stop_rounds(origin);
                 self.free_origins.push(origin);
             }
         }

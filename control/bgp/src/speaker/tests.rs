@@ -30,8 +30,10 @@ struct World {
     bgp: Bgp,
     now: Instant,
     rib: rib::Rib,
-    /// The RIB does not answer, and nothing is done in the background.
+    /// Nothing is done in the background.
     is_busy: bool,
+    /// The RIB does not answer, and nothing is done in the background either.
+    rib_waits: bool,
 }
 
 fn address(peer: u8) -> Ipv4Addr {
@@ -68,7 +70,13 @@ impl World {
     /// The process has started, and is configured, with this besides.
     fn started(more: &str) -> Self {
         let bgp = Bgp::new(Random::from_seed(1));
-        let mut world = Self { bgp, now: Instant::ZERO, rib: rib::Rib::default(), is_busy: false };
+        let mut world = Self {
+            bgp,
+            now: Instant::ZERO,
+            rib: rib::Rib::default(),
+            is_busy: false,
+            rib_waits: false,
+        };
         world.happens(Event::Start);
         let config = configured(more, ["", ""]);
         world.configure_as(config);
@@ -109,12 +117,12 @@ impl World {
     /// All that follows from what the process has done.
     fn answered(&mut self, out: &mut Vec<Output>) {
         let mut done = 0;
-        while !self.is_busy {
+        while !self.rib_waits {
             let replies: Vec<_> =
                 out[done..].iter().filter_map(|output| self.rib.answer(output)).collect();
             done = out.len();
             let mut inputs = replies;
-            if inputs.is_empty() && self.bgp.has_background_work() {
+            if inputs.is_empty() && !self.is_busy && self.bgp.has_background_work() {
                 inputs.push(Input::World(Event::Slice));
             }
             if inputs.is_empty() {

@@ -208,6 +208,12 @@ impl<R: Copy + PartialEq> IpRoutes<R> {
         with!(self, version, table => table.routes_of(origin))
     }
 
+    /// As [`RouteTable::is_stale`].
+    #[must_use]
+    pub fn is_stale(&self, version: Version, candidate: &Candidate<R>) -> bool {
+        with!(self, version, table => table.is_stale(candidate))
+    }
+
     /// How many destinations have a route.
     #[must_use]
     pub fn len(&self, version: Version) -> usize {

@@ -106,6 +106,12 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         self.origins[origin.place()].routes
     }
 
+    /// Whether a route was told before its origin began anew, and not since.
+    #[must_use]
+    pub fn is_stale(&self, candidate: &Candidate<R>) -> bool {
+        candidate.generation < self.origins[candidate.origin.place()].generation
+    }
+
     /// How many destinations have a route.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -51,7 +51,7 @@ fn a_route_of_ipv6_does_not_wait_until_the_rib_has_all_of_ipv4() {
     // How the next hops are reached is known from then on.
     world.says(1, &update(Family::IPV4_UNICAST, v4, of_v4.clone().take(1)));
     world.says(1, &of_v6(0));
-    world.is_busy = true;
+    world.rib_waits = true;
     let mut out = world.says(1, &update(Family::IPV4_UNICAST, v4, of_v4.skip(1)));
     assert_eq!(changes(&out).len(), 3, "as many as may be under way");
     out.extend(world.says(1, &of_v6(1)));
@@ -61,7 +61,7 @@ fn a_route_of_ipv6_does_not_wait_until_the_rib_has_all_of_ipv4() {
     let answer = world.rib.answer(&out[place]).unwrap();
     let next = changes(&world.input(answer));
     assert!(next[0].1.routes.iter().all(|route| route.net.addr().is_ipv6()), "{next:?}");
-    world.is_busy = false;
+    world.rib_waits = false;
     for (place, _) in changes(&out).split_off(1) {
         let answer = world.rib.answer(&out[place]).unwrap();
         world.input(answer);

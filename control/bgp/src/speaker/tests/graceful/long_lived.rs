@@ -135,6 +135,43 @@ fn others_come_before_them_and_what_shall_not_live_long_goes() {
     assert_eq!((best(&world, 1), best(&world, 3)), (Some(2), Some(1)));
 }
 
+/// RFC 9494 §4.2: it is back before its routes are marked, of which there are more than can be marked at once.
+#[test]
+fn what_is_not_marked_yet_when_the_peer_is_back_is_marked_then() {
+    let mut world = two(CONFIG, &knows(), &[]);
+    let many = |from: u32, count: u32| {
+        let net = |number: u32| Ipv4Net::new((number << 8).into(), 24).unwrap();
+        (from..from + count).map(net).collect::<BTreeSet<_>>()
+    };
+    let announce = |world: &mut World, all: &BTreeSet<Ipv4Net>, communities: &[u32]| {
+        all.iter().for_each(|net| announces_marked(world, 1, *net, communities));
+    };
+    let (all, not_long) = (many(0x10_0000, 1500), many(0x20_0000, 2));
+    announce(&mut world, &all, &[]);
+    announce(&mut world, &not_long, &[NO_LLGR]);
+    let begin = world.now + seconds(TIME.into());
+    world.is_busy = true;
+    lose(&mut world);
+    assert_eq!(told(2, &pass(&mut world, begin)), (nets(&[]), nets(&[])), "it is busy");
+    world.connect_with(1, &lives(true));
+    // Some of them are announced again, and a new one.
+    let again = all.iter().take(7).copied().chain(many(0x30_0000, 1)).collect();
+    announce(&mut world, &again, &[]);
+    world.is_busy = false;
+    let out = world.happens(Event::Tick);
+    assert_eq!(told(2, &out), (&all - &again, not_long));
+    assert_eq!(*told_last(2, &out).unwrap().communities, [LLGR_STALE]);
+    let protocol = |net: &Ipv4Net| world.rib.teller(&net.to_string()).unwrap().0.to_owned();
+    for net in &(&all | &again) {
+        let expected = if again.contains(net) { "ebgp" } else { "bgp-long-lived" };
+        assert_eq!(protocol(net), expected, "{net}");
+    }
+    // When all is announced, there is nothing left to be marked.
+    world.says(1, &end_of_rib(Family::IPV4_UNICAST));
+    assert_eq!(world.rib.routes.len(), again.len());
+    assert!(!world.bgp.has_background_work());
+}
+
 /// To the RIB they are the last, too, whatever other protocols know.
 #[test]
 fn the_rib_is_told_of_them_as_of_the_least_trusted_protocol() {
