@@ -366,6 +366,7 @@ impl Peer {
             audience: audience.clone(),
             since: world.now,
             complete: BTreeSet::new(),
+            refreshing: BTreeSet::new(),
             graceful: negotiated.graceful_restart.clone(),
             long_lived: negotiated.long_lived.clone().unwrap_or_default(),
             is_enhanced: negotiated.enhanced_refresh,
@@ -476,7 +477,7 @@ impl Peer {
     /// The peer wants to hear everything again, or says where its own hearing begins and ends.
     fn refresh(&mut self, refresh: RouteRefresh, world: &mut World<'_>) {
         let family = refresh.family;
-        let (Some(up), Some(version)) = (&self.up, version(family)) else { return };
+        let (Some(up), Some(version)) = (&mut self.up, version(family)) else { return };
         let context = up.announcer.context;
         if !context.families.contains(family) {
             return;
@@ -493,8 +494,14 @@ impl Peer {
                 let end = if is_enhanced { end } else { end_of_rib(family) };
                 world.fanout.tell_again(self.origin, version, end, world.routes);
             }
-            RefreshKind::Begin => world.routes.table.renew(version, self.origin),
-            RefreshKind::End => world.routes.table.sweep(version, self.origin),
+            RefreshKind::Begin if up.may_refresh(version) => {
+                up.refreshing.insert(version);
+                world.routes.table.renew(version, self.origin);
+            }
+            RefreshKind::End if up.refreshing.remove(&version) => {
+                world.routes.sweep(version, self.origin);
+            }
+            RefreshKind::Begin | RefreshKind::End => {}
         }
     }
 

@@ -27,6 +27,8 @@ pub(super) struct Up {
     pub(super) since: Instant,
     /// Families of which the peer has announced all that it had.
     pub(super) complete: BTreeSet<Version>,
+    /// Families of which it sends everything again (RFC 7313).
+    pub(super) refreshing: BTreeSet<Version>,
     /// What it has said of graceful restart.
     pub(super) graceful: Option<GracefulRestart>,
     /// And of routes that live long.
@@ -41,6 +43,12 @@ impl Up {
     /// Whether it may be told of a route, whatever policy says.
     pub(super) fn may_hear(&self, attributes: &Attributes, source: &Source) -> bool {
         self.audience.may_hear(attributes, source)
+    }
+
+    /// Whether the peer may say now that it sends everything of a family again: RFC 7313 §4.2, not before one that knows of
+    /// graceful restart has announced everything for the first time.
+    pub(super) fn may_refresh(&self, version: Version) -> bool {
+        self.graceful.is_none() || self.complete.contains(&version)
     }
 
     /// What it has said of graceful restart, if it has.

@@ -229,6 +229,28 @@ fn a_peer_that_is_not_configured_any_more_leaves_nothing() {
     assert_eq!(told(2, &out).1, nets(&[1]));
 }
 
+/// RFC 7313 §4.2: until then its first telling goes on, and what is stale serves on.
+#[test]
+fn before_it_has_announced_everything_a_peer_refreshes_nothing() {
+    let mut world = helped(&graceful(false, true, false), &[1, 2]);
+    let refresh = |world: &mut World, kind| {
+        world.says(1, &RouteRefresh { family: Family::IPV4_UNICAST, kind }.emit())
+    };
+    lose(&mut world);
+    let mut out = world.connect_with(1, &[graceful(true, true, false)]);
+    // Neither with a beginning nor without one.
+    out.extend(refresh(&mut world, RefreshKind::End));
+    out.extend(refresh(&mut world, RefreshKind::Begin));
+    out.extend(refresh(&mut world, RefreshKind::End));
+    assert_eq!(told(2, &out), (nets(&[]), nets(&[])));
+    out.extend(world.announces(1, &net(1).prefix()));
+    let out = world.says(1, &end_of_rib(Family::IPV4_UNICAST));
+    assert_eq!(told(2, &out).1, nets(&[2]));
+    // From then on it does.
+    refresh(&mut world, RefreshKind::Begin);
+    assert_eq!(told(2, &refresh(&mut world, RefreshKind::End)).1, nets(&[1]));
+}
+
 /// A process after whose forerunner these routes serve on, with both peers back.
 fn restarted(first: &Capability, second: &[Capability]) -> (World, Vec<Output>) {
     let mut world = World::started("");
