@@ -59,7 +59,7 @@ impl Decide<Route> for Arbiter<'_> {
             .best_by(|one| self.is_usable(one), |one, other| self.rank(one) < self.rank(other))
     }
 
-    fn has_moved(&self, route: &Route) -> bool {
-        self.sets.has_moved(route.set)
+    fn has_moved(&self, one: &Candidate<Route>) -> bool {
+        self.sets.has_moved(one.route.set)
     }
 }

@@ -168,6 +168,10 @@ impl Fanout {
 
     /// Makes cohorts one that have come equally far.
     fn join_equals(&mut self, routes: &mut Routes) {
+        if routes.have_moved() {
+            // Of two that have come equally far one may know what a source was before.
+            return;
+        }
         let mut place = 1;
         while place < self.cohorts.len() {
             let (earlier, rest) = self.cohorts.split_at_mut(place);

@@ -21,11 +21,17 @@ struct ToldPath {
     path: u32,
     /// With which attributes, of which it is a user.
     accepted: AttributesId,
+    /// As what that one was known then.
+    edition: u32,
 }
 
 impl ToldPath {
     fn is(&self, other: &Self) -> bool {
         (self.origin, self.path) == (other.origin, other.path)
+    }
+
+    fn says_as(&self, other: &Self) -> bool {
+        self.is(other) && (self.accepted, self.edition) == (other.accepted, other.edition)
     }
 }
 
@@ -83,9 +89,9 @@ impl Cohort {
                 let path = candidate.path;
                 let id = routes.path_ids.take(origin, path);
                 routes.sets.take(accepted);
-                let told = ToldPath { id, origin, path, accepted };
-                let was_told = |old: &ToldPath| old.is(&told) && old.accepted == accepted;
-                if !is_same || !before.iter().any(was_told) {
+                let edition = routes.edition(origin);
+                let told = ToldPath { id, origin, path, accepted, edition };
+                if !is_same || !before.iter().any(|old| old.says_as(&told)) {
                     run.prefixes.push((id, news.prefix));
                 }
                 now.push(told);

@@ -94,10 +94,19 @@ impl Source {
     }
 }
 
+/// A source, and whether it is as it was.
+pub(crate) struct Known {
+    pub(crate) source: Source,
+    /// Grows whenever peers must hear again of what it has announced.
+    pub(crate) edition: u32,
+    /// They have not heard of all of it yet.
+    pub(crate) has_moved: bool,
+}
+
 /// Everything that a decision depends on.
 pub(crate) struct Decision<'a> {
     /// Of origins, by number.
-    pub(crate) sources: &'a [Source],
+    pub(crate) sources: &'a [Known],
     pub(crate) sets: &'a AttributeSets,
     pub(crate) next_hops: &'a NextHops,
 }
@@ -109,7 +118,7 @@ type Last = (bool, u32, Ipv4Addr, usize, IpAddr, u32);
 
 impl Decision<'_> {
     fn source(&self, origin: OriginId) -> &Source {
-        &self.sources[usize::from(origin.0)]
+        &self.sources[usize::from(origin.0)].source
     }
 
     fn attributes(&self, one: &Candidate<Path>) -> &Packed {
@@ -201,6 +210,10 @@ impl Decision<'_> {
 }
 
 impl Decide<Path> for Decision<'_> {
+    fn has_moved(&self, one: &Candidate<Path>) -> bool {
+        self.sources[usize::from(one.origin.0)].has_moved
+    }
+
     fn best(&self, candidates: Candidates<'_, Path>) -> Option<usize> {
         let mut usable = candidates.enumerate().filter(|(_, one)| self.is_usable(one));
         let only = usable.next()?;

@@ -28,7 +28,7 @@ use weft_xrl::profile::Profile;
 use crate::damping::Damping;
 use crate::wire::Attributes;
 use attribute_sets::{AttributeSets, AttributesId};
-use decision::{Decision, Source};
+use decision::{Decision, Known, Source};
 use next_hops::{NextHopId, NextHops};
 use path_ids::PathIds;
 use rounds::Round;
@@ -69,7 +69,9 @@ pub(crate) struct Routes {
     /// How paths are called where peers are told several.
     pub(crate) path_ids: PathIds,
     /// By the numbers of origins.
-    sources: Vec<Source>,
+    sources: Vec<Known>,
+    /// Those of which peers have to hear again.
+    moved: Vec<OriginId>,
     /// The paths that sources have announced, the best to each destination first.
     pub(crate) table: IpRoutes<Path>,
     /// With whose routes there is something to be done.
@@ -89,6 +91,7 @@ impl Routes {
             next_hops: NextHops::default(),
             path_ids: PathIds::default(),
             sources: Vec::new(),
+            moved: Vec::new(),
             table: IpRoutes::new(),
             rounds: Vec::new(),
             damping: BTreeMap::new(),
@@ -105,7 +108,7 @@ impl Routes {
 
     /// A new source of routes.
     pub(crate) fn add_source(&mut self, source: Source) -> OriginId {
-        self.sources.push(source);
+        self.sources.push(Known { source, edition: 0, has_moved: false });
         self.table.add_origin()
     }
 
@@ -114,17 +117,35 @@ impl Routes {
         self.sources.len()
     }
 
-    /// A source is another one now: its session was opened again.
+    /// A source is another one now: its session was opened again. What it has announced already means something else to those
+    /// who were told of it, whether it is announced again or not: they are told again.
     pub(crate) fn set_source(&mut self, origin: OriginId, source: Source) {
+        let has_routes = Version::ALL.iter().any(|one| self.table.routes_of(*one, origin) > 0);
         let known = &mut self.sources[usize::from(origin.0)];
-        if *known != source {
-            *known = source;
-            self.table.decide_again();
+        if known.source == source {
+            return;
         }
+        // How far a protocol is trusted peers are not told.
+        if has_routes && source.own.is_none() {
+            (known.edition, known.has_moved) = (known.edition.wrapping_add(1), true);
+            self.moved.push(origin);
+        }
+        known.source = source;
+        self.table.decide_again();
+    }
+
+    /// Whether peers have not heard again of all that sources have announced which are others now.
+    pub(crate) fn have_moved(&self) -> bool {
+        !self.moved.is_empty()
+    }
+
+    /// Which of those with this number a source is.
+    pub(crate) fn edition(&self, origin: OriginId) -> u32 {
+        self.sources[usize::from(origin.0)].edition
     }
 
     pub(crate) fn source(&self, origin: OriginId) -> &Source {
-        &self.sources[usize::from(origin.0)]
+        &self.sources[usize::from(origin.0)].source
     }
 
     /// The number of a set of attributes, which has one use more. They name their next hop.
@@ -226,5 +247,10 @@ impl Routes {
         let mut gone = Vec::new();
         self.table.work(SLICE, &decision, |_, one: &Candidate<Path>| gone.push(one.route));
         gone.into_iter().for_each(|path| self.forget(path));
+        if !self.table.has_work() {
+            for origin in self.moved.drain(..) {
+                self.sources[usize::from(origin.0)].has_moved = false;
+            }
+        }
     }
 }

@@ -6,6 +6,7 @@ mod graceful;
 mod multicast;
 mod own;
 mod profile;
+mod reflected;
 mod rib;
 mod sessions;
 
@@ -138,13 +139,18 @@ impl World {
     }
 
     fn connect_with(&mut self, number: u8, more: &[Capability]) -> Vec<Output> {
+        let open = Open::new(65000 + u32::from(number), HOLD, address(number));
+        self.connect_as(number, open, more)
+    }
+
+    /// The same, as this says.
+    fn connect_as(&mut self, number: u8, mut open: Open, more: &[Capability]) -> Vec<Output> {
         let event = StreamEvent::Accepted {
             channel: ChannelId(number.into()),
             local: SocketAddr::new([10, 0, number, 1].into(), PORT),
             peer: SocketAddr::new(address(number).into(), 40_000),
         };
         let mut out = self.happens(Event::Stream { token: LISTENERS[0], event });
-        let mut open = Open::new(65000 + u32::from(number), HOLD, address(number));
         open.capabilities.extend([Capability::RouteRefresh, Capability::EnhancedRefresh]);
         open.capabilities.extend_from_slice(more);
         out.extend(self.says(number, &open.emit()));

@@ -44,10 +44,10 @@ pub trait Decide<R> {
     /// [`RouteTable::decide_again`](super::RouteTable::decide_again).
     fn best(&self, candidates: Candidates<'_, R>) -> Option<usize>;
 
-    /// Whether readers must hear of a route that says the same as before, because what it says means something else:
-    /// asked of the best while all destinations are decided again.
-    fn has_moved(&self, route: &R) -> bool {
-        let _ = route;
+    /// Whether readers must hear of a route that says the same as before, because what it says, or who says it, means
+    /// something else: asked of the best while all destinations are decided again.
+    fn has_moved(&self, candidate: &Candidate<R>) -> bool {
+        let _ = candidate;
         false
     }
 }

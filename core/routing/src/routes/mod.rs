@@ -254,7 +254,7 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         let new = self.nets.get(number).best();
         let is_same = match (&old, new) {
             (Some(old), Some(new)) => {
-                old.says_as(new) && !(self.walk.decides() && decide.has_moved(&new.route))
+                old.says_as(new) && !(self.walk.decides() && decide.has_moved(new))
             }
             (None, None) => true,
             _ => false,
