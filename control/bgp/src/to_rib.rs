@@ -15,7 +15,7 @@ use weft_protocol::{
     Batch, Hop, Origin, OriginNumber, Origins, Resolve, Resolver, Route, To, rib as interface,
 };
 use weft_routing::ip::{News, Version};
-use weft_routing::{Hears, OriginId, ReaderId, Said, Turns};
+use weft_routing::{Candidate, Hears, OriginId, ReaderId, Said, Turns};
 use weft_xrl::{Input, Output};
 
 use crate::routes::next_hops::Reached;
@@ -124,8 +124,23 @@ impl ToRib {
             batch.requests().for_each(|change| is_sent(change, routes));
             self.origins.tell(batch, out);
         }
+        for (version, reader) in all {
+            self.agrees(version, reader, routes);
+        }
         if may_end && !all.iter().any(|one| is_behind(routes, one)) {
             self.origins.end(out);
+        }
+    }
+
+    /// Whether the RIB was told what is best, now and then, if there is nothing left to tell.
+    fn agrees(&mut self, version: Version, reader: ReaderId, routes: &Routes) {
+        let (said, table) = (&mut self.said[version as usize], &routes.table);
+        let is_settled = !table.is_behind(version, reader) && !routes.have_moved();
+        if is_settled && said.is_due(table.len(version)) {
+            let all = table.all_news(version);
+            said.compare(
+                all.filter_map(|news| Some((news.prefix, protocol(&news.best?, routes)?))),
+            );
         }
     }
 
@@ -141,21 +156,20 @@ impl ToRib {
 
     /// One change.
     fn note(&mut self, version: Version, news: &News<Path>, batch: &mut Batch, routes: &Routes) {
-        // It knows the router's own networks already.
-        let learned = news.best.filter(|best| routes.source(best.origin).own.is_none());
-        let now = learned.map(|best| {
-            let communities = routes.sets.get(best.route.accepted).communities();
-            let protocol = routes.source(best.origin).place(communities);
-            (protocol, self.route(version, news.number, &best.route, routes))
-        });
-        // The protocols' places are numbers of origins here.
-        let protocol = now.as_ref().map(|(protocol, _)| OriginId(*protocol as u16));
-        let before = self.said[version as usize].set(news.number, protocol);
+        let protocol = news.best.and_then(|best| protocol(&best, routes));
+        let route = protocol
+            .and(news.best)
+            .map(|best| self.route(version, news.number, &best.route, routes));
+        let before = self.said[version as usize].set((news.number, &news.prefix), protocol);
         batch.note(
             version.net(&news.prefix),
-            now.as_ref().map(|(protocol, route)| (self.protocols[*protocol], route)),
-            before.map(|before| self.protocols[usize::from(before.0)]),
+            protocol.map(|protocol| self.number(protocol)).zip(route.as_ref()),
+            before.map(|before| self.number(before)),
         );
+    }
+
+    fn number(&self, protocol: OriginId) -> OriginNumber {
+        self.protocols[usize::from(protocol.0)]
     }
 
     /// The route to the destination with this number, whose best path this is.
@@ -190,6 +204,15 @@ impl ToRib {
     pub(crate) fn is_there(&self) -> bool {
         self.origins.is_open()
     }
+}
+
+/// As a route of which of the protocols the RIB is told of this one, if it is: their places are numbers of origins here.
+fn protocol(best: &Candidate<Path>, routes: &Routes) -> Option<OriginId> {
+    let source = routes.source(best.origin);
+    // It knows the router's own networks already.
+    let is_learned = source.own.is_none();
+    let communities = || routes.sets.get(best.route.accepted).communities();
+    is_learned.then(|| OriginId(source.place(communities()) as u16))
 }
 
 impl Resolve for Routes {

@@ -10,6 +10,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use ipnet::IpNet;
 use weft_base::Instant;
+use weft_routing::Check;
 use weft_xrl::{Input, Output, Reply, XrlError};
 
 use crate::dialogue::{Client, Dialogue};
@@ -70,6 +71,8 @@ pub struct Origins {
     under_way: usize,
     /// Whether the RIB knows nothing any more.
     forgets: bool,
+    /// What it was told: as routes of which number, whether for multicast.
+    check: Check<(u32, bool, IpNet), ()>,
 }
 
 impl Origins {
@@ -77,7 +80,8 @@ impl Origins {
     #[must_use]
     pub fn new(number: u8) -> Self {
         let dialogue = Dialogue::new(rib::CLASS, number);
-        Self { dialogue, all: Vec::new(), under_way: 0, forgets: false }
+        let check = Check::default();
+        Self { dialogue, all: Vec::new(), under_way: 0, forgets: false, check }
     }
 
     /// One more origin. It stays, with or without routes; the same protocol again is the same one. Returns whether it
@@ -140,10 +144,35 @@ impl Origins {
     }
 
     /// Tells the RIB changes.
+    ///
+    /// # Panics
+    /// A route is taken back that it was not told, where there are assertions.
+    #[track_caller]
     pub fn tell(&mut self, batch: Batch, out: &mut Vec<Output>) {
         for request in batch.into_requests() {
+            let key = |net| (request.origin, request.multicast == Some(true), net);
+            request.routes.iter().for_each(|route| self.check.tell(key(route.net), ()));
+            request.gone.iter().for_each(|net| self.check.change(key(*net), true, None));
             self.under_way += 1;
             self.dialogue.call(About::Change, request, out);
+        }
+    }
+
+    /// Nothing is left to tell, and these are all routes by which packets are forwarded, of so many; there are no others.
+    ///
+    /// # Panics
+    /// The RIB was told something else, where there are assertions.
+    #[track_caller]
+    pub(crate) fn agrees(
+        &mut self,
+        size: usize,
+        routes: impl Iterator<Item = (OriginNumber, IpNet)>,
+    ) {
+        if self.is_open() && self.check.is_due(size) {
+            let number = |place: OriginNumber| self.all[place.0].number.unwrap_or(0);
+            let told: Vec<_> =
+                routes.map(|(place, net)| ((number(place), false, net), ())).collect();
+            self.check.compare(told);
         }
     }
 
@@ -194,6 +223,7 @@ impl Client<About> for Origins {
             (one.number, one.kept, one.has_ended) = (None, false, false);
         }
         (self.under_way, self.forgets) = (0, true);
+        self.check.forget();
     }
 
     fn answered(

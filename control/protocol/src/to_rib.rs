@@ -105,6 +105,10 @@ impl ToRib {
             let batch = self.batch();
             self.origins.tell(batch, out);
         }
+        if self.changed.is_empty() {
+            let routes = self.routes.iter().map(|(net, (place, _))| (*place, *net));
+            self.origins.agrees(self.routes.len(), routes);
+        }
         if may_end && self.changed.is_empty() {
             self.origins.end(out);
         }

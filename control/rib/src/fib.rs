@@ -186,12 +186,23 @@ impl Fib {
             self.urgent_calls +=
                 usize::from(self.send(About::Urgent, change, &mut tables.profile, out));
         }
+        self.agrees(reader, tables);
         let is_done =
             self.calls + self.urgent_calls == 0 && !tables.routes.is_behind(self.version, reader);
         if self.state == State::Beginning && may_end && is_done {
             self.state = State::Ending;
             let (table, is_ipv6) = (self.table, self.is_ipv6());
             out.push(self.call(About::End, interface::End { table, is_ipv6 }));
+        }
+    }
+
+    /// Whether the FEA was told what is used, now and then, if there is nothing left to tell.
+    fn agrees(&mut self, reader: ReaderId, tables: &Tables) {
+        let (version, routes) = (self.version, &tables.routes);
+        if !routes.is_behind(version, reader) && self.said.is_due(routes.len(version)) {
+            let all = routes.all_news(version).filter_map(|news| Some((news.prefix, news.best?)));
+            let told = all.filter(|(_, best)| best.origin != CONNECTED);
+            self.said.compare(told.map(|(prefix, best)| (prefix, best.origin)));
         }
     }
 
@@ -235,7 +246,7 @@ impl Fib {
             let net = self.version.net(&news.prefix);
             // What is on a link the kernel knows itself.
             let best = news.best.filter(|best| best.origin != CONNECTED);
-            let before = self.said.set(news.number, best.map(|best| best.origin));
+            let before = self.said.set((news.number, &news.prefix), best.map(|best| best.origin));
             let Some(best) = best else {
                 change.gone.extend(before.map(|_| net));
                 continue;

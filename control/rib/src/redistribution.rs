@@ -159,13 +159,28 @@ impl Client {
                 self.note(version, &news, tables, origins);
             }
         }
+        for (version, reader) in readers {
+            self.agrees(version, reader, tables, origins);
+        }
+    }
+
+    /// Whether it was told what is used, now and then, if there is nothing left to tell.
+    fn agrees(&mut self, version: Version, reader: ReaderId, tables: &Tables, origins: &Origins) {
+        let (said, routes) = (&mut self.said[usize::from(version.is_ipv6())], &tables.routes);
+        if !routes.is_behind(version, reader) && said.is_due(routes.len(version)) {
+            let all = routes.all_news(version).filter_map(|news| Some((news.prefix, news.best?)));
+            let told = all.filter(|(prefix, best)| {
+                self.wanted.has(origins.of(best.origin), &version.net(prefix))
+            });
+            said.compare(told.map(|(prefix, best)| (prefix, best.origin)));
+        }
     }
 
     fn note(&mut self, version: Version, news: &News<Route>, tables: &Tables, origins: &Origins) {
         let net = version.net(&news.prefix);
         let best = news.best.filter(|best| self.wanted.has(origins.of(best.origin), &net));
         let before = self.said[usize::from(version.is_ipv6())]
-            .set(news.number, best.map(|best| best.origin));
+            .set((news.number, &news.prefix), best.map(|best| best.origin));
         let Some(best) = best else {
             self.gone.extend(before.map(|_| net));
             return;

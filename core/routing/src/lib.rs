@@ -27,6 +27,7 @@
 //! # Ok::<(), weft_routing::PrefixError>(())
 //! ```
 
+mod check;
 mod destination;
 mod guard;
 pub mod ip;
@@ -36,6 +37,7 @@ mod said;
 mod table;
 mod turns;
 
+pub use check::Check;
 pub use destination::{BitString, Destination, Index, OrderedIndex, PrefixIndex};
 pub use guard::{Allowance, Guard, Refusal};
 pub use prefix::{MAX_BITS, Prefix, PrefixError};

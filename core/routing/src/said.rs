@@ -3,38 +3,67 @@
 //! Reference: Handley et al. (XORP), §5.1 (what is deleted was added before). Two bytes for a destination, so that a reader
 //! knows whether a withdrawal is due, and to whom, without a copy of the table.
 
-use crate::OriginId;
+use crate::{Check, OriginId, Prefix};
 
 /// Nothing was said.
 const NOTHING: u16 = u16::MAX;
 
 /// What one reader has said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Said(Vec<u16>);
+pub struct Said {
+    origins: Vec<u16>,
+    /// The same by destinations: their numbers are used again.
+    check: Check<Prefix, OriginId>,
+}
 
 impl Said {
     /// From which origin the route came that was said last; none if it was withdrawn, or nothing was ever said.
     #[must_use]
     pub fn get(&self, number: u32) -> Option<OriginId> {
-        let said = self.0.get(number as usize).copied().filter(|said| *said != NOTHING);
+        let said = self.origins.get(number as usize).copied().filter(|said| *said != NOTHING);
         said.map(OriginId)
     }
 
-    /// Remembers what is said now; returns what was said before.
-    pub fn set(&mut self, number: u32, origin: Option<OriginId>) -> Option<OriginId> {
+    /// Remembers what is said now of a destination; returns what was said before.
+    ///
+    /// # Panics
+    /// It was said of another destination with this number, where there are assertions.
+    #[track_caller]
+    pub fn set(
+        &mut self,
+        (number, destination): (u32, &Prefix),
+        origin: Option<OriginId>,
+    ) -> Option<OriginId> {
         let place = number as usize;
         let before = self.get(number);
-        if place >= self.0.len() {
+        self.check.change(*destination, before.is_some(), origin);
+        let all = &mut self.origins;
+        if place >= all.len() {
             if origin.is_none() {
                 return before;
             }
-            if place >= self.0.capacity() {
-                self.0.reserve_exact((place + 1 - self.0.len()).max(self.0.len() / 8).max(64));
+            if place >= all.capacity() {
+                all.reserve_exact((place + 1 - all.len()).max(all.len() / 8).max(64));
             }
-            self.0.resize(place + 1, NOTHING);
+            all.resize(place + 1, NOTHING);
         }
-        self.0[place] = origin.map_or(NOTHING, |origin| origin.0);
+        all[place] = origin.map_or(NOTHING, |origin| origin.0);
         before
+    }
+
+    /// As [`Check::is_due`].
+    #[must_use]
+    pub fn is_due(&self, size: usize) -> bool {
+        self.check.is_due(size)
+    }
+
+    /// As [`Check::compare`].
+    ///
+    /// # Panics
+    /// Something else was said.
+    #[track_caller]
+    pub fn compare(&mut self, holds: impl IntoIterator<Item = (Prefix, OriginId)>) {
+        self.check.compare(holds);
     }
 }
 
@@ -45,11 +74,26 @@ mod tests {
     #[test]
     fn the_last_word_is_remembered() {
         let mut sent = Said::default();
-        assert_eq!(sent.set(5, None), None);
-        assert_eq!(sent.set(5, Some(OriginId(1))), None);
-        assert_eq!(sent.set(5, Some(OriginId(2))), Some(OriginId(1)));
+        let five = (5, &prefix(5));
+        assert_eq!(sent.set(five, None), None);
+        assert_eq!(sent.set(five, Some(OriginId(1))), None);
+        assert_eq!(sent.set(five, Some(OriginId(2))), Some(OriginId(1)));
         assert_eq!((sent.get(5), sent.get(4), sent.get(6)), (Some(OriginId(2)), None, None));
-        assert_eq!(sent.set(5, None), Some(OriginId(2)));
+        assert_eq!(sent.set(five, None), Some(OriginId(2)));
         assert_eq!(sent.get(5), None);
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "is deleted")]
+    fn a_number_that_is_used_again_is_another_destination() {
+        let mut sent = Said::default();
+        sent.set((5, &prefix(5)), Some(OriginId(1)));
+        // That the first one is gone was never said.
+        sent.set((5, &prefix(6)), None);
+    }
+
+    fn prefix(number: u8) -> Prefix {
+        Prefix::new(&[10, number], 16).unwrap()
     }
 }

@@ -13,6 +13,26 @@ use crate::routes::Routes;
 use crate::wire::withdraw;
 
 impl Cohort {
+    /// Whether it was told what is best, now and then, when it has heard everything.
+    pub(super) fn agrees_on_best(&mut self, routes: &Routes) {
+        let (version, size) = (self.version, routes.table.len(self.version));
+        let Told::Best(said) = &self.told else { return };
+        if !said.is_due(size) {
+            return;
+        }
+        let mut runs = Runs::default();
+        let told = routes.table.all_news(version).filter_map(|news| {
+            let best = news.best?;
+            let route = (best.route.accepted, best.origin);
+            let run = self.run(route, news.number, &mut runs, routes);
+            run.encoder.is_some().then_some((news.prefix, best.origin))
+        });
+        let told: Vec<_> = told.collect();
+        if let Told::Best(said) = &mut self.told {
+            said.compare(told);
+        }
+    }
+
     /// Tells it some of what it has not heard.
     pub(super) fn tell_best(&mut self, routes: &mut Routes, sendings: &mut Vec<Sending>) {
         let mut runs = Runs::default();
@@ -33,7 +53,8 @@ impl Cohort {
                 run.encoder.is_some().then_some((best.origin, run))
             });
             let Told::Best(said) = &mut self.told else { break };
-            let before = said.set(news.number, told.as_ref().map(|(source, _)| *source));
+            let before =
+                said.set((news.number, &news.prefix), told.as_ref().map(|(source, _)| *source));
             let entry = (0, news.prefix);
             match (told, before) {
                 (Some((source, run)), before) => {

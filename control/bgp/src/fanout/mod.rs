@@ -260,11 +260,15 @@ impl Cohort {
             Told::Best(_) => self.tell_best(routes, sendings),
             Told::Paths(_) => self.tell_paths(routes, sendings),
         }
-        if self.anew.is_none()
-            && !routes.table.is_behind(self.version, self.reader)
-            && let Some(end) = self.ends_with.take()
-        {
+        if self.anew.is_some() || routes.table.is_behind(self.version, self.reader) {
+            return;
+        }
+        if let Some(end) = self.ends_with.take() {
             self.send(None, sendings, |bytes| bytes.extend(end));
+        }
+        if !routes.have_moved() {
+            self.agrees_on_best(routes);
+            self.agrees_on_paths(routes);
         }
     }
 

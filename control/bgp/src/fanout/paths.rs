@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use weft_routing::OriginId;
+use weft_routing::{Check, OriginId, Prefix};
 
 use super::{AT_ONCE, Cohort, Prefixes, Runs, Sending, Told};
 use crate::routes::Routes;
@@ -37,21 +37,25 @@ impl ToldPath {
 
 /// What a cohort was told, by the numbers of destinations.
 #[derive(Debug, Default)]
-pub(super) struct Paths(BTreeMap<u32, Vec<ToldPath>>);
+pub(super) struct Paths {
+    all: BTreeMap<u32, Vec<ToldPath>>,
+    /// The same: to which destination, whose, and what that one calls it.
+    check: Check<(Prefix, OriginId, u32), AttributesId>,
+}
 
 impl Paths {
     /// The same for another cohort.
     pub(super) fn fork(&self, routes: &mut Routes) -> Self {
-        for one in self.0.values().flatten() {
+        for one in self.all.values().flatten() {
             routes.path_ids.take(one.origin, one.path);
             routes.sets.take(one.accepted);
         }
-        Self(self.0.clone())
+        Self { all: self.all.clone(), check: self.check.clone() }
     }
 
     /// Nobody is told anything any more.
     pub(super) fn close(&mut self, routes: &mut Routes) {
-        for one in std::mem::take(&mut self.0).into_values().flatten() {
+        for one in std::mem::take(&mut self.all).into_values().flatten() {
             forget(&one, routes);
         }
     }
@@ -63,6 +67,30 @@ fn forget(one: &ToldPath, routes: &mut Routes) {
 }
 
 impl Cohort {
+    /// Whether it was told all paths, now and then, when it has heard everything.
+    pub(super) fn agrees_on_paths(&mut self, routes: &Routes) {
+        let (version, size) = (self.version, routes.table.len(self.version));
+        let Told::Paths(paths) = &self.told else { return };
+        // Which paths can be used is known before it is told, while all is decided again.
+        if routes.table.has_work() || !paths.check.is_due(size) {
+            return;
+        }
+        let (mut runs, mut told) = (Runs::default(), Vec::new());
+        for number in 0..routes.table.end_of_numbers(version) {
+            let prefix = routes.table.news(version, number).prefix;
+            for one in routes.usable(version, number) {
+                let accepted = one.route.accepted;
+                let run = self.run((accepted, one.origin), number, &mut runs, routes);
+                if run.encoder.is_some() {
+                    told.push(((prefix, one.origin, one.path), accepted));
+                }
+            }
+        }
+        if let Told::Paths(paths) = &mut self.told {
+            paths.check.compare(told);
+        }
+    }
+
     /// Tells it some of what it has not heard.
     pub(super) fn tell_paths(&mut self, routes: &mut Routes, sendings: &mut Vec<Sending>) {
         let mut runs = Runs::default();
@@ -71,7 +99,7 @@ impl Cohort {
         for _ in 0..AT_ONCE {
             let Some((news, earlier)) = self.next_paths(routes) else { break };
             let Told::Paths(paths) = &mut self.told else { break };
-            let before = paths.0.remove(&news.number).unwrap_or_default();
+            let before = paths.all.remove(&news.number).unwrap_or_default();
             let usable: Vec<_> = routes.usable(self.version, news.number).collect();
             let mut now = Vec::with_capacity(usable.len());
             for candidate in usable {
@@ -96,14 +124,21 @@ impl Cohort {
                 }
                 now.push(told);
             }
-            for old in before {
-                if !now.iter().any(|one| one.is(&old)) {
+            let Told::Paths(paths) = &mut self.told else { break };
+            for old in &before {
+                if !now.iter().any(|one| one.is(old)) {
                     gone.entry(old.origin).or_default().push((old.id, news.prefix));
+                    paths.check.change((news.prefix, old.origin, old.path), true, None);
                 }
-                forget(&old, routes);
             }
-            if let (Told::Paths(paths), false) = (&mut self.told, now.is_empty()) {
-                paths.0.insert(news.number, now);
+            for one in &now {
+                let was_told = before.iter().any(|old| old.is(one));
+                let key = (news.prefix, one.origin, one.path);
+                paths.check.change(key, was_told, Some(one.accepted));
+            }
+            before.iter().for_each(|old| forget(old, routes));
+            if !now.is_empty() {
+                paths.all.insert(news.number, now);
             }
         }
         // An identifier may be withdrawn for one path and announced for another one.

@@ -394,6 +394,12 @@ impl<R: Copy + PartialEq> IpRoutes<R> {
         })
     }
 
+    /// What there is to hear of all destinations to which there is a route.
+    pub fn all_news(&self, version: Version) -> impl Iterator<Item = News<R>> + '_ {
+        let all = (0..self.end_of_numbers(version)).map(move |number| self.news(version, number));
+        all.filter(|news| news.best.is_some())
+    }
+
     /// As [`RouteTable::noted`].
     #[must_use]
     pub fn noted(&self, version: Version) -> u64 {

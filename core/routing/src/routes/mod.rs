@@ -32,6 +32,7 @@ mod walk;
 pub use candidates::{Candidate, Candidates, Decide, OriginId};
 pub use readers::{Hears, ReaderId};
 
+use crate::Check;
 use crate::destination::{Destination, Index};
 use generation::Generation;
 use log::{Log, Scope, Urgency};
@@ -50,6 +51,8 @@ pub struct RouteTable<D: Destination, R> {
     readers: Readers,
     origins: Vec<Origin>,
     walk: Walk,
+    /// What origins have told, on which paths.
+    check: Check<(D, OriginId, u32), R>,
 }
 
 /// On what occasion a decision is due.
@@ -87,6 +90,7 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
             readers: Readers::default(),
             origins: Vec::new(),
             walk: Walk::default(),
+            check: Check::default(),
         }
     }
 
@@ -174,7 +178,9 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
             }
         };
         let old = self.nets.get(number).best().copied();
-        let before = match self.nets.find(number, |one| one.origin == origin && one.path == path) {
+        let known = self.nets.find(number, |one| one.origin == origin && one.path == path);
+        self.check.change((destination, origin, path), known.is_some(), Some(route));
+        let before = match known {
             Some(place) => {
                 let before = std::mem::replace(self.nets.at_mut(number, place), candidate).route;
                 if before == route {
@@ -190,6 +196,7 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
             }
         };
         self.settle(number, old, decide, Occasion::Told);
+        self.agrees();
         before
     }
 
@@ -206,6 +213,7 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         let place = self.nets.find(number, |one| one.origin == origin && one.path == path)?;
         let old = self.nets.get(number).best().copied();
         let before = std::mem::replace(&mut self.nets.at_mut(number, place).route, route);
+        self.check.change((self.destination(number), origin, path), true, Some(route));
         if before != route {
             self.settle(number, old, decide, Occasion::Walk);
         }
@@ -227,19 +235,47 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         path: u32,
         decide: &impl Decide<R>,
     ) -> Option<R> {
-        let number = self.index.get(destination)?;
-        let place = self.nets.find(number, |one| one.origin == origin && one.path == path)?;
+        let is_it = |one: &Candidate<R>| one.origin == origin && one.path == path;
+        let number = self.index.get(destination);
+        let place = number.and_then(|number| Some((number, self.nets.find(number, is_it)?)));
+        let Some((number, place)) = place else {
+            self.check.change((*destination, origin, path), false, None);
+            return None;
+        };
         let old = self.nets.get(number).best().copied();
         let gone = self.take(number, place);
         self.settle(number, old, decide, Occasion::Told);
+        self.agrees();
         Some(gone.route)
     }
 
     /// Takes a candidate away, of which there is one at this place.
     fn take(&mut self, number: u32, place: u32) -> Candidate<R> {
         let gone = self.nets.take(number, place);
+        self.check.change((self.destination(number), gone.origin, gone.path), true, None);
         self.origins[gone.origin.place()].routes -= 1;
         gone
+    }
+
+    /// Whether what is looked up is what was told, now and then: each destination is found by its name, and has the routes
+    /// that origins have told.
+    fn agrees(&mut self) {
+        if !self.check.is_due(self.nets.len()) {
+            return;
+        }
+        let mut counts = vec![0; self.origins.len()];
+        let mut all = Vec::new();
+        for number in (0..self.end_of_numbers()).filter(|number| !self.nets.get(*number).is_free())
+        {
+            let destination = self.destination(number);
+            debug_assert_eq!(self.index.get(&destination), Some(number), "{destination:?}");
+            for one in self.candidates(number) {
+                counts[one.origin.place()] += 1;
+                all.push(((destination, one.origin, one.path), one.route));
+            }
+        }
+        self.check.compare(all);
+        debug_assert!(self.origins.iter().map(|origin| origin.routes).eq(counts), "how many");
     }
 
     /// Decides which route to a destination is best, where `old` was, and has readers hear of it.

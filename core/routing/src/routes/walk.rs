@@ -133,6 +133,7 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
                 }
             }
         }
+        self.agrees();
     }
 
     /// One destination that the walk has come to.
