@@ -137,12 +137,14 @@ impl Log {
         Some(Entry { number, scope, mark: Mark::new(urgency, place) })
     }
 
-    /// In which lane the entry of this mark still is, if it is the destination's with this number, and what it says.
-    pub(super) fn find(&self, mark: Mark, number: u32) -> Option<(Urgency, Scope)> {
-        let lane = self.lane(mark.urgency());
-        let behind = mark.0.wrapping_sub(lane.begin as u32) & PLACE;
-        let (entry, scope) = lane.at(lane.begin + u64::from(behind))?;
-        (entry == number).then(|| (mark.urgency(), scope))
+    /// In which lane the entry of this mark stands, if it is the destination's with this number and not before the place
+    /// of `from` in its lane, and what it says.
+    pub(super) fn find(&self, mark: Mark, number: u32, from: &Places) -> Option<(Urgency, Scope)> {
+        let urgency = mark.urgency();
+        let lane = self.lane(urgency);
+        let place = lane.begin + u64::from(mark.0.wrapping_sub(lane.begin as u32) & PLACE);
+        let (entry, scope) = lane.at(place)?;
+        (entry == number && place >= from[urgency as usize]).then_some((urgency, scope))
     }
 
     /// Appends. Numbers have 31 bits.

@@ -52,6 +52,8 @@ pub(super) struct Readers {
     tidy_at: usize,
     /// How many changes they were given to hear of.
     noted: u64,
+    /// Places before which all had read a while ago: what stands there nobody waits for, though it is in the log still.
+    read: Places,
 }
 
 impl Readers {
@@ -227,8 +229,11 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
             return;
         }
         // What was urgent and is not read yet stays so, and who has not heard of the best must.
-        let awaited = self.log.find(self.nets.get(number).mark, number);
-        let (urgency, scope) = match awaited {
+        // Each reader is asked once for as many changes as there are readers.
+        if self.readers.noted.is_multiple_of(self.readers.all.len() as u64) {
+            self.readers.read = self.readers.slowest().unwrap_or_default();
+        }
+        let (urgency, scope) = match self.awaited(number) {
             Some((earlier, Scope::Best)) => (earlier.min(urgency), Scope::Best),
             Some((earlier, Scope::Others)) => (earlier.min(urgency), scope),
             None => (urgency, scope),
@@ -252,7 +257,12 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
 
     /// Whether somebody must still hear of the last change of a destination.
     pub(super) fn is_awaited(&self, number: u32) -> bool {
-        self.log.find(self.nets.get(number).mark, number).is_some()
+        self.awaited(number).is_some()
+    }
+
+    /// What somebody must still hear of the last change of a destination, if anybody must.
+    fn awaited(&self, number: u32) -> Option<(Urgency, Scope)> {
+        self.log.find(self.nets.get(number).mark, number, &self.readers.read)
     }
 
     /// Forgets what all have read, and destinations of which nobody needs to hear any more.
@@ -269,6 +279,8 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         if self.log.len() > 2 * self.nets.len() + FEW {
             Urgency::ALL.into_iter().for_each(|urgency| self.compact(urgency));
         }
+        // Entries may stand elsewhere now.
+        self.readers.read = self.readers.slowest().unwrap_or(self.log.ends());
         self.log.shrink();
     }
 

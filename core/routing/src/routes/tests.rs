@@ -467,6 +467,22 @@ fn what_is_told_now_does_not_wait_behind_a_peering_that_goes() {
 }
 
 #[test]
+fn what_was_urgent_and_was_heard_is_not_urgent_any_more() {
+    let mut table = RouteTable::<Ipv4Net, u32>::new();
+    let (one, other, decide) = (table.add_origin(), table.add_origin(), Lowest { barred: None });
+    let reader = table.open_reader(Hears::Best);
+    for number in 0..4000 {
+        table.set(far(number), one, 0, 1, &decide);
+    }
+    while table.next(reader).is_some() {}
+    for number in 0..4000 {
+        table.withdraw(&far(number), one, 0, &decide);
+    }
+    table.set(net(0), other, 0, 1, &decide);
+    assert_eq!(heard_before(&mut table, reader, net(0)), Some(0));
+}
+
+#[test]
 fn what_was_urgent_stays_so_until_it_is_heard() {
     let mut table = RouteTable::<Ipv4Net, u32>::new();
     let (one, other, mut decide) =
