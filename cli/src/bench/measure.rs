@@ -109,13 +109,26 @@ struct Series {
     peer: Vec<f64>,
 }
 
-/// Runs all experiments of a session, `plan.runs` times or until its time is over.
-pub(crate) fn measure(session: &mut dyn Session, plan: &Plan) -> Result<Vec<Row>, String> {
+/// What came out of all experiments.
+pub(crate) struct Measured {
+    /// One for each figure, in order.
+    pub(crate) rows: Vec<Row>,
+    /// Where a peer has failed, and what it said; it has a value less there.
+    pub(crate) failures: Vec<String>,
+}
+
+/// Runs all experiments of a session, `plan.runs` times or until its time is over. A peer that fails costs its own values
+/// only: others may have been measured for an hour.
+///
+/// # Errors
+/// Weft has failed.
+pub(crate) fn measure(session: &mut dyn Session, plan: &Plan) -> Result<Measured, String> {
     // A session knows its experiments by their places in the whole list.
     let all = session.experiments().into_iter().enumerate();
     let experiments: Vec<_> = all.filter(|(_, experiment)| plan.includes(experiment)).collect();
     let mut series: Vec<_> = experiments.iter().map(|(_, one)| empty_series(one)).collect();
     let (mut longest, mut said) = (Duration::ZERO, Instant::now());
+    let mut failures = Vec::new();
     for run in 0..plan.runs {
         let begin = Instant::now();
         if run > 0 && plan.until.is_some_and(|until| begin + longest > until) {
@@ -124,7 +137,11 @@ pub(crate) fn measure(session: &mut dyn Session, plan: &Plan) -> Result<Vec<Row>
         }
         for ((index, experiment), series) in experiments.iter().zip(&mut series) {
             if experiment.most_runs.is_none_or(|most| run < most) {
-                contest(session, *index, run, series)?;
+                if let Err(error) = contest(session, *index, run, series)? {
+                    let failure = format!("run {}: {}: {error}", run + 1, name_of(experiment));
+                    eprintln!("{failure}");
+                    failures.push(failure);
+                }
             }
             if said.elapsed() >= PROGRESS {
                 let case = experiment.figures.last().map_or("", |figure| &figure.case);
@@ -135,7 +152,14 @@ pub(crate) fn measure(session: &mut dyn Session, plan: &Plan) -> Result<Vec<Row>
         longest = longest.max(begin.elapsed());
     }
     let measured = experiments.iter().zip(series);
-    Ok(measured.flat_map(|((_, experiment), series)| rows(experiment, series)).collect())
+    let rows = measured.flat_map(|((_, experiment), series)| rows(experiment, series)).collect();
+    Ok(Measured { rows, failures })
+}
+
+/// What an experiment is called where no figure is meant: by its peer and its first figure.
+fn name_of(experiment: &Experiment) -> String {
+    let case = experiment.figures.first().map_or("", |figure| &figure.case);
+    format!("{} ({case})", experiment.peer_name)
 }
 
 fn empty_series(experiment: &Experiment) -> Vec<Series> {
@@ -143,25 +167,31 @@ fn empty_series(experiment: &Experiment) -> Vec<Series> {
 }
 
 /// Runs both sides of an experiment; who begins changes from run to run, because the second finds
-/// caches warmed by the first.
+/// caches warmed by the first. Returns whether the peer has not failed.
+///
+/// # Errors
+/// Weft has failed.
 fn contest(
     session: &mut dyn Session,
     index: usize,
     run: usize,
     series: &mut [Series],
-) -> Result<(), String> {
+) -> Result<Result<(), String>, String> {
     let (weft, peer) = if run.is_multiple_of(2) {
         let weft = session.weft(index, run)?;
-        (weft, session.peer(index, run)?)
+        (weft, session.peer(index, run))
     } else {
-        let peer = session.peer(index, run)?;
+        let peer = session.peer(index, run);
         (session.weft(index, run)?, peer)
     };
-    for ((series, weft), peer) in series.iter_mut().zip(weft).zip(peer) {
+    for (series, weft) in series.iter_mut().zip(weft) {
         series.weft.push(weft);
-        series.peer.push(peer);
     }
-    Ok(())
+    Ok(peer.map(|peer| {
+        for (series, peer) in series.iter_mut().zip(peer) {
+            series.peer.push(peer);
+        }
+    }))
 }
 
 fn rows(experiment: &Experiment, series: Vec<Series>) -> impl Iterator<Item = Row> {

@@ -34,9 +34,11 @@ mod zfilter;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+
 use crate::output::{Outcome, print_lines, say};
-use measure::{Bench, Plan, Program};
-use report::Report;
+use measure::{Bench, Measured, Plan, Program};
+use report::{Detail, Report};
 
 pub(crate) use bgp::{BgpEndArgs, run_end};
 pub(crate) use flow::{SourceArgs, run_source};
@@ -172,13 +174,17 @@ fn conduct(bench: &dyn Bench, plan: &Plan) -> Result<Report, String> {
     // Described first: a benchmark may confine itself to a part of the machine.
     let machine = machine::describe();
     let mut session = bench.prepare(plan)?;
-    let rows = measure::measure(&mut *session, plan)?;
+    let Measured { rows, failures } = measure::measure(&mut *session, plan)?;
     let mut goals = session.goals(&rows);
     if plan.only.is_some() {
         // Some of them are about cases that were left out.
         goals.retain(|goal| goal.measured.is_finite());
     }
-    let details = session.details();
+    let mut details = session.details();
+    if !failures.is_empty() {
+        let (title, json) = ("peers that have failed".to_owned(), json!(failures));
+        details.push(Detail { title, lines: failures, json });
+    }
     Ok(Report { bench: bench.name(), machine, rows, goals, details })
 }
 

@@ -66,7 +66,7 @@ impl Row {
             text(self.weft.median()),
             text(self.peer.median()),
             self.figure.unit.to_owned(),
-            format!("{:.2}", self.ratio()),
+            text(self.ratio()),
             format!("{:.0} %", self.weft.spread() * 100.0),
             self.weft.len().to_string(),
             self.peer_name.clone(),
@@ -177,9 +177,10 @@ fn aligned(cells: &[String; 8], widths: &[usize; 8]) -> String {
     (0..cells.len()).map(column).collect::<Vec<_>>().join("  ").trim_end().to_owned()
 }
 
-/// A number with as many digits as one can believe.
+/// A number with as many digits as one can believe, if there is one.
 fn text(value: f64) -> String {
     match value.abs() {
+        size if size.is_nan() => "-".to_owned(),
         size if size >= 100.0 => format!("{value:.0}"),
         size if size >= 10.0 => format!("{value:.1}"),
         _ => format!("{value:.2}"),

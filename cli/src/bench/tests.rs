@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::measure::{Experiment, Figure, Session, measure};
+use super::measure::{Experiment, Figure, Measured, Session, measure};
 use super::report::{Bound, Goal, Row};
 use super::samples::Samples;
 use super::*;
@@ -13,6 +13,8 @@ use super::*;
 #[derive(Default)]
 struct Fake {
     calls: Vec<(&'static str, usize, usize)>,
+    /// In this run its peer fails.
+    fails_in: Option<usize>,
 }
 
 impl Session for Fake {
@@ -35,6 +37,9 @@ impl Session for Fake {
 
     fn peer(&mut self, experiment: usize, run: usize) -> Result<Vec<f64>, String> {
         self.calls.push(("peer", experiment, run));
+        if self.fails_in == Some(run) {
+            return Err("it opens no session".to_owned());
+        }
         Ok(vec![2.0, 200.0])
     }
 
@@ -100,7 +105,7 @@ fn weft_and_peer_take_turns_and_begin_in_turn() {
 
 #[test]
 fn each_figure_has_a_row_with_the_values_of_all_its_runs() {
-    let rows = measure(&mut Fake::default(), &plan(5, None)).unwrap();
+    let Measured { rows, .. } = measure(&mut Fake::default(), &plan(5, None)).unwrap();
     let summary: Vec<_> = rows
         .iter()
         .map(|row| (row.figure.case.as_str(), row.weft.len(), row.weft.median(), row.ratio()))
@@ -110,15 +115,30 @@ fn each_figure_has_a_row_with_the_values_of_all_its_runs() {
 
 #[test]
 fn measuring_ends_with_its_time_but_not_before_the_first_run() {
-    let rows = measure(&mut Fake::default(), &plan(5, Some(Instant::now()))).unwrap();
+    let Measured { rows, .. } = measure(&mut Fake::default(), &plan(5, Some(Instant::now()))).unwrap();
     assert_eq!(rows[0].weft.len(), 1);
+}
+
+#[test]
+fn a_peer_that_fails_costs_its_own_values_and_is_named() {
+    let mut fake = Fake { fails_in: Some(1), ..Fake::default() };
+    let Measured { rows, failures } = measure(&mut fake, &plan(3, None)).unwrap();
+    let lengths: Vec<_> = rows.iter().map(|row| (row.weft.len(), row.peer.len())).collect();
+    assert_eq!(lengths, [(3, 2), (3, 2), (1, 1)]);
+    assert_eq!(failures, ["run 2: the peer (a): it opens no session"]);
+
+    let mut fake = Fake { fails_in: Some(0), ..Fake::default() };
+    let Measured { rows, .. } = measure(&mut fake, &plan(1, None)).unwrap();
+    let report = Report { rows, ..report() };
+    assert_eq!(report.json()["rows"][1]["peer"], Value::Null);
+    assert!(report.table()[3].contains("100     -  Mbit/s"), "{:?}", report.table());
 }
 
 #[test]
 fn what_is_not_asked_for_is_not_run() {
     let mut fake = Fake::default();
     let only = Plan { only: Some("on".to_owned()), ..plan(2, None) };
-    let rows = measure(&mut fake, &only).unwrap();
+    let Measured { rows, .. } = measure(&mut fake, &only).unwrap();
     assert_eq!(rows.len(), 1);
     assert_eq!(fake.calls, [("weft", 1, 0), ("peer", 1, 0)]);
 }
