@@ -115,7 +115,8 @@ fn each_figure_has_a_row_with_the_values_of_all_its_runs() {
 
 #[test]
 fn measuring_ends_with_its_time_but_not_before_the_first_run() {
-    let Measured { rows, .. } = measure(&mut Fake::default(), &plan(5, Some(Instant::now()))).unwrap();
+    let Measured { rows, .. } =
+        measure(&mut Fake::default(), &plan(5, Some(Instant::now()))).unwrap();
     assert_eq!(rows[0].weft.len(), 1);
 }
 

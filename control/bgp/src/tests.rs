@@ -16,7 +16,7 @@ use crate::policy::{Filter, Party};
 use crate::routes::Routes;
 use crate::routes::decision::Source;
 use crate::routes::export::Audience;
-use crate::routes::next_hops::Reached;
+use crate::routes::next_hops::{Due, Reached};
 use crate::wire::{
     AsPath, Attributes, Context, Cutter, Family, MessageType, Neighbour, NextHop, Update,
     UpdateEncoder, end_of_rib, withdraw,
@@ -201,14 +201,12 @@ impl World {
     /// The RIB answers what it is asked.
     fn answer(&mut self) {
         for address in self.routes.next_hops.take_wanted() {
-            let peer = PEERS
-                .iter()
-                .enumerate()
-                .find(|(peer, _)| IpAddr::from(self::address(*peer)) == address);
-            let metric = self.metrics[peer.unwrap().0];
+            let is_peer = |peer: &usize| IpAddr::from(self::address(*peer)) == address;
+            let metric = self.metrics[(0..PEERS.len()).find(is_peer).unwrap()];
             let reached = Reached { metric, is_neighbour: true };
-            self.routes.next_hops.told(IpNet::from(address), reached);
-            self.routes.table.decide_again();
+            let mut due = Due::default();
+            self.routes.next_hops.told(IpNet::from(address), reached, &mut due);
+            self.routes.decide(due);
         }
     }
 

@@ -18,7 +18,7 @@ use weft_routing::ip::{News, Version};
 use weft_routing::{Candidate, Hears, OriginId, ReaderId, Said, Turns};
 use weft_xrl::{Input, Output};
 
-use crate::routes::next_hops::Reached;
+use crate::routes::next_hops::{Due, Reached};
 use crate::routes::{Path, Point, Routes};
 
 /// The numbers of the dialogues with the RIB.
@@ -225,14 +225,13 @@ impl Resolve for Routes {
     }
 
     fn told(&mut self, _: &[IpAddr], ways: Vec<interface::Way>) {
-        let news = ways.into_iter().map(|way| {
+        let mut due = Due::default();
+        for way in ways {
             let metric = way.found.then_some(way.metric);
             let reached = Reached { metric, is_neighbour: way.is_neighbour };
-            self.next_hops.told(way.block, reached)
-        });
-        if news.fold(false, |any, news| any | news) {
-            self.table.decide_again();
+            self.next_hops.told(way.block, reached, &mut due);
         }
+        self.decide(due);
     }
 
     fn invalid(&mut self, blocks: &[IpNet]) {

@@ -29,7 +29,7 @@ use crate::damping::Damping;
 use crate::wire::Attributes;
 use attribute_sets::{AttributeSets, AttributesId};
 use decision::{Decision, Known, Source};
-use next_hops::{NextHopId, NextHops};
+use next_hops::{Due, NextHopId, NextHops};
 use path_ids::PathIds;
 use rounds::Round;
 
@@ -204,6 +204,11 @@ impl Routes {
         let decision = Decision { sources, sets, next_hops };
         let before = self.table.set(destination, origin, path, route, &decision);
         self.is_queued(destination, noted, false);
+        if route.is_accepted() {
+            let (version, prefix) = destination;
+            let number = || Some((version, self.table.number(version, prefix)?));
+            self.next_hops.hold(self.sets.next_hop(route.accepted), number);
+        }
         before.into_iter().for_each(|before| self.forget(before));
     }
 
@@ -226,6 +231,18 @@ impl Routes {
     fn is_queued(&mut self, (version, prefix): (Version, &Prefix), noted: u64, gone: bool) {
         if self.table.noted(version) != noted {
             self.profile.mark(Point::Queued, gone, || version.net(prefix));
+        }
+    }
+
+    /// The RIB has said how next hops are reached.
+    pub(crate) fn decide(&mut self, due: Due) {
+        let (sources, sets, next_hops) = (&self.sources, &self.sets, &self.next_hops);
+        let decision = Decision { sources, sets, next_hops };
+        for (version, number) in due.held {
+            self.table.decide(version, number, &decision);
+        }
+        if due.all {
+            self.table.decide_again();
         }
     }
 

@@ -3,13 +3,20 @@
 //! Reference: RFC 4271 §9.1.2.1 (a route whose next hop cannot be resolved is not used) and §9.1.2.2 e) (the interior
 //! cost); Handley et al. (XORP), §5.1.1 (next-hop resolvers ask the RIB and hold routes until it answers), §5.2.1 (an
 //! answer holds for a block of addresses, so that most questions need not be asked).
+//!
+//! Which destinations wait for an answer is noted, as long as they are few: they are decided when it comes, and the walk
+//! through all need not find them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use ipnet::IpNet;
+use weft_routing::ip::Version;
 
 use crate::wire::NextHop;
+
+/// Destinations that are noted at most while they wait for a next hop.
+const MOST_HELD: usize = 512;
 
 /// A next hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,6 +38,17 @@ struct Known {
     reached: Option<Reached>,
     /// How many sets of attributes have it.
     uses: u32,
+    /// The destinations with routes that wait for it; if one more than the most, there are others.
+    held: Vec<(Version, u32)>,
+}
+
+/// What is to be decided when the RIB has answered.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Due {
+    /// All destinations.
+    pub(crate) all: bool,
+    /// These, in any case.
+    pub(crate) held: Vec<(Version, u32)>,
 }
 
 /// All of them.
@@ -60,7 +78,7 @@ impl NextHops {
         if reached.is_none() {
             self.wanted.insert(address);
         }
-        let known = Known { address, reached, uses: 1 };
+        let known = Known { address, reached, uses: 1, held: Vec::new() };
         let id = match self.free.pop() {
             Some(number) => {
                 self.all[number as usize] = known;
@@ -82,6 +100,7 @@ impl NextHops {
         known.uses -= 1;
         if known.uses == 0 {
             let address = known.address;
+            known.held = Vec::new();
             self.numbers.remove(&address);
             self.wanted.remove(&address);
             self.free.push(id.0);
@@ -103,6 +122,18 @@ impl NextHops {
         self.reached(id).and_then(|reached| reached.metric)
     }
 
+    /// There is a route to a destination by this next hop, which waits if it is not known how that is reached.
+    pub(crate) fn hold(
+        &mut self,
+        id: NextHopId,
+        destination: impl FnOnce() -> Option<(Version, u32)>,
+    ) {
+        let known = &mut self.all[id.0 as usize];
+        if known.reached.is_none() && known.held.len() <= MOST_HELD {
+            known.held.extend(destination());
+        }
+    }
+
     fn block_of(&self, address: IpAddr) -> Option<Reached> {
         let (_, (block, reached)) = self.blocks.range(address..).next()?;
         block.contains(&address).then_some(*reached)
@@ -113,19 +144,22 @@ impl NextHops {
         std::mem::take(&mut self.wanted).into_iter().collect()
     }
 
-    /// The RIB has said how a block of addresses is reached; true if a next hop is reached otherwise than before.
-    pub(crate) fn told(&mut self, block: IpNet, reached: Reached) -> bool {
+    /// The RIB has said how a block of addresses is reached; adds to what is due if a next hop is reached otherwise than
+    /// before.
+    pub(crate) fn told(&mut self, block: IpNet, reached: Reached, due: &mut Due) {
         self.forget(&block);
         self.blocks.insert(block.broadcast(), (block, reached));
-        let mut news = false;
         let within = self.numbers.range(block.network()..=block.broadcast());
         for id in within.filter(|(address, _)| !is_here(address)).map(|(_, id)| *id) {
             let known = &mut self.all[id.0 as usize];
-            news |= known.reached != Some(reached);
-            known.reached = Some(reached);
+            let before = known.reached.replace(reached);
+            due.all |= match before {
+                None => known.held.len() > MOST_HELD,
+                Some(before) => before != reached,
+            };
+            due.held.append(&mut known.held);
             self.wanted.remove(&known.address);
         }
-        news
     }
 
     /// What the RIB has said about a block holds no longer. Until it says something else, next hops are reached as they
@@ -190,6 +224,30 @@ mod tests {
     const NEAR: Reached = Reached { metric: Some(0), is_neighbour: true };
     const NOWHERE: Reached = Reached { metric: None, is_neighbour: false };
 
+    /// Whether everything is decided again when the RIB says this.
+    fn told(hops: &mut NextHops, text: &str, reached: Reached) -> bool {
+        let mut due = Due::default();
+        hops.told(block(text), reached, &mut due);
+        due.all
+    }
+
+    #[test]
+    fn few_that_wait_are_decided_by_themselves() {
+        let mut hops = NextHops::default();
+        let (few, many) = (hops.take(&hop("10.0.0.1")), hops.take(&hop("10.1.0.1")));
+        hops.hold(few, || Some((Version::V4, 7)));
+        hops.hold(few, || Some((Version::V6, 8)));
+        let mut due = Due::default();
+        hops.told(block("10.0.0.0/16"), NEAR, &mut due);
+        assert_eq!(due, Due { all: false, held: vec![(Version::V4, 7), (Version::V6, 8)] });
+        // Nobody waits for what is known.
+        hops.hold(few, || panic!("it is known how that is reached"));
+        assert!(!told(&mut hops, "10.0.0.0/16", NEAR));
+        assert!(told(&mut hops, "10.0.0.0/16", NOWHERE), "which routes use it is not known");
+        (0..=MOST_HELD as u32).for_each(|number| hops.hold(many, || Some((Version::V4, number))));
+        assert!(told(&mut hops, "10.1.0.0/16", NEAR));
+    }
+
     /// The example of Figure 8: 128.16.0.0/16, /18, 128.16.128.0/17, 128.16.192.0/18.
     #[test]
     fn an_answer_serves_the_block_that_it_holds_for() {
@@ -197,14 +255,14 @@ mod tests {
         let first = hops.take(&hop("128.16.32.1"));
         assert_eq!(hops.metric(first), None);
         assert_eq!(hops.take_wanted(), ["128.16.32.1".parse::<IpAddr>().unwrap()]);
-        assert!(hops.told(block("128.16.0.0/18"), NEAR));
+        told(&mut hops, "128.16.0.0/18", NEAR);
         assert_eq!(hops.metric(first), Some(0));
         // No question is needed for another one in the block, but for one outside.
         let second = hops.take(&hop("128.16.32.7"));
         assert_eq!((hops.metric(second), hops.take_wanted().len()), (Some(0), 0));
         let third = hops.take(&hop("128.16.160.1"));
         assert_eq!(hops.take_wanted().len(), 1);
-        assert!(hops.told(block("128.16.128.0/18"), NOWHERE));
+        told(&mut hops, "128.16.128.0/18", NOWHERE);
         assert_eq!(hops.reached(third), Some(NOWHERE));
         hops.take(&hop("128.16.192.1"));
         assert_eq!(hops.take_wanted().len(), 1, "the block ends before it");
@@ -214,7 +272,7 @@ mod tests {
     fn this_router_is_reached_whatever_the_rib_says() {
         let mut hops = NextHops::default();
         let here = hops.take(&hop("0.0.0.0"));
-        hops.told(block("0.0.0.0/0"), NOWHERE);
+        told(&mut hops, "0.0.0.0/0", NOWHERE);
         hops.invalid(&block("0.0.0.0/0"));
         hops.ask_again();
         assert_eq!((hops.metric(here), hops.take_wanted().len()), (Some(0), 0));
@@ -225,11 +283,11 @@ mod tests {
         let mut hops = NextHops::default();
         let first = hops.take(&hop("10.0.0.1"));
         hops.take_wanted();
-        hops.told(block("10.0.0.0/8"), NEAR);
+        told(&mut hops, "10.0.0.0/8", NEAR);
         hops.invalid(&block("10.0.0.0/8"));
         assert_eq!((hops.metric(first), hops.take_wanted().len()), (Some(0), 1));
-        assert!(!hops.told(block("10.0.0.0/16"), NEAR), "nothing is different");
-        assert!(hops.told(block("10.0.0.0/24"), NOWHERE));
+        assert!(!told(&mut hops, "10.0.0.0/16", NEAR), "nothing is different");
+        assert!(told(&mut hops, "10.0.0.0/24", NOWHERE));
         hops.ask_again();
         assert_eq!((hops.metric(first), hops.take_wanted().len()), (None, 1));
         hops.give(first);

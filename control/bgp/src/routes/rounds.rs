@@ -167,6 +167,9 @@ impl Routes {
         let (sources, sets, next_hops) = (&self.sources, &self.sets, &self.next_hops);
         let decision = Decision { sources, sets, next_hops };
         self.table.change(place, origin, path, new, &decision);
+        if new.is_accepted() {
+            self.next_hops.hold(self.sets.next_hop(new.accepted), || Some(place));
+        }
         self.forget(old);
     }
 

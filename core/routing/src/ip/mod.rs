@@ -270,6 +270,11 @@ impl<R: Copy + PartialEq> IpRoutes<R> {
         with!(mut self, version, table => table.change(number, origin, path, route, decide))
     }
 
+    /// As [`RouteTable::decide`].
+    pub fn decide(&mut self, version: Version, number: u32, decide: &impl Decide<R>) {
+        with!(mut self, version, table => table.decide(number, decide));
+    }
+
     /// As [`RouteTable::end_of_numbers`].
     #[must_use]
     pub fn end_of_numbers(&self, version: Version) -> u32 {

@@ -220,6 +220,15 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         Some(before)
     }
 
+    /// What the decision on the destination with this number depends on has changed, if there is still such a destination:
+    /// it is decided at once. If many are concerned, [`RouteTable::decide_again`] takes less time.
+    pub fn decide(&mut self, number: u32, decide: &impl Decide<R>) {
+        if number < self.end_of_numbers() && !self.nets.get(number).is_free() {
+            let old = self.nets.get(number).best().copied();
+            self.settle(number, old, decide, Occasion::Told);
+        }
+    }
+
     /// Below which all numbers of destinations are.
     #[must_use]
     pub fn end_of_numbers(&self) -> u32 {
