@@ -15,6 +15,7 @@
 //! Reference: Handley et al., "Designing Extensible IP Router Software", NSDI 2005, §8.2, §8.3.
 
 mod crowd;
+mod kernel;
 mod latency;
 mod load;
 mod memory;

@@ -3,7 +3,8 @@
 //! * *flap*: the connection is closed and opened again at once; the table is sent anew. How soon the router opens the
 //!   session, when everything is again as it was, and how many changes the kernel was told of meanwhile.
 //! * *storm*: the connection is closed, and stays so. When the kernel and the second peer have none of its routes any
-//!   more; and how long the routes take that another peer announces all the while.
+//!   more; and how long the routes take that another peer announces all the while, beside what they would wait for the
+//!   kernel alone.
 //! * *ten flaps in ten seconds*: each cuts the table off that is being sent. How many routes the kernel has too many or
 //!   too few when the last table was sent whole.
 //! * *slow reader*: a third peer that is told everything reads nothing for 20 seconds while the table comes. How long
@@ -13,8 +14,12 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+
 use super::super::measure::{Bench, Experiment, Figure, Plan, Program, Session};
-use super::super::report::{Bound, Goal, Row};
+use super::super::report::{Bound, Detail, Goal, Row};
+use super::super::samples::Samples;
+use super::kernel;
 use super::load::{FULL, TABLE, peak};
 use super::network::Third;
 use super::router::{Kind, needs};
@@ -69,7 +74,11 @@ struct Case {
     peer: Kind,
 }
 
-struct Cases(Vec<Case>);
+struct Cases {
+    all: Vec<Case>,
+    /// How long routes would wait for the kernel alone while a table of so many goes.
+    waits: Option<(usize, Samples)>,
+}
 
 impl Bench for RouteStorm {
     fn name(&self) -> &'static str {
@@ -91,7 +100,7 @@ impl Bench for RouteStorm {
 
     fn prepare(&self, plan: &Plan) -> Result<Box<dyn Session>, String> {
         super::check_root()?;
-        Ok(Box::new(Cases(cases(plan.quick))))
+        Ok(Box::new(Cases { all: cases(plan.quick), waits: None }))
     }
 }
 
@@ -354,19 +363,39 @@ fn slow(kind: Kind, count: usize) -> Result<Values, String> {
 
 impl Session for Cases {
     fn experiments(&self) -> Vec<Experiment> {
-        self.0.iter().map(Case::experiment).collect()
+        self.all.iter().map(Case::experiment).collect()
     }
 
     fn weft(&mut self, experiment: usize, _: usize) -> Result<Vec<f64>, String> {
-        self.0[experiment].measure(Kind::Weft)
+        let case = self.all[experiment];
+        if case.part != Part::Slow && self.waits.is_none() {
+            self.waits = Some((case.count, kernel::waits(case.count, INTERVAL)?));
+        }
+        case.measure(Kind::Weft)
     }
 
     fn peer(&mut self, experiment: usize, _: usize) -> Result<Vec<f64>, String> {
-        let case = self.0[experiment];
+        let case = self.all[experiment];
         case.measure(case.peer)
     }
 
+    fn details(&mut self) -> Vec<Detail> {
+        let detail = |(count, waits): &(usize, Samples)| {
+            let figures = [0.5, 0.99, 1.0].map(|part| waits.quantile(part));
+            let [median, most, longest] = figures;
+            let title =
+                format!("{count} routes: the kernel alone, taking them back as the FEA does");
+            let line = format!(
+                "a route every {} ms would wait {median:.2} ms, 99 % up to {most:.1}, the longest {longest:.1}",
+                INTERVAL.as_millis()
+            );
+            let json = json!({ "median": median, "99 %": most, "longest": longest, "unit": "ms" });
+            Detail { title, lines: vec![line], json }
+        };
+        self.waits.iter().map(detail).collect()
+    }
+
     fn goals(&self, rows: &[Row]) -> Vec<Goal> {
-        self.0.iter().flat_map(|case| case.goals(rows)).collect()
+        self.all.iter().flat_map(|case| case.goals(rows)).collect()
     }
 }

@@ -13,6 +13,7 @@ use weft_bgp::wire::{
     AsPath, Attributes, Context, Family, Neighbour, NextHop, Origin, UpdateEncoder, end_of_rib,
     withdraw,
 };
+use weft_netlink::InterfaceAddress;
 use weft_routing::Prefix;
 
 use super::super::xip_forward::prefixes::prefixes;
@@ -33,8 +34,11 @@ pub(super) struct Stream {
     pub(super) messages: usize,
 }
 
-/// The UPDATEs of a speaker with so many routes, and at their end what says that these were all.
-pub(super) fn stream(count: usize, autonomous_system: u32, next_hop: Ipv4Addr) -> Stream {
+/// Addresses and lengths of prefixes that share attributes.
+type Group = Vec<(u32, u8)>;
+
+/// So many prefixes in groups, in the order in which they are announced, and what else is random.
+fn groups(count: usize) -> (Vec<Group>, Random) {
     let mut random = Random::from_seed(count as u64);
     let mut table: Vec<_> = prefixes(count, &mut random)
         .into_iter()
@@ -45,12 +49,27 @@ pub(super) fn stream(count: usize, autonomous_system: u32, next_hop: Ipv4Addr) -
     let mut rest = &table[..];
     while !rest.is_empty() {
         let (group, others) = rest.split_at(rest.len().min(3 + random.below(2) as usize));
-        groups.push(group);
+        groups.push(group.to_vec());
         rest = others;
     }
     for last in (1..groups.len()).rev() {
         groups.swap(last, random.below(last as u64 + 1) as usize);
     }
+    (groups, random)
+}
+
+/// The networks of a table, in the order in which they are announced.
+pub(super) fn nets(count: usize) -> Vec<InterfaceAddress> {
+    let net = |(bits, length)| InterfaceAddress {
+        ip: Ipv4Addr::from_bits(bits).into(),
+        prefix_length: length,
+    };
+    groups(count).0.into_iter().flatten().map(net).collect()
+}
+
+/// The UPDATEs of a speaker with so many routes, and at their end what says that these were all.
+pub(super) fn stream(count: usize, autonomous_system: u32, next_hop: Ipv4Addr) -> Stream {
+    let (groups, mut random) = groups(count);
     let mut stream = Stream { bytes: Vec::with_capacity(count * 24), messages: 1 };
     let context = Context::new(Neighbour::External);
     for group in groups {
