@@ -136,12 +136,12 @@ pub(crate) fn measure(session: &mut dyn Session, plan: &Plan) -> Result<Measured
             break;
         }
         for ((index, experiment), series) in experiments.iter().zip(&mut series) {
-            if experiment.most_runs.is_none_or(|most| run < most) {
-                if let Err(error) = contest(session, *index, run, series)? {
-                    let failure = format!("run {}: {}: {error}", run + 1, name_of(experiment));
-                    eprintln!("{failure}");
-                    failures.push(failure);
-                }
+            if experiment.most_runs.is_none_or(|most| run < most)
+                && let Err(error) = contest(session, *index, run, series)?
+            {
+                let failure = format!("run {}: {}: {error}", run + 1, name_of(experiment));
+                eprintln!("{failure}");
+                failures.push(failure);
             }
             if said.elapsed() >= PROGRESS {
                 let case = experiment.figures.last().map_or("", |figure| &figure.case);
