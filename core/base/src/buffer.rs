@@ -61,6 +61,14 @@ impl Buffer {
         Self { frame: bytes.into(), start: 0, end: bytes.len() }
     }
 
+    /// Takes the bytes with their frame, and leaves a buffer without any memory, which costs nothing to drop. A buffer
+    /// that is taken where it lies is moved once; one that comes out of an iterator as an `Option`, twice.
+    #[must_use]
+    #[inline]
+    pub fn take(&mut self) -> Self {
+        std::mem::replace(self, Self { frame: Box::default(), start: 0, end: 0 })
+    }
+
     /// The bytes.
     #[must_use]
     #[inline]
@@ -204,8 +212,12 @@ impl AsMut<[u8]> for Buffer {
 }
 
 impl Drop for Buffer {
+    #[inline]
     fn drop(&mut self) {
-        recycle(std::mem::take(&mut self.frame));
+        // What was taken has left none.
+        if !self.frame.is_empty() {
+            recycle(std::mem::take(&mut self.frame));
+        }
     }
 }
 
@@ -267,6 +279,16 @@ mod tests {
         }
         assert!(buffer.bytes().iter().zip(0..100_000_u32).all(|(byte, n)| *byte == n as u8));
         assert!(moves < 10, "it moved {moves} times");
+    }
+
+    #[test]
+    fn what_is_left_of_a_buffer_that_was_taken_can_be_used() {
+        let mut buffer = Buffer::from_slice(b"payload");
+        assert_eq!(buffer.take().bytes(), b"payload");
+        assert!(buffer.is_empty() && buffer.spare_mut().is_empty());
+        buffer.push_front(4).copy_from_slice(b"head");
+        buffer.extend(b"tail");
+        assert_eq!(buffer.bytes(), b"headtail");
     }
 
     #[test]

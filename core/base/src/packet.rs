@@ -71,6 +71,13 @@ impl Packet {
         Self { buffer: self.buffer.duplicate(), meta: self.meta }
     }
 
+    /// Takes the packet, as [`Buffer::take`] does the bytes. The metadata stays behind, too.
+    #[must_use]
+    #[inline]
+    pub fn take(&mut self) -> Self {
+        Self { buffer: self.buffer.take(), meta: self.meta }
+    }
+
     /// The bytes alone.
     #[must_use]
     pub fn into_buffer(self) -> Buffer {

@@ -16,6 +16,7 @@ pub(crate) fn require(header: &'static str, data: &[u8], needed: usize) -> Resul
 }
 
 /// Cuts the first `needed` bytes off `buffer`, to write `header` into them.
+#[inline]
 pub(crate) fn require_space<'a>(
     header: &'static str,
     buffer: &'a mut [u8],
@@ -33,6 +34,7 @@ pub(crate) fn get<const N: usize>(data: &[u8], field: Range<usize>) -> [u8; N] {
 }
 
 /// Writes `value` to `field`, which has the same width.
+#[inline]
 pub(crate) fn put(data: &mut [u8], field: Range<usize>, value: &[u8]) {
     data[field].copy_from_slice(value);
 }
@@ -43,6 +45,7 @@ pub(crate) fn get_u16(data: &[u8], field: Range<usize>) -> u16 {
 }
 
 /// Writes a 16-bit `field`.
+#[inline]
 pub(crate) fn put_u16(data: &mut [u8], field: Range<usize>, value: u16) {
     put(data, field, &value.to_be_bytes());
 }

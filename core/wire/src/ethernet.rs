@@ -137,6 +137,7 @@ impl EthernetRepr {
     ///
     /// # Errors
     /// [`WireError::NoSpace`] if the buffer is shorter.
+    #[inline]
     pub fn emit(&self, buffer: &mut [u8]) -> Result<(), WireError> {
         let header = require_space(HEADER, buffer, ETHERNET_HEADER_LEN)?;
         put(header, field::DESTINATION, &self.destination.0);

@@ -324,6 +324,7 @@ fn header_len(bytes: &[u8]) -> usize {
     row_offset(usize::from(bytes[field::NUM_DST]) + usize::from(bytes[field::NUM_SRC]))
 }
 
+#[inline]
 fn check_header(bytes: &[u8]) -> Result<(), HeaderError> {
     let len = bytes.len();
     if len < FIXED_HEADER_LEN {
@@ -341,6 +342,7 @@ fn check_header(bytes: &[u8]) -> Result<(), HeaderError> {
     Ok(())
 }
 
+#[inline]
 fn check_fixed_part(bytes: &[u8]) -> Result<(), HeaderError> {
     let version = bytes[field::VERSION];
     let (rows, source_rows) = (bytes[field::NUM_DST], bytes[field::NUM_SRC]);

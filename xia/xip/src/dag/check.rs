@@ -10,7 +10,7 @@
 
 use arrayvec::ArrayVec;
 
-use super::{Address, Edges, LastNode, Row};
+use super::{Address, Edge, Edges, LastNode, Row};
 use crate::numbers::MAX_FAN_OUT;
 use crate::xid::Xid;
 
@@ -175,6 +175,7 @@ impl Address {
 ///
 /// `edges` is the edge field at `node` (of the last row for the entry node), `rows` the number of
 /// rows of the address. The result has at least one element.
+#[inline]
 pub fn candidate_edges(edges: &Edges, node: LastNode, rows: usize) -> Result<Targets, EdgesError> {
     let row = match node {
         LastNode::Entry => rows.saturating_sub(1),
@@ -185,7 +186,9 @@ pub fn candidate_edges(edges: &Edges, node: LastNode, rows: usize) -> Result<Tar
         LastNode::Row(row) => usize::from(row),
     };
     check_edges(edges, row, rows)?;
-    let targets: Targets = edges.iter().map_while(|edge| edge.target()).collect();
+    // No edge follows an empty one.
+    let mut targets = Targets::from(edges.map(|edge| edge.0 & Edge::INDEX_MASK));
+    targets.truncate(edges.iter().take_while(|edge| !edge.is_empty()).count());
     match (targets.is_empty(), node) {
         (false, _) => Ok(targets),
         (true, LastNode::Entry) => Err(CheckError::NoEntry.into()),
@@ -203,6 +206,7 @@ fn count_nodes(rows: &[Row]) -> Result<usize, CheckError> {
 }
 
 /// Checks one edge field. The last row's edges are the entry node's and may lead to any row.
+#[inline]
 fn check_edges(edges: &Edges, row: usize, rows: usize) -> Result<(), CheckError> {
     let at = row as u8;
     if let Some(edge) = edges.iter().position(|edge| edge.is_chosen()) {

@@ -1,23 +1,40 @@
 //! Batches: packets wait for memory together.
 //!
 //! A look-up waits for the slot, then for the entry behind it, and a packet's next step waits for the look-up;
-//! but packets do not wait for each other. So all slots are asked for first, then all entries; then the decisions
-//! are carried out on the packets where they lie. What passed through a node goes another round. In the end
+//! but packets do not wait for each other. So the slots of a group of packets are asked for first, then the entries; then
+//! the decisions are carried out on the packets where they lie. While one group waits, others are worked on. What passed
+//! through a node goes another round. In the end
 //! the packets leave in their order, and those that the cache has nothing for are walked one by one.
 
 use weft_base::{Instant, Packet, PortId};
 
 use super::cached::Place;
 use super::{Activity, DropReason, Forwarder, Trip, Verdict, spend_hop};
-use crate::forward::dst::{CacheActivity, Decision};
+use crate::forward::dst::{CacheActivity, Way};
 use crate::principal::SocketId;
 use crate::{Targets, Xid, XipPacket};
+
+/// Packets that wait for memory together.
+const GROUP: usize = 16;
 
 /// What a batch knows of one of its packets. It is written where it lies: a key can be long.
 #[derive(Default)]
 pub(super) struct Ahead {
     fate: Fate,
+    exit: Exit,
     place: Place,
+}
+
+impl Ahead {
+    fn leaves(&self) -> bool {
+        matches!(self.fate, Fate::Leave)
+    }
+
+    #[inline]
+    fn leave_by(&mut self, exit: Exit) -> Fate {
+        self.exit = exit;
+        Fate::Leave
+    }
 }
 
 /// What is to become of a packet.
@@ -26,12 +43,44 @@ enum Fate {
     /// It has a place where the cache may have a decision.
     #[default]
     Looking,
-    /// Its link header is in place.
-    Transmit(PortId),
-    Deliver(SocketId),
+    /// It leaves as it is, to where [`Ahead::exit`] says.
+    Leave,
     Drop(DropReason),
     /// It has to be walked from its last node.
     Walk,
+}
+
+/// Where a packet leaves.
+#[derive(Clone, Copy)]
+enum Exit {
+    /// By this port; its link header is in place.
+    Port(PortId),
+    Socket(SocketId),
+}
+
+impl Default for Exit {
+    fn default() -> Self {
+        Self::Port(PortId::NONE)
+    }
+}
+
+/// How many decisions packets of a port may cause. Those of a batch come from one port, as a rule.
+struct Room {
+    port: PortId,
+    left: u32,
+}
+
+/// The packets of a group, with what is known of them; none if there is no such group.
+#[inline]
+fn group<'a>(
+    packets: &'a mut [Packet],
+    ahead: &'a mut [Ahead],
+    number: Option<usize>,
+) -> impl Iterator<Item = (&'a mut Packet, &'a mut Ahead)> {
+    let len = packets.len();
+    let begin = number.map_or(len, |number| len.min(number * GROUP));
+    let group = begin..len.min(begin + GROUP);
+    packets[group.clone()].iter_mut().zip(&mut ahead[group])
 }
 
 impl Forwarder {
@@ -48,31 +97,38 @@ impl Forwarder {
         let mut all = std::mem::take(&mut self.ahead);
         all.resize_with(packets.len().max(all.len()), Ahead::default);
         let ahead = &mut all[..packets.len()];
-        packets.iter_mut().zip(&mut *ahead).for_each(|(packet, ahead)| {
-            self.look_ahead(packet, ahead);
-        });
-        while self.fetch(now, packets, ahead) {
-            for (packet, ahead) in packets.iter_mut().zip(&mut *ahead) {
-                if let Fate::Looking = ahead.fate {
-                    ahead.fate = self.carry_out(now, packet, &ahead.place);
+        let received = packets.iter().filter(|packet| packet.meta.port != PortId::NONE).count();
+        self.activity.add(Activity::Received, received as u64);
+        self.activity.add(Activity::Originated, (packets.len() - received) as u64);
+        let mut room = Room { port: PortId::NONE, left: u32::MAX };
+        let (mut is_first, mut looks) = (true, true);
+        while looks {
+            looks = false;
+            for turn in 0..packets.len().div_ceil(GROUP) + 2 {
+                if is_first {
+                    let group = group(packets, ahead, Some(turn));
+                    group.for_each(|(packet, ahead)| self.look_ahead(packet, ahead));
+                }
+                let waits = group(packets, ahead, turn.checked_sub(1));
+                waits.for_each(|(packet, ahead)| self.fetch(now, packet, ahead, &mut room));
+                for (packet, ahead) in group(packets, ahead, turn.checked_sub(2)) {
                     if let Fate::Looking = ahead.fate {
-                        self.look_ahead_again(packet, ahead);
+                        looks |= self.go_on(now, packet, ahead);
                     }
                 }
             }
+            is_first = false;
         }
-        for (packet, ahead) in packets.drain(..).zip(ahead) {
-            self.let_go(now, packet, ahead.fate, out);
-        }
+        self.let_go(now, packets, ahead, out);
+        packets.clear();
         self.ahead = all;
     }
 
     /// Makes the receive checks, cuts off what the link has added, and works out where the cache may have a
     /// decision.
     #[inline]
-    fn look_ahead(&mut self, packet: &mut Packet, ahead: &mut Ahead) {
+    fn look_ahead(&self, packet: &mut Packet, ahead: &mut Ahead) {
         let received = packet.meta.port != PortId::NONE;
-        self.activity.add(if received { Activity::Received } else { Activity::Originated }, 1);
         let Ok(view) = XipPacket::new_checked(packet.bytes()) else {
             ahead.fate = Fate::Drop(DropReason::Malformed);
             return;
@@ -80,6 +136,17 @@ impl Forwarder {
         self.find_place(&view, received, ahead);
         let len = view.total_len();
         packet.truncate(len);
+    }
+
+    /// Does with a packet what the cache says. True if it has passed through a node, and has to be looked for again.
+    #[inline]
+    fn go_on(&mut self, now: Instant, packet: &mut Packet, ahead: &mut Ahead) -> bool {
+        ahead.fate = self.carry_out(now, packet, ahead);
+        let looks = matches!(ahead.fate, Fate::Looking);
+        if looks {
+            self.look_ahead_again(packet, ahead);
+        }
+        looks
     }
 
     /// The next step of a packet that has passed through a node.
@@ -101,35 +168,26 @@ impl Forwarder {
         self.dst.fetch_slot(ahead.place.probe);
     }
 
-    /// Has the entries brought near, and of packets that have none what principals will need. False if no
-    /// packet looks for anything.
-    fn fetch(&self, now: Instant, packets: &[Packet], ahead: &[Ahead]) -> bool {
-        let mut any = false;
-        // The packets of a batch come from one port, as a rule.
-        let (mut port, mut room) = (PortId::NONE, u32::MAX);
-        for (packet, ahead) in packets.iter().zip(ahead) {
-            if let Fate::Looking = ahead.fate {
-                any = true;
-                if !self.dst.fetch_entry(ahead.place.probe) {
-                    if packet.meta.port != port {
-                        port = packet.meta.port;
-                        room = self.slow_path.room(now, port);
-                    }
-                    if room > 0 {
-                        room -= 1;
-                        self.prefetch(packet);
-                    }
-                }
+    /// Has the entry brought near, or, if there is none, what principals will need.
+    #[inline]
+    fn fetch(&self, now: Instant, packet: &Packet, ahead: &Ahead, room: &mut Room) {
+        if matches!(ahead.fate, Fate::Looking) && !self.dst.fetch_entry(ahead.place.probe) {
+            if packet.meta.port != room.port {
+                let port = packet.meta.port;
+                *room = Room { port, left: self.slow_path.room(now, port) };
+            }
+            if room.left > 0 {
+                room.left -= 1;
+                self.prefetch(packet);
             }
         }
-        any
     }
 
     /// Does with a packet what the cache says. It still looks when it has passed through a node.
     #[inline]
-    fn carry_out(&mut self, now: Instant, packet: &mut Packet, place: &Place) -> Fate {
+    fn carry_out(&mut self, now: Instant, packet: &mut Packet, ahead: &mut Ahead) -> Fate {
         let received = packet.meta.port != PortId::NONE;
-        let Some((decision, slot)) = self.dst.find(&place.key, place.probe) else {
+        let Some((way, slot)) = self.dst.find(&ahead.place.key, ahead.place.probe) else {
             // A flood shall not cost more than this.
             if received && self.slow_path.is_used_up(now, packet.meta.port) {
                 self.cache_activity.add(CacheActivity::Miss, 1);
@@ -139,33 +197,35 @@ impl Forwarder {
         };
         self.cache_activity.add(CacheActivity::Hit, 1);
         let mut view = XipPacket::checked_before(packet.bytes_mut());
-        match decision {
-            Decision::Forward(hop) => {
+        match way {
+            Way::Forward(hop) => {
                 if !spend_hop(&mut view, received) {
                     let trip = self.trip(now, packet.meta.port);
                     let view = XipPacket::checked_before(packet.bytes());
                     self.note_drop(&view, DropReason::HopLimit, &trip);
                     return Fate::Drop(DropReason::HopLimit);
                 }
-                match self.egress.frame(hop.port, hop.link, packet) {
-                    Ok(()) => Fate::Transmit(hop.port),
+                let hop = self.dst.hop(hop);
+                let port = hop.port;
+                match self.egress.frame(hop, packet) {
+                    Ok(()) => ahead.leave_by(Exit::Port(port)),
                     Err(reason) => {
                         let trip = self.trip(now, packet.meta.port);
-                        self.note_unframed(packet, reason, hop.port, &trip);
+                        self.note_unframed(packet, reason, port, &trip);
                         Fate::Drop(reason)
                     }
                 }
             }
-            Decision::Drop(reason) => {
+            Way::Drop(reason) => {
                 let trip = self.trip(now, packet.meta.port);
                 self.note_drop(&XipPacket::checked_before(packet.bytes()), reason, &trip);
                 Fate::Drop(reason)
             }
-            Decision::Through | Decision::Deliver(_) => {
+            Way::Through | Way::Deliver(_) => {
                 let Some(row) = view.take_edge(usize::from(slot)) else { return Fate::Walk };
-                match (decision, view.is_sink(usize::from(row))) {
-                    (Decision::Deliver(socket), true) => Fate::Deliver(socket),
-                    (Decision::Deliver(_), false) => Fate::Drop(DropReason::NotPassable),
+                match (way, view.is_sink(usize::from(row))) {
+                    (Way::Deliver(socket), true) => ahead.leave_by(Exit::Socket(socket)),
+                    (Way::Deliver(_), false) => Fate::Drop(DropReason::NotPassable),
                     (_, true) => Fate::Drop(DropReason::NotASink),
                     (_, false) => Fate::Looking,
                 }
@@ -173,25 +233,46 @@ impl Forwarder {
         }
     }
 
-    fn let_go(&mut self, now: Instant, packet: Packet, fate: Fate, out: &mut Vec<Verdict>) {
-        match fate {
-            Fate::Transmit(port) => {
-                self.activity.add(Activity::Forwarded, 1);
-                out.push(Verdict::Transmit { port, packet });
-            }
-            Fate::Deliver(socket) => {
-                self.activity.add(Activity::Delivered, 1);
-                out.push(Verdict::Deliver { socket, packet });
-            }
-            Fate::Drop(reason) => {
-                self.drop_packet(reason);
-            }
-            Fate::Looking | Fate::Walk => {
-                let mut trip = self.trip(now, packet.meta.port);
-                self.walk(XipPacket::checked_before(packet), &mut trip, out);
-                self.route_pending(&mut trip, out);
+    /// The packets leave in their order. Those that leave as they are go in runs, each packet straight from its place
+    /// to that of its verdict.
+    fn let_go(
+        &mut self,
+        now: Instant,
+        mut packets: &mut [Packet],
+        ahead: &[Ahead],
+        out: &mut Vec<Verdict>,
+    ) {
+        for run in ahead.chunk_by(|one, next| one.leaves() == next.leaves()) {
+            let (these, others) = packets.split_at_mut(run.len());
+            packets = others;
+            let these = these.iter_mut().map(Packet::take).zip(run);
+            if run[0].leaves() {
+                self.count_leaving(run);
+                out.extend(these.map(|(packet, ahead)| match ahead.exit {
+                    Exit::Port(port) => Verdict::Transmit { port, packet },
+                    Exit::Socket(socket) => Verdict::Deliver { socket, packet },
+                }));
+            } else {
+                these.for_each(|(packet, ahead)| self.finish(now, packet, ahead.fate, out));
             }
         }
+    }
+
+    fn count_leaving(&mut self, run: &[Ahead]) {
+        let forwarded = run.iter().filter(|ahead| matches!(ahead.exit, Exit::Port(_))).count();
+        self.activity.add(Activity::Forwarded, forwarded as u64);
+        self.activity.add(Activity::Delivered, (run.len() - forwarded) as u64);
+    }
+
+    /// Drops a packet that does not leave, or walks it on.
+    fn finish(&mut self, now: Instant, packet: Packet, fate: Fate, out: &mut Vec<Verdict>) {
+        if let Fate::Drop(reason) = fate {
+            self.drop_packet(reason);
+            return;
+        }
+        let mut trip = self.trip(now, packet.meta.port);
+        self.walk(XipPacket::checked_before(packet), &mut trip, out);
+        self.route_pending(&mut trip, out);
     }
 
     /// Tells the principals of all XIDs in the packet's destination that they may be looked up.

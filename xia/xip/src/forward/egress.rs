@@ -5,6 +5,7 @@ use weft_wire::{ETHERNET_HEADER_LEN, EtherType, EthernetRepr, MacAddr};
 
 use super::DropReason;
 use crate::numbers::ETHERTYPE_XIP;
+use crate::principal::NextHop;
 
 /// How a port wants its packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,23 +67,19 @@ impl EgressTable {
         self.ports.binary_search_by_key(&port, |(port, _)| *port)
     }
 
-    /// Puts the link header of `port` in front of an XIP packet that goes to neighbour `link`.
-    pub(super) fn frame(
-        &self,
-        port: PortId,
-        link: LinkAddress,
-        packet: &mut Packet,
-    ) -> Result<(), DropReason> {
-        let egress = self.get(port).ok_or(DropReason::PortGone)?;
+    /// Puts the link header of the hop's port in front of an XIP packet that goes there.
+    #[inline]
+    pub(super) fn frame(&self, hop: &NextHop, packet: &mut Packet) -> Result<(), DropReason> {
+        let egress = self.get(hop.port).ok_or(DropReason::PortGone)?;
         if packet.len() > egress.mtu {
             return Err(DropReason::TooBig);
         }
-        packet.meta.link = link;
-        match (egress.framing, link) {
+        packet.meta.link = hop.link;
+        match (egress.framing, &hop.link) {
             (Framing::Bare, _) => Ok(()),
             (Framing::Ethernet { mac }, LinkAddress::Mac(to)) => {
                 let header = EthernetRepr {
-                    destination: MacAddr(to),
+                    destination: MacAddr(*to),
                     source: MacAddr(mac),
                     ethertype: EtherType(ETHERTYPE_XIP),
                 };

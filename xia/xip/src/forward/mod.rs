@@ -458,7 +458,7 @@ impl Forwarder {
             return self.drop_packet(DropReason::HopLimit);
         }
         let mut packet = packet.into_inner();
-        if let Err(reason) = self.egress.frame(hop.port, hop.link, &mut packet) {
+        if let Err(reason) = self.egress.frame(&hop, &mut packet) {
             self.note_unframed(&packet, reason, hop.port, trip);
             return self.drop_packet(reason);
         }

@@ -33,8 +33,8 @@ impl Hops {
     }
 
     #[inline]
-    pub(super) fn get(&self, id: HopId) -> NextHop {
-        self.hops[id.0 as usize].0
+    pub(super) fn get(&self, id: HopId) -> &NextHop {
+        &self.hops[id.0 as usize].0
     }
 
     /// The number of a hop, with one more use; and whether it is the first.
@@ -86,7 +86,7 @@ mod tests {
         let mut hops = Hops::new(KeyedHash::new(&mut Random::from_seed(1)));
         let ((one, first), (two, _), (again, second)) =
             (hops.take(hop(1)), hops.take(hop(2)), hops.take(hop(1)));
-        assert_eq!((one, hops.get(one), hops.get(two)), (again, hop(1), hop(2)));
+        assert_eq!((one, hops.get(one), hops.get(two)), (again, &hop(1), &hop(2)));
         assert_eq!((first, second), (true, false));
         assert!(!hops.release(one));
         assert_eq!(hops.len(), 2);

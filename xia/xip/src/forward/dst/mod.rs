@@ -199,23 +199,30 @@ impl DstCache {
         likely.is_some()
     }
 
-    /// The decision for `key` and the edge that it is about, if it is there; counts the use.
+    /// What is to be done with packets that have `key`, and the edge that it is about, if it is there; counts the use.
     #[inline]
-    pub(super) fn find(&mut self, key: &Key, probe: Probe) -> Option<(Decision, u8)> {
+    pub(super) fn find(&mut self, key: &Key, probe: Probe) -> Option<(Way, u8)> {
         let id = self.index.find(probe.hash, |id| self.store.is_for(id, key))?;
         let (way, slot) = self.store.used(id);
         if self.offloading.is_on() {
             self.offloading.entry_used(&mut self.store, id);
         }
-        Some((self.decision(way), slot))
+        Some((way, slot))
     }
 
+    /// The neighbour that a decision leads to. It stays where it lies: a hop is large, and is needed in parts.
     #[inline]
-    fn decision(&self, way: Way) -> Decision {
+    pub(super) fn hop(&self, id: HopId) -> &NextHop {
+        self.hops.get(id)
+    }
+
+    /// A decision as the rest of the forwarder has it.
+    #[inline]
+    pub(super) fn decision(&self, way: Way) -> Decision {
         match way {
             Way::Through => Decision::Through,
             Way::Deliver(socket) => Decision::Deliver(socket),
-            Way::Forward(hop) => Decision::Forward(self.hops.get(hop)),
+            Way::Forward(hop) => Decision::Forward(*self.hops.get(hop)),
             Way::Drop(reason) => Decision::Drop(reason),
         }
     }

@@ -45,7 +45,7 @@ fn a_decision_is_found_by_its_edges_in_order_and_by_where_the_packet_came_from()
     }
     for (number, key) in (0..).zip(&keys) {
         let found = cache.find(key, cache.probe(key));
-        assert_eq!(found, Some((Decision::Deliver(SocketId(number)), 0)), "{key:?}");
+        assert_eq!(found, Some((Way::Deliver(SocketId(number)), 0)), "{key:?}");
     }
     assert_eq!(cache.size().entries, keys.len());
     assert_eq!(cache.clear(), keys.len());
