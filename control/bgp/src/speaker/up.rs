@@ -45,7 +45,7 @@ impl Up {
         self.audience.may_hear(attributes, source)
     }
 
-    /// Whether the peer may say now that it sends everything of a family again: RFC 7313 §4.2, not before one that knows of
+    /// Whether the peer may say now that it sends everything of a family again: RFC 7313 §4, not before one that knows of
     /// graceful restart has announced everything for the first time.
     pub(super) fn may_refresh(&self, version: Version) -> bool {
         self.graceful.is_none() || self.complete.contains(&version)

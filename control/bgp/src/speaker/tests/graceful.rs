@@ -229,7 +229,7 @@ fn a_peer_that_is_not_configured_any_more_leaves_nothing() {
     assert_eq!(told(2, &out).1, nets(&[1]));
 }
 
-/// RFC 7313 §4.2: until then its first telling goes on, and what is stale serves on.
+/// RFC 7313 §4: until then its first telling goes on, and what is stale serves on.
 #[test]
 fn before_it_has_announced_everything_a_peer_refreshes_nothing() {
     let mut world = helped(&graceful(false, true, false), &[1, 2]);
