@@ -1,6 +1,7 @@
 //! What the processor can do for a program that tells it more.
 //!
 //! * [`prefetch()`](crate::prefetch()): memory that will be read soon;
+//! * [`make_room()`](crate::make_room()): large tables in large pages;
 //! * [`widest()`](crate::widest()): work with the instructions of the processor that is there, instead of those that every processor has.
 //!
 //! Reference: Intel 64 and IA-32 Architectures Software Developer's Manual; System V Application Binary Interface, AMD64
@@ -9,8 +10,11 @@
 
 #[allow(unsafe_code, reason = "an instruction of one kind of processor")]
 mod prefetch;
+#[allow(unsafe_code, reason = "the kernel is told how memory will be used")]
+mod room;
 #[allow(unsafe_code, reason = "instructions that not every processor has")]
 mod widest;
 
 pub use prefetch::{prefetch, prefetch_element};
+pub use room::make_room;
 pub use widest::{Work, widest};

@@ -3,10 +3,14 @@
 //! Reference: Handley et al. (XORP), §5.1 (what is deleted was added before). Two bytes for a destination, so that a reader
 //! knows whether a withdrawal is due, and to whom, without a copy of the table.
 
+use weft_processor::make_room;
+
 use crate::{Check, OriginId, Prefix};
 
 /// Nothing was said.
 const NOTHING: u16 = u16::MAX;
+/// Room for so many is made at least.
+const FEW: usize = 64;
 
 /// What one reader has said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,9 +46,7 @@ impl Said {
             if origin.is_none() {
                 return before;
             }
-            if place >= all.capacity() {
-                all.reserve_exact((place + 1 - all.len()).max(all.len() / 8).max(64));
-            }
+            make_room(all, (place + 1 - all.len()).max(FEW));
             all.resize(place + 1, NOTHING);
         }
         all[place] = origin.map_or(NOTHING, |origin| origin.0);

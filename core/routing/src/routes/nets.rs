@@ -2,9 +2,13 @@
 //!
 //! Most destinations have one route or few: the best stands with the destination, further ones in a list.
 
+use weft_processor::make_room;
+
 use super::candidates::{Candidate, Candidates, Decide};
 use super::log::Mark;
 
+/// Room for so many is made at least.
+const FEW: usize = 8;
 /// No place.
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -222,10 +226,10 @@ impl<D: Copy, R: Copy> Nets<D, R> {
     }
 }
 
-/// Appends; a large vector grows by an eighth, so that it does not take twice the memory that it needs.
+/// Appends.
 fn grow<T>(items: &mut Vec<T>, item: T) -> u32 {
     if items.len() == items.capacity() {
-        items.reserve_exact((items.len() / 8).max(8));
+        make_room(items, FEW);
     }
     items.push(item);
     u32::try_from(items.len() - 1).expect("4 billion items do not fit into memory")

@@ -4,6 +4,8 @@
 //! follows from the owner's bits. Its room is rounded up to one of a few sizes, so that most changes stay
 //! in place; room that is given back serves the next array of its size.
 
+use weft_processor::make_room;
+
 /// Room is one of these. Up to 8 it is exact, for most nodes are small.
 const SIZES: [usize; 20] = [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64];
 
@@ -89,10 +91,7 @@ impl<T: Default> Blocks<T> {
         }
         let start = self.items.len();
         let end = start + SIZES[class];
-        if end > self.items.capacity() {
-            // By an eighth: a large table shall not take twice the memory that it needs.
-            self.items.reserve_exact((self.items.len() / 8).max(SIZES[class]));
-        }
+        make_room(&mut self.items, SIZES[class]);
         self.items.resize_with(end, T::default);
         u32::try_from(start).expect("4 billion items do not fit into memory")
     }

@@ -1,0 +1,84 @@
+//! Large tables in large pages.
+//!
+//! To read an address in a table of many megabytes the processor first needs the page's entry in the tables of the memory
+//! management, which is in no cache either, and on a virtual machine those of two systems. Pages of 2 MiB need 512 times
+//! fewer entries. The kernel gives them to whoever asks, where that is how it is set up
+//! (`/sys/kernel/mm/transparent_hugepage/enabled`); small tables do not ask, for the last page is rarely full.
+//!
+//! Reference: madvise(2), `MADV_HUGEPAGE`; Linux, `Documentation/admin-guide/mm/transhuge.rst`.
+
+use rustix::mm::{Advice, madvise};
+
+/// Bytes from which on large pages are asked for.
+const LARGE: usize = 8 << 20;
+/// The size of a large page.
+const PAGE: usize = 2 << 20;
+
+/// Makes room for `more` items at least. A vector grows by an eighth, so that a large one does not take twice the memory that
+/// it needs, and lies in large pages once it takes 8 MiB.
+pub fn make_room<T>(items: &mut Vec<T>, more: usize) {
+    if items.capacity() - items.len() >= more {
+        return;
+    }
+    let more = more.max(items.len() / 8);
+    let was_large = is_large::<T>(items.capacity());
+    if was_large || !is_large::<T>(items.len().saturating_add(more)) {
+        items.reserve_exact(more);
+    } else {
+        // What has its pages keeps them: all of it goes elsewhere.
+        let mut large = Vec::with_capacity(items.len().saturating_add(more));
+        ask_for_large_pages(&large);
+        large.append(items);
+        *items = large;
+    }
+    if was_large {
+        ask_for_large_pages(items);
+    }
+}
+
+fn is_large<T>(items: usize) -> bool {
+    items.saturating_mul(size_of::<T>()) >= LARGE
+}
+
+/// Asks for large pages for all that a vector has room for, and not for its neighbours.
+fn ask_for_large_pages<T>(items: &Vec<T>) {
+    let first = items.as_ptr().addr();
+    let begin = first.next_multiple_of(PAGE);
+    let end = (first + items.capacity() * size_of::<T>()) / PAGE * PAGE;
+    if begin < end {
+        let address = items.as_ptr().with_addr(begin).cast_mut().cast();
+        // SAFETY: the range lies within memory that the vector owns; the advice changes neither contents nor access.
+        // Where the kernel does not know it, pages are small, as before.
+        let _ = unsafe { madvise(address, end - begin, Advice::LinuxHugepage) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_stay_as_they_are_while_a_vector_becomes_large() {
+        let mut items = Vec::new();
+        let count = 3 * LARGE / size_of::<u64>();
+        for number in 0..count as u64 {
+            make_room(&mut items, 1);
+            items.push(number);
+        }
+        assert!((0..).zip(&items).all(|(number, item)| number == *item));
+        assert!(items.capacity() <= items.len() + items.len() / 8 + 1);
+    }
+
+    #[test]
+    fn there_is_as_much_room_as_was_asked_for() {
+        let mut items = vec![1u8; 10];
+        make_room(&mut items, 100);
+        assert!(items.capacity() >= 110);
+        let mut large = Vec::<u8>::new();
+        make_room(&mut large, 2 * LARGE);
+        assert!(large.capacity() >= 2 * LARGE);
+        let mut nothing = vec![(); 5];
+        make_room(&mut nothing, 1 << 40);
+        assert_eq!(nothing.len(), 5);
+    }
+}
