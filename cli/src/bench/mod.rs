@@ -6,6 +6,7 @@
 //! becomes so for both. The [`Report`] is printed as a table, and written as JSON
 //! (`--json`) and as a drawing (`--plot`).
 
+mod bare_routes;
 mod bgp;
 mod config;
 mod directory;

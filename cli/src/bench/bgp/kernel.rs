@@ -5,19 +5,15 @@
 //! its table anew, which takes it tens of milliseconds when the table is large.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use weft_netlink::{
-    InterfaceAddress, MAIN_TABLE, RouteBatch, RouteChange, RouteOperation, RouteSpace, RouteTarget,
-    RouteWriter,
-};
+use weft_netlink::{RouteChange, RouteOperation, RouteTarget, RouteWriter};
 
+use super::super::bare_routes::{batches, carry_out};
 use super::super::samples::Samples;
 use super::network::within;
 use super::table;
 
-/// The protocol that iproute2 calls static.
-const SPACE: RouteSpace = RouteSpace { is_ipv6: false, table: MAIN_TABLE, protocol: 4 };
 const METRIC: u32 = 20;
 /// As many as the FEA sends at a time.
 const AT_A_TIME: usize = 192;
@@ -26,43 +22,21 @@ const AT_A_TIME: usize = 192;
 pub(super) fn waits(count: usize, interval: Duration) -> Result<Samples, String> {
     within(&[], || {
         let nets = table::nets(count);
-        let target = Arc::new(RouteTarget::Blackhole);
+        let datagrams = |operation: RouteOperation| {
+            let change = |net| RouteChange {
+                destination: net,
+                metric: METRIC,
+                operation: operation.clone(),
+            };
+            batches(&nets.iter().copied().map(change).collect::<Vec<_>>(), AT_A_TIME)
+        };
+        let additions = datagrams(RouteOperation::Add(Arc::new(RouteTarget::Blackhole)));
+        let deletions = datagrams(RouteOperation::Delete);
         let mut writer = RouteWriter::open().map_err(|error| error.to_string())?;
-        carry_out(&mut writer, &nets, &RouteOperation::Add(target))?;
-        let datagrams = carry_out(&mut writer, &nets, &RouteOperation::Delete)?;
+        carry_out(&mut writer, &additions)?;
+        let datagrams = carry_out(&mut writer, &deletions)?;
         Ok(Samples::new(waits_for(&datagrams, interval)))
     })
-}
-
-/// Changes the routes to all of these; how long each datagram took.
-fn carry_out(
-    writer: &mut RouteWriter,
-    nets: &[InterfaceAddress],
-    operation: &RouteOperation,
-) -> Result<Vec<Duration>, String> {
-    let change = |net: &InterfaceAddress| RouteChange {
-        destination: *net,
-        metric: METRIC,
-        operation: operation.clone(),
-    };
-    let mut first = 1u32;
-    let mut taken = Vec::with_capacity(nets.len() / AT_A_TIME + 1);
-    for some in nets.chunks(AT_A_TIME) {
-        let changes: Vec<_> = some.iter().map(change).collect();
-        let mut batch = RouteBatch::default();
-        let written = batch.emit(first, &SPACE, &changes);
-        if written < changes.len() {
-            return Err(format!("of {} changes {written} fit into a datagram", changes.len()));
-        }
-        first = first.wrapping_add(written as u32);
-        let begin = Instant::now();
-        let refused = writer.carry_out(&batch).map_err(|error| error.to_string())?;
-        taken.push(begin.elapsed());
-        if let Some((place, why)) = refused.first() {
-            return Err(format!("the kernel refuses change {place}: {why}"));
-        }
-    }
-    Ok(taken)
 }
 
 /// How long what comes in every `interval` waits for the end of the datagram that is under way, in milliseconds.

@@ -2,19 +2,18 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use weft_netlink::{
-    InterfaceAddress, MAIN_TABLE, RouteBatch, RouteChange, RouteDump, RouteOperation, RouteSpace,
-    RouteTarget, RouteWay, RouteWriter, RoutesTold,
+    InterfaceAddress, RouteChange, RouteDump, RouteOperation, RouteTarget, RouteWay, RouteWriter,
+    RoutesTold,
 };
 
+use super::super::bare_routes::{SPACE, batches, carry_out};
 use super::super::xip_forward::prefixes::Prefix;
 use super::{GATEWAYS, INTERFACE, Measured, node};
 
-/// Those that the FEA sets, but of the protocol that iproute2 calls static.
-const SPACE: RouteSpace = RouteSpace { is_ipv6: false, table: MAIN_TABLE, protocol: 4 };
 const METRIC: u32 = 40;
 
 pub(super) fn measure(prefixes: &[Prefix]) -> Result<Measured, String> {
@@ -35,41 +34,18 @@ pub(super) fn measure(prefixes: &[Prefix]) -> Result<Measured, String> {
         change(prefix, RouteOperation::Add(Arc::clone(&targets[place % GATEWAYS])))
     };
     let delete = |prefix: &Prefix| change(prefix, RouteOperation::Delete);
-    let additions = batches(&prefixes.iter().enumerate().map(add).collect::<Vec<_>>());
-    let deletions = batches(&prefixes.iter().map(delete).collect::<Vec<_>>());
+    let additions = batches(&prefixes.iter().enumerate().map(add).collect::<Vec<_>>(), usize::MAX);
+    let deletions = batches(&prefixes.iter().map(delete).collect::<Vec<_>>(), usize::MAX);
     let mut writer = RouteWriter::open().map_err(|error| error.to_string())?;
-    let into = carry_out(&mut writer, &additions)?;
+    let into = carry_out(&mut writer, &additions)?.iter().sum();
     let begin = Instant::now();
     let count = read_all()?;
     let anew = begin.elapsed();
     if count != prefixes.len() {
         return Err(format!("the kernel has {count} routes, not {}", prefixes.len()));
     }
-    let out = carry_out(&mut writer, &deletions)?;
+    let out = carry_out(&mut writer, &deletions)?.iter().sum();
     Ok(Measured { into, out, anew, memory: node::idle_memory()? })
-}
-
-fn batches(mut changes: &[RouteChange]) -> Vec<RouteBatch> {
-    let (mut batches, mut first) = (Vec::new(), 1u32);
-    while !changes.is_empty() {
-        let mut batch = RouteBatch::default();
-        let count = batch.emit(first, &SPACE, changes);
-        first = first.wrapping_add(count as u32);
-        changes = &changes[count..];
-        batches.push(batch);
-    }
-    batches
-}
-
-fn carry_out(writer: &mut RouteWriter, batches: &[RouteBatch]) -> Result<Duration, String> {
-    let begin = Instant::now();
-    for batch in batches {
-        let refused = writer.carry_out(batch).map_err(|error| error.to_string())?;
-        if let Some((place, why)) = refused.first() {
-            return Err(format!("the kernel refuses change {place}: {why}"));
-        }
-    }
-    Ok(begin.elapsed())
 }
 
 /// How many routes the kernel tells of.
