@@ -1,6 +1,7 @@
 //! What the processor can do for a program that tells it more.
 //!
 //! * [`prefetch()`](crate::prefetch()): memory that will be read soon;
+//! * [`places()`](crate::places()): a word among a few, without a branch;
 //! * [`make_room()`](crate::make_room()): large tables in large pages;
 //! * [`widest()`](crate::widest()): work with the instructions of the processor that is there, instead of those that every processor has.
 //!
@@ -8,6 +9,8 @@
 //! Architecture Processor Supplement, §3.1.1 (levels of the instruction set); Arm Architecture Reference Manual for
 //! A-profile.
 
+#[allow(unsafe_code, reason = "instructions of one kind of processor")]
+mod places;
 #[allow(unsafe_code, reason = "an instruction of one kind of processor")]
 mod prefetch;
 #[allow(unsafe_code, reason = "the kernel is told how memory will be used")]
@@ -15,6 +18,7 @@ mod room;
 #[allow(unsafe_code, reason = "instructions that not every processor has")]
 mod widest;
 
+pub use places::places;
 pub use prefetch::{prefetch, prefetch_element};
 pub use room::make_room;
 pub use widest::{Work, widest};

@@ -10,7 +10,7 @@ use weft_base::{Instant, Packet, PortId};
 
 use super::cached::Place;
 use super::{Activity, DropReason, Forwarder, Trip, Verdict, spend_hop};
-use crate::forward::dst::{CacheActivity, Way};
+use crate::forward::dst::{CacheActivity, Guess, Way};
 use crate::principal::SocketId;
 use crate::{Targets, Xid, XipPacket};
 
@@ -22,6 +22,7 @@ const GROUP: usize = 16;
 pub(super) struct Ahead {
     fate: Fate,
     exit: Exit,
+    guess: Guess,
     place: Place,
 }
 
@@ -150,12 +151,13 @@ impl Forwarder {
     }
 
     /// The next step of a packet that has passed through a node.
+    #[inline(never)]
     fn look_ahead_again(&self, packet: &Packet, ahead: &mut Ahead) {
         let received = packet.meta.port != PortId::NONE;
         self.find_place(&XipPacket::checked_before(packet.bytes()), received, ahead);
     }
 
-    #[inline]
+    #[inline(always)]
     fn find_place(&self, packet: &XipPacket<&[u8]>, received: bool, ahead: &mut Ahead) {
         let Ok(targets) = packet.candidate_edges() else {
             // It is counted there.
@@ -165,13 +167,17 @@ impl Forwarder {
         ahead.fate = Fate::Looking;
         ahead.place.key.set(packet, &targets, received);
         ahead.place.probe = self.dst.probe(&ahead.place.key);
-        self.dst.fetch_slot(ahead.place.probe);
+        self.dst.fetch_slots(ahead.place.probe);
     }
 
     /// Has the entry brought near, or, if there is none, what principals will need.
     #[inline]
-    fn fetch(&self, now: Instant, packet: &Packet, ahead: &Ahead, room: &mut Room) {
-        if matches!(ahead.fate, Fate::Looking) && !self.dst.fetch_entry(ahead.place.probe) {
+    fn fetch(&self, now: Instant, packet: &Packet, ahead: &mut Ahead, room: &mut Room) {
+        if !matches!(ahead.fate, Fate::Looking) {
+            return;
+        }
+        ahead.guess = self.dst.fetch_entry(ahead.place.probe);
+        if ahead.guess == Guess::Nothing {
             if packet.meta.port != room.port {
                 let port = packet.meta.port;
                 *room = Room { port, left: self.slow_path.room(now, port) };
@@ -187,7 +193,10 @@ impl Forwarder {
     #[inline]
     fn carry_out(&mut self, now: Instant, packet: &mut Packet, ahead: &mut Ahead) -> Fate {
         let received = packet.meta.port != PortId::NONE;
-        let Some((way, slot)) = self.dst.find(&ahead.place.key, ahead.place.probe) else {
+        // Nothing has come or gone since the guess.
+        let place = &ahead.place;
+        let found = self.dst.find_guessed(&place.key, place.probe, ahead.guess);
+        let Some((way, slot)) = found else {
             // A flood shall not cost more than this.
             if received && self.slow_path.is_used_up(now, packet.meta.port) {
                 self.cache_activity.add(CacheActivity::Miss, 1);

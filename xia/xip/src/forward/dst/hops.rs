@@ -18,6 +18,11 @@ impl HopId {
     pub(super) fn number(self) -> u32 {
         self.0
     }
+
+    /// The one with this number.
+    pub(super) fn of(number: u32) -> Self {
+        Self(number)
+    }
 }
 
 /// The next hops in use.

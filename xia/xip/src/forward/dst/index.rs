@@ -1,61 +1,104 @@
 //! Where an entry is: a hash table of entry numbers.
 //!
-//! Open addressing with linear probing. A slot is one word, half of it a part of the hash, so that a look-up
-//! touches one cache line here and one of the entry, and deleting shifts slots back without a look at any
-//! entry.
+//! Open addressing by lines of the processor's caches: eight tags, which are parts of hashes, and the numbers of their
+//! entries. All tags of a line are compared at once, so that neither where in its line an entry stands nor how many
+//! others stand there is a branch that nobody can foresee. A look-up touches one line here and one of the entry, a look-up in
+//! vain the one here alone, and deleting moves back what has passed a full line without a look at any entry.
 
-use weft_processor::prefetch_element;
+use weft_processor::{make_room, places, prefetch_element};
 
 /// The number of an entry; see [`store`](super::store).
-pub(super) type EntryId = u32;
+pub(in crate::forward) type EntryId = u32;
 
-/// The smallest table.
-const LEAST: usize = 64;
+/// Slots of a line.
+const SLOTS: usize = 8;
+/// Lines of the smallest table.
+const LEAST: usize = 8;
+/// The tag of an empty slot.
+const EMPTY: u32 = 0;
+
+/// Slots that are compared at once.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(64))]
+struct Line {
+    tags: [u32; SLOTS],
+    entries: [EntryId; SLOTS],
+}
+
+impl Line {
+    /// The slots with this tag: a bit for each, the lowest for the first.
+    #[inline]
+    fn with(&self, tag: u32) -> u32 {
+        places(&self.tags, tag)
+    }
+
+    fn has_room(&self) -> bool {
+        self.with(EMPTY) != 0
+    }
+
+    fn put(&mut self, slot: usize, tag: u32, entry: EntryId) {
+        (self.tags[slot], self.entries[slot]) = (tag, entry);
+    }
+}
+
+/// What is known of where an entry may be, before anything of it is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::forward) enum Guess {
+    /// This is the one, most likely.
+    Entry(EntryId),
+    /// It is not there.
+    #[default]
+    Nothing,
+    /// One would have to look further.
+    Unknown,
+}
 
 /// Entry numbers by hash.
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    /// Zero, or the tag in the high half and the entry's number plus one in the low half.
-    slots: Vec<u64>,
+    /// As many as a power of two says.
+    lines: Vec<Line>,
     len: usize,
 }
 
-/// The part of a hash that slots keep.
+/// The part of a hash that slots keep, never [`EMPTY`].
 #[inline]
 pub(super) fn tag(hash: u64) -> u32 {
-    (hash >> 32) as u32
+    ((hash >> 32) as u32).max(EMPTY + 1)
 }
 
 impl Index {
     /// The most bytes that it takes for each entry, if there are not very few: a quarter of the slots is in use
     /// right after it has grown.
-    pub(super) const MOST_BYTES_EACH: usize = 4 * size_of::<u64>();
+    pub(super) const MOST_BYTES_EACH: usize = 4 * size_of::<Line>() / SLOTS;
 
+    /// The line that comes first for a tag, if there are lines.
     #[inline]
-    fn mask(&self) -> usize {
-        self.slots.len() - 1
+    fn home(&self, tag: u32) -> usize {
+        tag as usize & self.lines.len().wrapping_sub(1)
     }
 
-    /// Has the slot brought near that is looked at first.
+    #[inline]
+    fn behind(&self, line: usize) -> usize {
+        (line + 1) & (self.lines.len() - 1)
+    }
+
+    /// Has the line brought near that is looked at first.
     #[inline]
     pub(super) fn prefetch(&self, hash: u64) {
-        if let Some(last) = self.slots.len().checked_sub(1) {
-            prefetch_element(&self.slots, tag(hash) as usize & last);
-        }
+        prefetch_element(&self.lines, self.home(tag(hash)));
     }
 
-    /// The entry in the slot that is looked at first, or the next one, if it may be the one with this hash. For
-    /// having its memory brought near, which entries of others are not worth.
+    /// What the line that is looked at first says.
     #[inline]
-    pub(super) fn likely(&self, hash: u64) -> Option<EntryId> {
-        if self.slots.is_empty() {
-            return None;
+    pub(super) fn guess(&self, hash: u64) -> Guess {
+        let tag = tag(hash);
+        let Some(line) = self.lines.get(self.home(tag)) else { return Guess::Nothing };
+        match line.with(tag) {
+            0 if line.has_room() => Guess::Nothing,
+            0 => Guess::Unknown,
+            found => Guess::Entry(line.entries[found.trailing_zeros() as usize % SLOTS]),
         }
-        let (tag, mask) = (tag(hash), self.mask());
-        let first = tag as usize & mask;
-        let slots = [self.slots[first], self.slots[(first + 1) & mask]];
-        let found = slots.into_iter().find(|slot| *slot != 0 && (slot >> 32) as u32 == tag);
-        found.map(|slot| slot as u32 - 1)
     }
 
     /// The entry with this hash for which `is_it` holds.
@@ -65,79 +108,94 @@ impl Index {
         hash: u64,
         mut is_it: impl FnMut(EntryId) -> bool,
     ) -> Option<EntryId> {
-        if self.slots.is_empty() {
-            return None;
-        }
-        let (tag, mask) = (tag(hash), self.mask());
-        let mut at = tag as usize & mask;
+        let tag = tag(hash);
+        let mut at = self.home(tag);
         loop {
-            let slot = self.slots[at];
-            if slot == 0 {
+            let line = self.lines.get(at)?;
+            let mut found = line.with(tag);
+            while found != 0 {
+                let entry = line.entries[found.trailing_zeros() as usize % SLOTS];
+                if is_it(entry) {
+                    return Some(entry);
+                }
+                found &= found - 1;
+            }
+            if line.has_room() {
                 return None;
             }
-            if (slot >> 32) as u32 == tag && is_it(slot as u32 - 1) {
-                return Some(slot as u32 - 1);
-            }
-            at = (at + 1) & mask;
+            at = self.behind(at);
         }
     }
 
     /// Adds an entry that is not there.
     pub(super) fn insert(&mut self, hash: u64, entry: EntryId) {
-        // Half of the slots stay empty, which keeps probes short.
-        if 2 * (self.len + 1) > self.slots.len() {
+        // Half of the slots stay empty, so that few lines are full.
+        if 2 * (self.len + 1) > self.lines.len() * SLOTS {
             self.grow();
         }
         self.len += 1;
-        self.place(u64::from(tag(hash)) << 32 | u64::from(entry + 1));
+        self.place(tag(hash), entry);
     }
 
-    fn place(&mut self, slot: u64) {
-        let mask = self.mask();
-        let mut at = (slot >> 32) as usize & mask;
-        while self.slots[at] != 0 {
-            at = (at + 1) & mask;
+    fn place(&mut self, tag: u32, entry: EntryId) {
+        let mut at = self.home(tag);
+        while !self.lines[at].has_room() {
+            at = self.behind(at);
         }
-        self.slots[at] = slot;
+        let slot = self.lines[at].with(EMPTY).trailing_zeros() as usize;
+        self.lines[at].put(slot, tag, entry);
     }
 
     fn grow(&mut self) {
-        let size = (2 * self.slots.len()).max(LEAST);
-        let old = std::mem::replace(&mut self.slots, vec![0; size]);
-        old.into_iter().filter(|slot| *slot != 0).for_each(|slot| self.place(slot));
+        let size = (2 * self.lines.len()).max(LEAST);
+        let mut lines = Vec::new();
+        make_room(&mut lines, size);
+        lines.resize(size, Line::default());
+        let old = std::mem::replace(&mut self.lines, lines);
+        for line in &old {
+            for (tag, entry) in line.tags.into_iter().zip(line.entries) {
+                if tag != EMPTY {
+                    self.place(tag, entry);
+                }
+            }
+        }
     }
 
     /// Removes an entry that is there.
     pub(super) fn remove(&mut self, hash: u64, entry: EntryId) {
-        if self.slots.is_empty() {
-            return;
-        }
-        let mask = self.mask();
-        let wanted = u64::from(tag(hash)) << 32 | u64::from(entry + 1);
-        let mut hole = tag(hash) as usize & mask;
-        while self.slots[hole] != wanted {
-            if self.slots[hole] == 0 {
-                return;
-            }
-            hole = (hole + 1) & mask;
-        }
+        let Some((mut hole, mut slot)) = self.slot_of(tag(hash), entry) else { return };
         self.len -= 1;
         let mut at = hole;
+        // Behind a line that has room nothing stands that belongs before it.
+        while !self.lines[at].has_room() {
+            at = self.behind(at);
+            if let Some(found) = self.before(at, hole) {
+                let (tag, entry) = (self.lines[at].tags[found], self.lines[at].entries[found]);
+                self.lines[hole].put(slot, tag, entry);
+                (hole, slot) = (at, found);
+            }
+        }
+        self.lines[hole].put(slot, EMPTY, 0);
+    }
+
+    /// A slot of the line `at` whose entry may as well stand in the line `hole`, which lies before it.
+    fn before(&self, at: usize, hole: usize) -> Option<usize> {
+        let distance = |from: usize| at.wrapping_sub(from) & (self.lines.len() - 1);
+        let is_before = |tag: &u32| *tag != EMPTY && distance(self.home(*tag)) >= distance(hole);
+        self.lines[at].tags.iter().position(is_before)
+    }
+
+    /// Where an entry stands.
+    fn slot_of(&self, tag: u32, entry: EntryId) -> Option<(usize, usize)> {
+        let mut at = self.home(tag);
         loop {
-            self.slots[hole] = 0;
-            loop {
-                at = (at + 1) & mask;
-                let slot = self.slots[at];
-                if slot == 0 {
-                    return;
-                }
-                let home = (slot >> 32) as usize & mask;
-                // Does the hole lie between its home and where it is?
-                if at.wrapping_sub(home) & mask >= at.wrapping_sub(hole) & mask {
-                    self.slots[hole] = slot;
-                    hole = at;
-                    break;
-                }
+            let line = self.lines.get(at)?;
+            let mut slots = line.tags.iter().zip(line.entries);
+            let found = slots.position(|(own, of)| (*own, of) == (tag, entry));
+            match found {
+                Some(slot) => return Some((at, slot)),
+                None if line.has_room() => return None,
+                None => at = self.behind(at),
             }
         }
     }
@@ -156,12 +214,12 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Few tags, so that most entries collide and every deletion shifts others.
+        /// Few tags and fewer lines to begin with, so that most entries collide and every deletion moves others.
         #[test]
         fn agrees_with_a_map(steps in prop::collection::vec((any::<bool>(), 0_u32..200, 0_u64..80), 0..400)) {
             let (mut index, mut model) = (Index::default(), BTreeMap::new());
             for (insert, entry, place) in steps {
-                let hash = place << 33;
+                let hash = ((place << 20) | (place % 3)) << 32;
                 if insert {
                     if let std::collections::btree_map::Entry::Vacant(vacant) = model.entry(entry) {
                         vacant.insert(hash);
@@ -175,7 +233,7 @@ mod tests {
                     prop_assert_eq!(found, model.contains_key(&entry).then_some(entry));
                 }
                 prop_assert_eq!(index.len, model.len());
-                prop_assert_eq!(index.find(99 << 33, |_| true), None);
+                prop_assert_eq!(index.find(99 << 52, |_| true), None);
             }
         }
     }
@@ -188,6 +246,6 @@ mod tests {
         index.remove(1 << 32, 1);
         assert_eq!((index.find(1 << 32, |_| true), index.len), (Some(0), 1));
         index.clear();
-        assert_eq!((index.likely(1 << 32), index.slots.len()), (None, 0));
+        assert_eq!((index.guess(1 << 32), index.lines.len()), (Guess::Nothing, 0));
     }
 }

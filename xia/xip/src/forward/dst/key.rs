@@ -64,6 +64,19 @@ impl Key {
         &self.words[..usize::from(self.edges)]
     }
 
+    /// The number of XIDs.
+    #[inline]
+    pub(super) fn edges(&self) -> usize {
+        usize::from(self.edges)
+    }
+
+    /// The words of the first XIDs, for a key that has so many.
+    #[inline]
+    pub(super) fn first<const N: usize>(&self) -> &[XidWords; N] {
+        const { assert!(N <= MAX_FAN_OUT) };
+        self.words.first_chunk().expect("there is room for as many as this, which is checked above")
+    }
+
     #[inline]
     pub(super) fn hash(&self, hash: &KeyedHash) -> u64 {
         let start = hash.start() ^ u64::from(self.received);

@@ -7,7 +7,7 @@
 //! | part | what it is |
 //! |---|---|
 //! | `key` | the XIDs of the edges as words, and their keyed hash |
-//! | `index`, `store` | the table: a slot of eight bytes, and an entry, which is a cache line for one edge |
+//! | `index`, `store` | the table: lines of eight slots, and entries, each a cache line if it has one edge |
 //! | `forest` | which decisions rest on which answers of principals |
 //! | `replacement` | who goes when the memory is used up |
 //! | `hops` | the neighbours that decisions lead to |
@@ -32,6 +32,7 @@ mod tests;
 use weft_base::{KeyedHash, PortId, Random};
 
 pub(super) use hops::HopId;
+pub(super) use index::Guess;
 pub(super) use key::Key;
 
 use super::{DropReason, SlowPathLimit};
@@ -183,31 +184,57 @@ impl DstCache {
         Probe { hash: key.hash(&self.hash) }
     }
 
-    /// Has the slot brought near in which [`DstCache::find`] looks first.
+    /// Has the slots brought near in which [`DstCache::find`] looks first.
     #[inline]
-    pub(super) fn fetch_slot(&self, probe: Probe) {
+    pub(super) fn fetch_slots(&self, probe: Probe) {
         self.index.prefetch(probe.hash);
     }
 
-    /// Has the entry that is probably meant brought near; false if there is none.
+    /// Has the entry that is most likely meant brought near. The answer is good for as long as nothing is kept or forgotten.
     #[inline]
-    pub(super) fn fetch_entry(&self, probe: Probe) -> bool {
-        let likely = self.index.likely(probe.hash);
-        if let Some(entry) = likely {
+    pub(super) fn fetch_entry(&self, probe: Probe) -> Guess {
+        let guess = self.index.guess(probe.hash);
+        if let Guess::Entry(entry) = guess {
             self.store.prefetch(entry);
         }
-        likely.is_some()
+        guess
+    }
+
+    /// As [`DstCache::find`], if [`DstCache::fetch_entry`] has made this guess.
+    #[inline]
+    pub(super) fn find_guessed(
+        &mut self,
+        key: &Key,
+        probe: Probe,
+        guess: Guess,
+    ) -> Option<(Way, u8)> {
+        match guess {
+            Guess::Nothing => None,
+            Guess::Entry(id) => match self.store.use_for(id, key) {
+                Some(found) => {
+                    self.tell_of_use(id);
+                    Some(found)
+                }
+                None => self.find(key, probe),
+            },
+            Guess::Unknown => self.find(key, probe),
+        }
     }
 
     /// What is to be done with packets that have `key`, and the edge that it is about, if it is there; counts the use.
     #[inline]
     pub(super) fn find(&mut self, key: &Key, probe: Probe) -> Option<(Way, u8)> {
         let id = self.index.find(probe.hash, |id| self.store.is_for(id, key))?;
-        let (way, slot) = self.store.used(id);
+        self.tell_of_use(id);
+        Some(self.store.used(id))
+    }
+
+    /// The other engine may want an entry that is used.
+    #[inline]
+    fn tell_of_use(&mut self, id: EntryId) {
         if self.offloading.is_on() {
             self.offloading.entry_used(&mut self.store, id);
         }
-        Some((way, slot))
     }
 
     /// The neighbour that a decision leads to. It stays where it lies: a hop is large, and is needed in parts.
@@ -287,7 +314,7 @@ impl DstCache {
         let meta = *self.store.meta(id);
         self.index.remove(meta.hash(), id);
         self.forest.detach(meta.leaf);
-        if let Way::Forward(hop) = meta.way
+        if let Way::Forward(hop) = meta.way()
             && self.hops.release(hop)
         {
             self.offloading.hop_changed(hop.number(), None);
@@ -407,8 +434,8 @@ impl DstCache {
             CachedDecision {
                 edges: key::xids(self.store.words(id)).to_vec(),
                 received: meta.received(),
-                slot: meta.slot,
-                decision: self.decision(meta.way),
+                slot: meta.slot(),
+                decision: self.decision(meta.way()),
                 hits: meta.hits,
             }
         })

@@ -51,7 +51,7 @@ impl Offloading {
         hops: &Hops,
     ) {
         let ids: Vec<_> = store.ids().collect();
-        ids.into_iter().for_each(|id| store.meta_mut(id).offloaded = Offloaded::No);
+        ids.into_iter().for_each(|id| store.meta_mut(id).set_offloaded(Offloaded::No));
         let (is_on, room) = (room.is_some(), room.unwrap_or_default());
         *self = Self { is_on, reports, room, ..Self::default() };
         if self.is_on {
@@ -81,8 +81,8 @@ impl Offloading {
     #[inline]
     pub(super) fn entry_used(&mut self, store: &mut Store, id: EntryId) {
         let meta = store.meta_mut(id);
-        if meta.offloaded == Offloaded::No && meta.received() {
-            meta.offloaded = Offloaded::Wanted;
+        if meta.offloaded() == Offloaded::No && meta.received() {
+            meta.set_offloaded(Offloaded::Wanted);
             self.wanted.push(id);
         }
     }
@@ -103,7 +103,7 @@ impl Offloading {
     pub(super) fn drain(&mut self, store: &mut Store, out: &mut Vec<Offload>) {
         let mut wanted = std::mem::take(&mut self.wanted);
         for id in wanted.drain(..) {
-            if store.is_live(id) && store.meta(id).offloaded == Offloaded::Wanted {
+            if store.is_live(id) && store.meta(id).offloaded() == Offloaded::Wanted {
                 self.add(store, id);
             }
         }
@@ -116,18 +116,18 @@ impl Offloading {
         let decision = self.decision(store, id);
         let table = Store::edges(id) - 1;
         if self.used[table] >= self.room.decisions[table] && !self.make_room(store, table) {
-            store.meta_mut(id).offloaded = Offloaded::No;
+            store.meta_mut(id).set_offloaded(Offloaded::No);
             return false;
         }
         self.used[table] += 1;
-        store.meta_mut(id).offloaded = Offloaded::Yes;
-        let (edges, edge) = (edges(store, id), store.meta(id).slot);
+        store.meta_mut(id).set_offloaded(Offloaded::Yes);
+        let (edges, edge) = (edges(store, id), store.meta(id).slot());
         self.changes.push(Offload::Set { edges, edge, decision });
         true
     }
 
     fn decision(&self, store: &Store, id: EntryId) -> offload::Offloaded {
-        match store.meta(id).way {
+        match store.meta(id).way() {
             Way::Through => offload::Offloaded::Through,
             Way::Forward(hop) if (hop.number() as usize) < self.room.hops => {
                 offload::Offloaded::Forward(hop.number())
@@ -164,10 +164,10 @@ impl Offloading {
 
     /// The other engine will be told something else about what this entry is for. False if it does not have it.
     pub(super) fn forget(&mut self, store: &mut Store, id: EntryId) -> bool {
-        let has = store.is_live(id) && store.meta(id).offloaded == Offloaded::Yes;
+        let has = store.is_live(id) && store.meta(id).offloaded() == Offloaded::Yes;
         if has {
             self.used[Store::edges(id) - 1] -= 1;
-            store.meta_mut(id).offloaded = Offloaded::No;
+            store.meta_mut(id).set_offloaded(Offloaded::No);
         }
         has
     }

@@ -96,7 +96,7 @@ impl Share {
             self.queue(!from_small).remove(store, id);
             let meta = store.meta_mut(id);
             meta.warmth = if from_small { 0 } else { meta.warmth - 1 };
-            meta.is_main = true;
+            meta.set_main(true);
             self.main.push(store, id);
         }
         let id = self.main.oldest;
@@ -122,7 +122,7 @@ impl Replacement {
         let hash = store.meta(id).hash();
         let is_main = self.is_ghost(hash);
         let meta = store.meta_mut(id);
-        meta.is_main = is_main;
+        meta.set_main(is_main);
         meta.share = share as u8;
         self.shares[share].queue(is_main).push(store, id);
         if entries > self.ghosts.len() || self.ghosts.is_empty() {
@@ -148,7 +148,7 @@ impl Replacement {
 
     /// Takes an entry out of its queue.
     pub(super) fn remove(&mut self, store: &mut Store, id: EntryId) {
-        let (share, is_main) = (store.meta(id).share, store.meta(id).is_main);
+        let (share, is_main) = (store.meta(id).share, store.meta(id).is_main());
         self.shares[usize::from(share)].queue(is_main).remove(store, id);
     }
 
@@ -156,7 +156,7 @@ impl Replacement {
     pub(super) fn victim(&mut self, store: &mut Store) -> Option<EntryId> {
         let share = self.shares.iter_mut().max_by_key(|share| share.bytes())?;
         let id = share.victim(store)?;
-        if !store.meta(id).is_main {
+        if !store.meta(id).is_main() {
             self.remember(store.meta(id).hash());
         }
         Some(id)

@@ -1,36 +1,37 @@
 //! The entries of the cache, by the number of their edges.
 //!
 //! Keys of one XID to four differ in size by a factor of four, and most are short: so each number of edges
-//! has a list of its own. An entry with one edge is one cache line.
+//! has a list of its own. An entry with one edge is one cache line, any other two.
 
-use weft_processor::{prefetch, prefetch_element};
+use std::mem::offset_of;
 
-use super::Way;
+use weft_base::Reason;
+use weft_processor::{make_room, prefetch, prefetch_element};
+
 use super::forest::{LeafId, NO_LEAF};
 use super::index::{EntryId, tag};
 use super::key::{Key, XidWords};
+use super::{DropReason, HopId, Way};
 use crate::numbers::MAX_FAN_OUT;
+use crate::principal::SocketId;
 
 /// An entry's neighbour in a queue if there is none.
 pub(super) const NOBODY: EntryId = EntryId::MAX;
 
 /// Whether another engine has an entry, too.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Offloaded {
-    #[default]
     No,
     /// It was used, so it will be offered.
     Wanted,
     Yes,
 }
 
-/// What is known of an entry besides its key.
+/// What is known of an entry besides its key: half a cache line, so that an entry with two to four edges is two of them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Meta {
     /// Packets for which it was used.
     pub(super) hits: u64,
-    /// What is to be done.
-    pub(super) way: Way,
     /// The high half of the key's hash.
     tag: u32,
     /// The first of its leaves in the forest.
@@ -38,32 +39,65 @@ pub(super) struct Meta {
     /// Its neighbours in the queue it stands in.
     pub(super) newer: EntryId,
     pub(super) older: EntryId,
-    /// The edge that the decision is about: 0 to 3.
-    pub(super) slot: u8,
+    /// The socket, the next hop or the reason that belongs to `what`.
+    which: u32,
+    /// What is to be done.
+    what: What,
+    /// The edge that the decision is about, and the bits below.
+    bits: u8,
     /// Uses since the replacement looked at it last, up to [`MOST_WARMTH`].
     pub(super) warmth: u8,
-    /// Which share of the cache it counts for, and in which of its queues it stands.
+    /// Which share of the cache it counts for.
     pub(super) share: u8,
-    pub(super) is_main: bool,
-    pub(super) offloaded: Offloaded,
-    /// Whether it is for packets that came in on a port.
-    received: bool,
-    /// False if the place is free.
-    is_used: bool,
 }
+
+/// [`Way`] without what belongs to it.
+#[derive(Clone, Copy, Debug)]
+enum What {
+    Through,
+    Deliver,
+    Forward,
+    Drop,
+}
+
+/// Of [`Meta::bits`], the edge.
+const SLOT: u8 = 3;
+/// It is for packets that came in on a port.
+const RECEIVED: u8 = 1 << 2;
+/// The place is not free.
+const USED: u8 = 1 << 3;
+/// It stands in the main queue of its share.
+const MAIN: u8 = 1 << 4;
+/// Another engine has it, or will be offered it.
+const OFFLOADED: u8 = 1 << 5;
+const WANTED: u8 = 1 << 6;
 
 /// Where [`Meta::warmth`] ends.
 const MOST_WARMTH: u8 = 3;
 
-/// A cache line for one edge, two for two or three, three for four.
+/// A cache line for one edge, two for more. In the order in which it is written here, so that the first line has what is known
+/// of the entry and the last one the key's end, and both can be asked for.
 #[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
+#[repr(C, align(64))]
 struct Entry<const N: usize> {
     meta: Meta,
     key: [XidWords; N],
 }
 
 const _: () = assert!(size_of::<Entry<1>>() == 64, "an entry with one edge fits a cache line");
+const _: () = assert!(size_of::<Entry<4>>() == 128, "an entry with four edges fits two");
+const _: () = assert!(offset_of!(Entry<4>, meta) == 0, "its first line has what is known of it");
+
+impl<const N: usize> Entry<N> {
+    /// Whether it is the one for `key`. All words are compared whether the first are equal or not: as a rule, they are.
+    #[inline]
+    fn is_for(&self, key: &Key) -> bool {
+        let other = if key.received { USED | RECEIVED } else { USED };
+        let bits = (self.meta.bits & (USED | RECEIVED)) ^ other;
+        let words = self.key.as_flattened().iter().zip(key.first::<N>().as_flattened());
+        words.fold(u64::from(bits), |differ, (one, other)| differ | (one ^ other)) == 0
+    }
+}
 
 /// Entries with the same number of edges.
 #[derive(Debug, Default)]
@@ -82,6 +116,7 @@ impl<const N: usize> Slab<N> {
                 place as usize
             }
             None => {
+                make_room(&mut self.entries, 1);
                 self.entries.push(entry);
                 self.entries.len() - 1
             }
@@ -89,21 +124,33 @@ impl<const N: usize> Slab<N> {
     }
 
     fn remove(&mut self, place: usize) {
-        self.entries[place].meta.is_used = false;
+        self.entries[place].meta.bits &= !USED;
         self.free.push(place as u32);
     }
 
-    /// All lines of an entry that has several.
+    /// Both lines of an entry that has two.
     #[inline]
     fn prefetch(&self, place: usize) {
         if let Some(entry) = self.entries.get(place) {
             prefetch(&entry.meta);
-            entry.key.iter().for_each(prefetch);
+            prefetch(&entry.key[N - 1][2]);
         }
     }
 
+    #[inline]
+    fn is_for(&self, place: usize, key: &Key) -> bool {
+        self.entries.get(place).is_some_and(|entry| entry.is_for(key))
+    }
+
+    /// Counts a use, if the entry is the one for `key`.
+    #[inline]
+    fn use_for(&mut self, place: usize, key: &Key) -> Option<(Way, u8)> {
+        let entry = self.entries.get_mut(place).filter(|entry| entry.is_for(key))?;
+        Some(entry.meta.used())
+    }
+
     fn live(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.entries.len()).filter(|place| self.entries[*place].meta.is_used)
+        (0..self.entries.len()).filter(|place| self.entries[*place].meta.is_used())
     }
 }
 
@@ -166,20 +213,19 @@ impl Store {
     /// Adds an entry, which stands in no queue and has no leaves yet. A key without edges is not for here.
     pub(super) fn insert(&mut self, key: &Key, hash: u64, way: Way, slot: u8) -> EntryId {
         let words = key.words();
+        let (what, which) = parts(way);
+        let received = if key.received { RECEIVED } else { 0 };
         let meta = Meta {
             hits: 0,
-            way,
             tag: tag(hash),
             leaf: NO_LEAF,
             newer: NOBODY,
             older: NOBODY,
-            slot,
+            which,
+            what,
+            bits: USED | received | slot & SLOT,
             warmth: 0,
             share: 0,
-            is_main: false,
-            offloaded: Offloaded::No,
-            received: key.received,
-            is_used: true,
         };
         let place = match words.len() {
             1 => self.one.insert(meta, words),
@@ -222,7 +268,7 @@ impl Store {
     /// Whether there is an entry with this number.
     #[inline]
     pub(super) fn is_live(&self, id: EntryId) -> bool {
-        self.meta(id).is_used
+        self.meta(id).is_used()
     }
 
     /// Has an entry brought near.
@@ -247,19 +293,38 @@ impl Store {
         }
     }
 
-    /// Whether an entry is the one for `key`.
+    /// Whether an entry is the one for `key`, and still there.
     #[inline]
     pub(super) fn is_for(&self, id: EntryId, key: &Key) -> bool {
-        self.words(id) == key.words() && self.meta(id).received == key.received
+        if edges(id) != key.edges() {
+            return false;
+        }
+        match edges(id) {
+            1 => self.one.is_for(place(id), key),
+            2 => self.two.is_for(place(id), key),
+            3 => self.three.is_for(place(id), key),
+            _ => self.four.is_for(place(id), key),
+        }
+    }
+
+    /// Counts a use, if an entry is the one for `key`: what is to be done, and the edge that it is about.
+    #[inline]
+    pub(super) fn use_for(&mut self, id: EntryId, key: &Key) -> Option<(Way, u8)> {
+        if edges(id) != key.edges() {
+            return None;
+        }
+        match edges(id) {
+            1 => self.one.use_for(place(id), key),
+            2 => self.two.use_for(place(id), key),
+            3 => self.three.use_for(place(id), key),
+            _ => self.four.use_for(place(id), key),
+        }
     }
 
     /// Counts a use.
     #[inline]
     pub(super) fn used(&mut self, id: EntryId) -> (Way, u8) {
-        let meta = self.meta_mut(id);
-        meta.hits += 1;
-        meta.warmth = (meta.warmth + 1).min(MOST_WARMTH);
-        (meta.way, meta.slot)
+        self.meta_mut(id).used()
     }
 
     /// The numbers of all entries.
@@ -272,13 +337,78 @@ impl Store {
     }
 }
 
+/// A way, and what belongs to it.
+fn parts(way: Way) -> (What, u32) {
+    match way {
+        Way::Through => (What::Through, 0),
+        Way::Deliver(socket) => (What::Deliver, socket.0),
+        Way::Forward(hop) => (What::Forward, hop.number()),
+        Way::Drop(reason) => (What::Drop, reason.index() as u32),
+    }
+}
+
 impl Meta {
+    /// What is to be done.
+    #[inline]
+    pub(super) fn way(&self) -> Way {
+        match self.what {
+            What::Through => Way::Through,
+            What::Deliver => Way::Deliver(SocketId(self.which)),
+            What::Forward => Way::Forward(HopId::of(self.which)),
+            What::Drop => Way::Drop(DropReason::ALL[self.which as usize]),
+        }
+    }
+
+    /// The edge that the decision is about: 0 to 3.
+    #[inline]
+    pub(super) fn slot(&self) -> u8 {
+        self.bits & SLOT
+    }
+
+    #[inline]
+    fn used(&mut self) -> (Way, u8) {
+        self.hits += 1;
+        self.warmth = (self.warmth + 1).min(MOST_WARMTH);
+        (self.way(), self.slot())
+    }
+
     /// A hash that has the same tag as that of the key.
     pub(super) fn hash(&self) -> u64 {
         u64::from(self.tag) << 32
     }
 
+    /// Whether it is for packets that came in on a port.
     pub(super) fn received(&self) -> bool {
-        self.received
+        self.bits & RECEIVED != 0
+    }
+
+    fn is_used(&self) -> bool {
+        self.bits & USED != 0
+    }
+
+    /// In which queue of its share it stands.
+    pub(super) fn is_main(&self) -> bool {
+        self.bits & MAIN != 0
+    }
+
+    pub(super) fn set_main(&mut self, is_main: bool) {
+        self.bits = self.bits & !MAIN | if is_main { MAIN } else { 0 };
+    }
+
+    pub(super) fn offloaded(&self) -> Offloaded {
+        match self.bits & (OFFLOADED | WANTED) {
+            0 => Offloaded::No,
+            WANTED => Offloaded::Wanted,
+            _ => Offloaded::Yes,
+        }
+    }
+
+    pub(super) fn set_offloaded(&mut self, offloaded: Offloaded) {
+        let bits = match offloaded {
+            Offloaded::No => 0,
+            Offloaded::Wanted => WANTED,
+            Offloaded::Yes => OFFLOADED,
+        };
+        self.bits = self.bits & !(OFFLOADED | WANTED) | bits;
     }
 }
