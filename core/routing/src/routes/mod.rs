@@ -21,6 +21,7 @@
 //!   route that is told now does not wait until a peering's have gone.
 
 mod candidates;
+mod free;
 mod generation;
 mod log;
 mod nets;
@@ -38,7 +39,7 @@ use generation::Generation;
 use log::{Log, Scope, Urgency};
 use nets::Nets;
 use readers::Readers;
-use walk::Walk;
+use walk::{Place, Walk};
 
 /// Routes of several origins; see the module's text.
 ///
@@ -74,7 +75,7 @@ struct Origin {
     /// How many routes it has, stale ones included.
     routes: usize,
     /// Until which step of the walk its stale routes are taken, if they are.
-    swept_until: Option<u64>,
+    swept_until: Option<Place>,
     /// Routes of generations before this one go in the next round, if this is later.
     then_from: Generation,
 }

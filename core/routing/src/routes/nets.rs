@@ -2,9 +2,10 @@
 //!
 //! Most destinations have one route or few: the best stands with the destination, further ones in a list.
 
-use weft_processor::make_room;
+use weft_processor::{make_room, prefetch_element};
 
 use super::candidates::{Candidate, Candidates, Decide};
+use super::free::FreeNumbers;
 use super::log::Mark;
 
 /// Room for so many is made at least.
@@ -54,13 +55,18 @@ impl<D, R> Net<D, R> {
     pub(super) fn is_empty(&self) -> bool {
         self.first.is_none()
     }
+
+    /// Whether it has further candidates besides the first.
+    pub(super) fn has_others(&self) -> bool {
+        self.next != NONE
+    }
 }
 
 /// All of them, by their numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Nets<D, R> {
     nets: Vec<Net<D, R>>,
-    free: Vec<u32>,
+    free: FreeNumbers,
     further: Vec<Further<R>>,
     free_further: Vec<u32>,
     reachable: usize,
@@ -70,7 +76,7 @@ impl<D: Copy, R: Copy> Nets<D, R> {
     pub(super) fn new() -> Self {
         Self {
             nets: Vec::new(),
-            free: Vec::new(),
+            free: FreeNumbers::default(),
             further: Vec::new(),
             free_further: Vec::new(),
             reachable: 0,
@@ -91,6 +97,11 @@ impl<D: Copy, R: Copy> Nets<D, R> {
         &self.nets[number as usize]
     }
 
+    /// Will be needed soon.
+    pub(super) fn prefetch(&self, number: u32) {
+        prefetch_element(&self.nets, number as usize);
+    }
+
     pub(super) fn get_mut(&mut self, number: u32) -> &mut Net<D, R> {
         &mut self.nets[number as usize]
     }
@@ -99,7 +110,7 @@ impl<D: Copy, R: Copy> Nets<D, R> {
     pub(super) fn add(&mut self, destination: D) -> u32 {
         let (standing, first) = (Standing::Unreachable, None);
         let net = Net { destination, standing, mark: Mark::default(), next: NONE, first };
-        if let Some(number) = self.free.pop() {
+        if let Some(number) = self.free.take() {
             // Older entries in the log do not count for it.
             let mark = self.get(number).mark;
             *self.get_mut(number) = Net { mark, ..net };
@@ -116,7 +127,7 @@ impl<D: Copy, R: Copy> Nets<D, R> {
         let net = self.get_mut(number);
         debug_assert!(net.is_empty() && !net.is_free());
         net.standing = Standing::Free;
-        self.free.push(number);
+        self.free.add(number);
     }
 
     /// All candidates, and what stood where candidates were.

@@ -22,8 +22,11 @@ pub enum Hears {
     All,
 }
 
-/// Entries of the log below which nothing is tidied up.
+/// The log is not made shorter while it has no more entries of which each destination needs one than these.
 const FEW: usize = 1024;
+/// With each change that is noted, up to so many of each lane are forgotten which all have read. More at a time is not
+/// done: those of a million routes took 50 ms, for which everything else waited.
+const FORGOTTEN: usize = 4;
 
 /// How far a reader has come.
 #[derive(Clone, Copy, Debug)]
@@ -48,8 +51,6 @@ const SHARE: u8 = 8;
 pub(super) struct Readers {
     /// By their numbers; none where the number is free.
     all: Vec<Option<Reader>>,
-    /// With so many entries the log is tidied up.
-    tidy_at: usize,
     /// How many changes they were given to hear of.
     noted: u64,
     /// Places before which all had read a while ago: what stands there nobody waits for, though it is in the log still.
@@ -116,7 +117,9 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         if let Some(place) = self.readers.all.get_mut(reader.0 as usize) {
             *place = None;
         }
-        self.tidy();
+        if self.readers.none() {
+            self.forget_read(usize::MAX);
+        }
     }
 
     /// Whether both readers will hear the same from now on.
@@ -240,9 +243,11 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         };
         self.nets.get_mut(number).mark = self.log.push(urgency, number, scope);
         self.readers.noted += 1;
-        if self.log.len() >= self.readers.tidy_at.max(FEW) {
-            self.tidy();
-            self.readers.tidy_at = 2 * self.log.len();
+        self.forget_read(FORGOTTEN);
+        if self.log.len() > 2 * self.nets.len() + FEW {
+            Urgency::ALL.into_iter().for_each(|urgency| self.compact(urgency));
+            // Entries stand elsewhere now.
+            self.readers.read = self.readers.slowest().unwrap_or(self.log.ends());
         }
     }
 
@@ -265,23 +270,31 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         self.log.find(self.nets.get(number).mark, number, &self.readers.read)
     }
 
-    /// Forgets what all have read, and destinations of which nobody needs to hear any more.
-    pub(super) fn tidy(&mut self) {
-        let read = self.readers.slowest().unwrap_or(self.log.ends());
+    /// Forgets some of what all have read, and of the destinations of which nobody needs to hear any more.
+    fn forget_read(&mut self, most: usize) {
+        if self.readers.none() {
+            self.readers.read = self.log.ends();
+        }
         for urgency in Urgency::ALL {
-            while let Some((number, mark)) = self.log.pop_before(urgency, read[urgency as usize]) {
+            let read = self.readers.read[urgency as usize];
+            for _ in 0..most {
+                let Some((number, mark)) = self.log.pop_before(urgency, read) else { break };
                 let net = self.nets.get(number);
                 if net.mark == mark && !net.is_free() && net.is_empty() {
                     self.free(number);
                 }
             }
         }
-        if self.log.len() > 2 * self.nets.len() + FEW {
-            Urgency::ALL.into_iter().for_each(|urgency| self.compact(urgency));
-        }
-        // Entries may stand elsewhere now.
-        self.readers.read = self.readers.slowest().unwrap_or(self.log.ends());
         self.log.shrink();
+    }
+
+    /// Forgets all that all have read, and makes the log as short as it can be.
+    #[cfg(test)]
+    pub(super) fn tidy(&mut self) {
+        self.readers.read = self.readers.slowest().unwrap_or(self.log.ends());
+        self.forget_read(usize::MAX);
+        Urgency::ALL.into_iter().for_each(|urgency| self.compact(urgency));
+        self.readers.read = self.readers.slowest().unwrap_or(self.log.ends());
     }
 
     /// Leaves only the last change of each destination in a lane of the log.

@@ -3,22 +3,61 @@
 //! Reference: Handley et al. (XORP), §5.1.2: what is too much for one event is done in slices, in the background.
 //!
 //! There is one walk, in circles, however many origins are to be swept: each is done when the walk has come round.
+//!
+//! A round begins with all destinations in the order of their numbers, which is the one in which they came: those that
+//! were told together, with the same attributes, are told together again. It decides, and takes stale routes where there
+//! are others: packets that can take another way do so first. What is stale and alone goes in further passes, each of
+//! which visits one destination of many that follow one another. For whoever forwards has neighbours side by side, and
+//! when neighbours go one after the other, what is built for many is left with few in one place after the other, and
+//! built anew time and again: it takes Linux four times as long to remove 1,000,000 routes of IPv4 in the order of their
+//! addresses, in steps of up to a second ([`PASSES`] ones: of 40 ms).
 
 use std::collections::VecDeque;
 
 use super::generation::Generation;
 use super::{Candidate, Decide, Destination, Occasion, OriginId, RouteTable};
 
+/// Passes of a round in which what is alone goes, a power of two. Measured with 16, 64 and 256.
+const PASSES: u32 = 64;
+/// How many visits of such a pass ahead a destination is read from memory.
+const AHEAD: u32 = 4;
+/// A visit that finds nothing to do counts as this part of one.
+const IDLE_PART: usize = 8;
+
+/// Where a walk is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    round: u64,
+    /// 0 for the first pass, in order; up to [`PASSES`] for those with gaps.
+    pass: u32,
+    /// The next destination. The table may grow meanwhile, so steps could not be counted.
+    number: u32,
+}
+
+impl Place {
+    /// Where the next round begins.
+    fn next_round(self) -> Self {
+        Self { round: self.round + 1, ..Self::default() }
+    }
+
+    fn is_in_first_pass(self) -> bool {
+        self.pass == 0
+    }
+
+    /// The first destination of a pass with gaps. Passes that follow one another are far from one another.
+    fn first_of(pass: u32) -> u32 {
+        (pass - 1).reverse_bits() >> (u32::BITS - PASSES.trailing_zeros())
+    }
+}
+
 /// How far the walk has come.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Walk {
-    /// Where it is: the number of the round, and below it, 32 bits, that of the next destination. The table may grow
-    /// meanwhile, so steps could not be counted.
-    place: u64,
+    place: Place,
     /// How far it must go for whom, in order.
-    sweeps: VecDeque<(u64, OriginId)>,
+    sweeps: VecDeque<(Place, OriginId)>,
     /// Until where destinations are decided again.
-    decides_until: u64,
+    decides_until: Place,
 }
 
 impl Walk {
@@ -30,20 +69,44 @@ impl Walk {
         self.place < self.decides_until
     }
 
-    /// The next destination.
-    fn next(&self) -> u32 {
-        self.place as u32
-    }
-
     /// One step in a table of `len` destinations.
     fn advance(&mut self, len: usize) {
-        let is_last = self.next() as usize + 1 >= len;
-        self.place = if is_last { ((self.place >> 32) + 1) << 32 } else { self.place + 1 };
+        let place = &mut self.place;
+        let step = if place.is_in_first_pass() { 1 } else { PASSES };
+        // There are fewer than 2^31.
+        place.number += step;
+        while place.number as usize >= len {
+            if place.pass == PASSES || self.sweeps.is_empty() {
+                *place = place.next_round();
+                return;
+            }
+            place.pass += 1;
+            place.number = Place::first_of(place.pass);
+        }
     }
 
-    /// Where it is when it has come round.
-    fn round(&self) -> u64 {
-        self.place + (1 << 32)
+    /// Somebody needs the walk: it begins anew if nobody else does.
+    fn begin(&mut self) {
+        if !self.is_under_way() {
+            self.place = self.place.next_round();
+        }
+    }
+
+    /// Where it has visited all destinations in order.
+    fn decided(&self) -> Place {
+        let next = self.place.next_round();
+        match self.place.is_in_first_pass() {
+            true => Place { number: self.place.number, ..next },
+            false => Place { pass: 1, ..next },
+        }
+    }
+
+    /// Where it has come round with all its passes.
+    fn swept(&self) -> Place {
+        match self.place.is_in_first_pass() {
+            true => self.place.next_round(),
+            false => Place { round: self.place.round + 1, ..self.place },
+        }
     }
 
     /// An origin for which the walk has come round.
@@ -92,7 +155,8 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
     }
 
     fn begin_sweep(&mut self, origin: OriginId, from: Generation) {
-        let until = self.walk.round();
+        self.walk.begin();
+        let until = self.walk.swept();
         let state = &mut self.origins[origin.place()];
         (state.swept_until, state.kept_from, state.then_from) = (Some(until), from, from);
         self.walk.sweeps.push_back((until, origin));
@@ -101,7 +165,8 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
     /// Has all destinations decided again, in the background: what decisions depend on has changed.
     pub fn decide_again(&mut self) {
         if self.nets.len() > 0 {
-            self.walk.decides_until = self.walk.round();
+            self.walk.begin();
+            self.walk.decides_until = self.walk.decided();
         }
     }
 
@@ -111,18 +176,18 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         self.walk.is_under_way()
     }
 
-    /// Does background work at up to this many destinations; `gone` is told of each route that goes.
+    /// Does background work at up to this many destinations, or at some times as many at which there is nothing to do;
+    /// `gone` is told of each route that goes.
     pub fn work(
         &mut self,
         most: usize,
         decide: &impl Decide<R>,
         mut gone: impl FnMut(&D, &Candidate<R>),
     ) {
-        for _ in 0..most {
-            if !self.walk.is_under_way() {
-                break;
-            }
-            self.visit(self.walk.next(), decide, &mut gone);
+        let mut parts = most * IDLE_PART;
+        while parts > 0 && self.walk.is_under_way() {
+            let did = self.visit(self.walk.place, decide, &mut gone);
+            parts = parts.saturating_sub(if did { IDLE_PART } else { 1 });
             self.walk.advance(self.nets.len());
             while let Some(origin) = self.walk.finished() {
                 let state = &mut self.origins[origin.place()];
@@ -136,26 +201,36 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         self.agrees();
     }
 
-    /// One destination that the walk has come to.
+    /// One destination that the walk has come to; whether there was something to do.
     fn visit(
         &mut self,
-        number: u32,
+        place: Place,
         decide: &impl Decide<R>,
         gone: &mut impl FnMut(&D, &Candidate<R>),
-    ) {
-        if self.nets.get(number).is_free() {
-            return;
+    ) -> bool {
+        let number = place.number;
+        let is_first = place.is_in_first_pass();
+        if !is_first {
+            self.nets.prefetch(number.saturating_add(AHEAD * PASSES));
         }
-        let old = self.nets.get(number).best().copied();
+        let net = self.nets.get(number);
+        if net.is_free() {
+            return false;
+        }
+        let old = net.best().copied();
         let mut took = false;
-        while let Some(place) = self.nets.find(number, |one| self.is_going(one)) {
-            let taken = self.take(number, place);
-            gone(&self.destination(number), &taken);
-            took = true;
+        if !is_first || net.has_others() {
+            while let Some(place) = self.nets.find(number, |one| self.is_going(one)) {
+                let taken = self.take(number, place);
+                gone(&self.destination(number), &taken);
+                took = true;
+            }
         }
-        if took || self.walk.decides() {
+        let decides = is_first && self.walk.decides();
+        if took || decides {
             self.settle(number, old, decide, Occasion::Walk);
         }
+        took || decides
     }
 
     /// Whether a route is stale, and stale ones of its origin go.
