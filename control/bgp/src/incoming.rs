@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
 use ipnet::IpNet;
-use weft_routing::OriginId;
 use weft_routing::ip::Version;
+use weft_routing::{OriginId, Prefix, TOGETHER};
 
 use crate::numbers::community::LLGR_STALE;
 use crate::policy::{Filter, Party, RouteView};
@@ -17,7 +17,8 @@ use crate::routes::conventions;
 use crate::routes::decision::Source;
 use crate::routes::{Path, Point, Routes};
 use crate::wire::{
-    Attributes, Context, Disposition, Family, Fault, MessageError, Neighbour, Reach, Role, Update,
+    Attributes, Context, Disposition, Family, Fault, MessageError, Neighbour, Nlri, Reach, Role,
+    Update,
 };
 
 /// Who announces, and what is done with it.
@@ -58,6 +59,25 @@ pub(crate) struct Taken {
     pub(crate) disabled: Option<Family>,
 }
 
+/// Does something to each prefix of a list, with its path. What is known of the next few comes closer to the processor first.
+fn each(
+    version: Version,
+    nlri: Nlri<'_>,
+    routes: &mut Routes,
+    mut act: impl FnMut(u32, Prefix, &mut Routes),
+) {
+    let mut rest = nlri.into_iter();
+    let mut acted = TOGETHER;
+    while acted == TOGETHER {
+        routes.table.approach(version, rest.clone().map(|(_, prefix)| prefix));
+        acted = 0;
+        for (path, prefix) in rest.by_ref().take(TOGETHER) {
+            act(path, prefix, routes);
+            acted += 1;
+        }
+    }
+}
+
 impl Announcer {
     /// Takes the body of an UPDATE.
     ///
@@ -71,12 +91,7 @@ impl Announcer {
         let mut taken = Taken::default();
         for (family, nlri) in update.withdrawn() {
             let Some(version) = version(family) else { continue };
-            for (path, prefix) in nlri {
-                routes.profile.mark_event(Point::Entered, true, || version.net(&prefix));
-                routes.happens((version, &prefix), self.origin, path, None);
-                routes.withdraw((version, &prefix), self.origin, path);
-                taken.withdrawn += 1;
-            }
+            self.withdraw((version, nlri), routes, &mut taken);
         }
         if update.reach().next().is_none() {
             // Nothing is announced, but what stands there must be right all the same.
@@ -101,20 +116,27 @@ impl Announcer {
             }
             match uses {
                 true => self.announce(&judgement.attributes, &reach, routes, &mut taken),
-                false => self.withdraw(&reach, routes, &mut taken),
+                false => {
+                    let Some(version) = version(reach.family) else { continue };
+                    self.withdraw((version, reach.nlri), routes, &mut taken);
+                }
             }
         }
         Ok(taken)
     }
 
-    fn withdraw(&self, reach: &Reach<'_>, routes: &mut Routes, taken: &mut Taken) {
-        let Some(version) = version(reach.family) else { return };
-        for (path, prefix) in reach.nlri {
+    fn withdraw(
+        &self,
+        (version, nlri): (Version, Nlri<'_>),
+        routes: &mut Routes,
+        taken: &mut Taken,
+    ) {
+        each(version, nlri, routes, |path, prefix, routes| {
             routes.profile.mark_event(Point::Entered, true, || version.net(&prefix));
             routes.happens((version, &prefix), self.origin, path, None);
             routes.withdraw((version, &prefix), self.origin, path);
             taken.withdrawn += 1;
-        }
+        });
     }
 
     fn announce(
@@ -129,14 +151,14 @@ impl Announcer {
         let mut attributes = Attributes { next_hop, ..attributes.clone() };
         // RFC 7606 §7.3 and §7.11: without a next hop that can be one, nothing is announced.
         if !next_hop.is_some_and(|next_hop| next_hop.is_host()) {
-            return self.withdraw(reach, routes, taken);
+            return self.withdraw((version, reach.nlri), routes, taken);
         }
         if self.context.neighbour == Neighbour::External {
             conventions::take(self.role, self.remote_as, &mut attributes);
         }
         let received = routes.intern(&attributes);
         let mut known = Accepted::default();
-        for (path, prefix) in reach.nlri {
+        each(version, reach.nlri, routes, |path, prefix, routes| {
             let net = version.net(&prefix);
             routes.profile.mark_event(Point::Entered, false, || net);
             let is_damped = routes.happens((version, &prefix), self.origin, path, Some(received));
@@ -147,7 +169,7 @@ impl Announcer {
             let route = Path { received, accepted };
             routes.announce((version, &prefix), self.origin, path, route);
             taken.announced += 1;
-        }
+        });
         known.give(routes);
         routes.give(received);
     }

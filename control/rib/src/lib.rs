@@ -38,6 +38,7 @@ use redistribution::Redistribution;
 use tables::{Point, Tables};
 use watchers::Watchers;
 use weft_base::{CounterGroup, Counters, Instant};
+use weft_routing::TOGETHER;
 use weft_routing::ip::{Version, split_for};
 use weft_runtime::{Action, Component, Event, InterfaceChange, Level};
 use weft_xrl::profile::{self, Clock, Profile};
@@ -239,15 +240,23 @@ impl Rib {
         let origin = self.origins.check(session, request.origin)?;
         let sets = self.sets(request.hops);
         let place = |net: IpNet| split_for(net, request.multicast == Some(true));
-        self.counters.add(Activity::Told, request.routes.len() as u64);
-        for interface::Route { net, set, metric, tag } in request.routes {
-            self.tables.profile.mark_event(Point::Arrived, false, || net);
-            let Some(set) = sets.get(&set) else {
+        let (routes, gone) = (request.routes, request.gone);
+        self.counters.add(Activity::Told, routes.len() as u64);
+        for (number, interface::Route { net, set, metric, tag }) in routes.iter().enumerate() {
+            if number % TOGETHER == 0 {
+                self.tables.approach(routes[number..].iter().map(|route| place(route.net)));
+            }
+            self.tables.profile.mark_event(Point::Arrived, false, || *net);
+            let Some(set) = sets.get(set) else {
                 self.counters.add(Activity::NoSet, 1);
                 continue;
             };
-            match self.origins.may_tell(now, origin, place(net), &self.tables) {
-                Ok(()) => self.tables.set(place(net), origin, Route { set: *set, metric, tag }),
+            match self.origins.may_tell(now, origin, place(*net), &self.tables) {
+                Ok(()) => self.tables.set(
+                    place(*net),
+                    origin,
+                    Route { set: *set, metric: *metric, tag: *tag },
+                ),
                 Err(line) => {
                     self.counters.add(Activity::Refused, 1);
                     let report = |line| Action::Report { level: Level::Warning, line };
@@ -255,9 +264,12 @@ impl Rib {
                 }
             }
         }
-        for net in request.gone {
-            self.tables.profile.mark_event(Point::Arrived, true, || net);
-            let reason = match self.tables.withdraw(place(net), origin) {
+        for (number, net) in gone.iter().enumerate() {
+            if number % TOGETHER == 0 {
+                self.tables.approach(gone[number..].iter().map(|net| place(*net)));
+            }
+            self.tables.profile.mark_event(Point::Arrived, true, || *net);
+            let reason = match self.tables.withdraw(place(*net), origin) {
                 true => Activity::Gone,
                 false => {
                     self.origins.was_not_told(origin);
@@ -405,7 +417,7 @@ impl Component for Rib {
     }
 
     fn has_background_work(&self) -> bool {
-        self.tables.routes.has_work() || self.redistribution.has_work(&self.tables)
+        self.tables.has_work() || self.redistribution.has_work(&self.tables)
     }
 
     fn counters(&self) -> Vec<CounterGroup> {

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use weft_routing::ip::{IpRoutes, Version};
-use weft_routing::{Candidate, OriginId, Prefix};
+use weft_routing::{Candidate, OriginId, Prefix, TOGETHER};
 use weft_xrl::profile::Profile;
 
 use crate::arbiter::{Arbiter, Route, Standing};
@@ -165,6 +165,14 @@ impl Tables {
         }
     }
 
+    /// Routes to these will be told or taken back soon, and what is known of the first few comes closer to the processor;
+    /// all are of one version, or those of others are left out.
+    pub(crate) fn approach(&self, nets: impl Iterator<Item = (Version, Prefix)>) {
+        let mut nets = nets.take(TOGETHER).peekable();
+        let Some((version, _)) = nets.peek().copied() else { return };
+        self.routes.approach(version, nets.filter(|net| net.0 == version).map(|net| net.1));
+    }
+
     /// An origin takes a route back; false if it has told none.
     pub(crate) fn withdraw(&mut self, (version, net): (Version, Prefix), origin: OriginId) -> bool {
         let noted = self.routes.noted(version);
@@ -261,8 +269,16 @@ impl Tables {
         std::mem::take(&mut self.invalid)
     }
 
+    /// Whether there is background work.
+    pub(crate) fn has_work(&self) -> bool {
+        self.routes.has_work() || self.routes.is_untidy()
+    }
+
     /// Does a slice of background work.
     pub(crate) fn work(&mut self) {
+        if !self.routes.has_work() {
+            return self.routes.tidy();
+        }
         let arbiter = Arbiter { origins: &self.standings, sets: &self.sets };
         let mut gone = Vec::new();
         self.routes.work(SLICE, &arbiter, |net, one: &Candidate<Route>| {

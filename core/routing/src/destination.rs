@@ -10,6 +10,7 @@ use std::ops::Bound;
 
 use ipnet::{Ipv4Net, Ipv6Net};
 
+use crate::table::TOGETHER;
 use crate::{Prefix, PrefixTable};
 
 /// What a route leads to: a prefix of addresses, an identifier, a name.
@@ -31,6 +32,11 @@ pub trait Index<D>: Default {
 
     /// The first destination behind this one, or of all; with its number.
     fn after(&self, destination: Option<&D>) -> Option<(D, u32)>;
+
+    /// These destinations, a few, will be looked up soon.
+    fn approach(&self, destinations: &[D]) {
+        let _ = destinations;
+    }
 }
 
 /// An index for destinations that begin with one another: bit strings.
@@ -73,6 +79,14 @@ impl<D: BitString> Index<D> for PrefixIndex {
             None => self.0.cursor(),
         };
         cursor.next(&self.0).map(|(prefix, number)| (D::from_prefix(&prefix), *number))
+    }
+
+    fn approach(&self, destinations: &[D]) {
+        let mut prefixes = [Prefix::default(); TOGETHER];
+        for (prefix, destination) in prefixes.iter_mut().zip(destinations) {
+            *prefix = destination.prefix();
+        }
+        self.0.approach(&prefixes[..destinations.len().min(TOGETHER)]);
     }
 }
 

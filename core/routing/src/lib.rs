@@ -41,7 +41,9 @@ pub use check::Check;
 pub use destination::{BitString, Destination, Index, OrderedIndex, PrefixIndex};
 pub use guard::{Allowance, Guard, Refusal};
 pub use prefix::{MAX_BITS, Prefix, PrefixError};
-pub use routes::{Candidate, Candidates, Decide, Hears, OriginId, ReaderId, RouteTable};
+pub use routes::{
+    Candidate, Candidates, Decide, Hears, OriginId, ReaderId, RouteTable, sweep_order,
+};
 pub use said::Said;
-pub use table::{Cursor, PrefixTable};
+pub use table::{Cursor, PrefixTable, TOGETHER};
 pub use turns::Turns;

@@ -1,42 +1,84 @@
 //! The kernel alone: how long a route would wait that comes while the same table goes, if everything else took no time.
 //!
-//! The table is put into the kernel and taken back by messages from memory, as many in a datagram as the FEA sends. What
-//! comes meanwhile waits for the datagram that the kernel is busy with; now and then one makes the kernel build a part of
+//! The table is put into the kernel and taken back by messages from memory, as many in a datagram as the FEA sends, once in
+//! the order in which it was put there and once in that of weft's sweeps. What comes meanwhile waits for the datagram that the kernel is busy with; now and then one makes the kernel build a part of
 //! its table anew, which takes it tens of milliseconds when the table is large.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use weft_netlink::{RouteChange, RouteOperation, RouteTarget, RouteWriter};
+use serde_json::{Value, json};
+use weft_netlink::{InterfaceAddress, RouteChange, RouteOperation, RouteTarget, RouteWriter};
+use weft_routing::sweep_order;
 
 use super::super::bare_routes::{batches, carry_out};
 use super::super::samples::Samples;
 use super::network::within;
+use super::scene::milliseconds;
 use super::table;
 
 const METRIC: u32 = 20;
 /// As many as the FEA sends at a time.
 const AT_A_TIME: usize = 192;
 
-/// How long each of the routes would wait, in milliseconds, of which one comes in every `interval`.
-pub(super) fn waits(count: usize, interval: Duration) -> Result<Samples, String> {
-    within(&[], || {
-        let nets = table::nets(count);
-        let datagrams = |operation: RouteOperation| {
-            let change = |net| RouteChange {
-                destination: net,
-                metric: METRIC,
-                operation: operation.clone(),
+/// What the kernel makes of one order of the same deletions.
+pub(super) struct Emptied {
+    order: &'static str,
+    /// How long all of them took.
+    all: Duration,
+    /// How long each route would wait of which one comes now and then, in milliseconds.
+    waits: Samples,
+}
+
+impl Emptied {
+    fn figures(&self) -> [f64; 4] {
+        let [median, most, longest] = [0.5, 0.99, 1.0].map(|part| self.waits.quantile(part));
+        [milliseconds(self.all), median, most, longest]
+    }
+
+    /// For people; `interval` is that of the routes.
+    pub(super) fn line(&self, interval: Duration) -> String {
+        let ([all, median, most, longest], order) = (self.figures(), self.order);
+        let every = interval.as_millis();
+        format!(
+            "{order}: {all:.0} ms; a route every {every} ms would wait {median:.2} ms, 99 % up to {most:.1}, the longest {longest:.1}"
+        )
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let [all, median, most, longest] = self.figures();
+        json!({
+            "order": self.order, "all": all, "median": median, "99 %": most, "longest": longest,
+            "unit": "ms",
+        })
+    }
+}
+
+/// Empties the kernel's table in both orders; a route would come in every `interval`.
+pub(super) fn empty(count: usize, interval: Duration) -> Result<[Emptied; 2], String> {
+    let nets = table::nets(count);
+    let gaps = sweep_order(count).map(|place| nets[place]).collect::<Vec<_>>();
+    let emptied = |order, gone: &[InterfaceAddress]| {
+        within(&[], || {
+            let datagrams = |nets: &[InterfaceAddress], operation: RouteOperation| {
+                let change = |net: &InterfaceAddress| RouteChange {
+                    destination: *net,
+                    metric: METRIC,
+                    operation: operation.clone(),
+                };
+                batches(&nets.iter().map(change).collect::<Vec<_>>(), AT_A_TIME)
             };
-            batches(&nets.iter().copied().map(change).collect::<Vec<_>>(), AT_A_TIME)
-        };
-        let additions = datagrams(RouteOperation::Add(Arc::new(RouteTarget::Blackhole)));
-        let deletions = datagrams(RouteOperation::Delete);
-        let mut writer = RouteWriter::open().map_err(|error| error.to_string())?;
-        carry_out(&mut writer, &additions)?;
-        let datagrams = carry_out(&mut writer, &deletions)?;
-        Ok(Samples::new(waits_for(&datagrams, interval)))
-    })
+            let additions = RouteOperation::Add(Arc::new(RouteTarget::Blackhole));
+            let additions = datagrams(&nets, additions);
+            let deletions = datagrams(gone, RouteOperation::Delete);
+            let mut writer = RouteWriter::open().map_err(|error| error.to_string())?;
+            carry_out(&mut writer, &additions)?;
+            let taken = carry_out(&mut writer, &deletions)?;
+            let waits = Samples::new(waits_for(&taken, interval));
+            Ok(Emptied { order, all: taken.iter().sum(), waits })
+        })
+    };
+    Ok([emptied("as they were put there", &nets)?, emptied("as weft's sweeps do", &gaps)?])
 }
 
 /// How long what comes in every `interval` waits for the end of the datagram that is under way, in milliseconds.

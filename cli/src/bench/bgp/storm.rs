@@ -14,12 +14,9 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
-
 use super::super::measure::{Bench, Experiment, Figure, Plan, Program, Session};
 use super::super::report::{Bound, Detail, Goal, Row};
-use super::super::samples::Samples;
-use super::kernel;
+use super::kernel::{self, Emptied};
 use super::load::{FULL, TABLE, peak};
 use super::network::Third;
 use super::router::{Kind, needs};
@@ -76,8 +73,8 @@ struct Case {
 
 struct Cases {
     all: Vec<Case>,
-    /// How long routes would wait for the kernel alone while a table of so many goes.
-    waits: Option<(usize, Samples)>,
+    /// What the kernel alone makes of it that a table of so many goes.
+    alone: Option<(usize, [Emptied; 2])>,
 }
 
 impl Bench for RouteStorm {
@@ -100,7 +97,7 @@ impl Bench for RouteStorm {
 
     fn prepare(&self, plan: &Plan) -> Result<Box<dyn Session>, String> {
         super::check_root()?;
-        Ok(Box::new(Cases { all: cases(plan.quick), waits: None }))
+        Ok(Box::new(Cases { all: cases(plan.quick), alone: None }))
     }
 }
 
@@ -368,8 +365,8 @@ impl Session for Cases {
 
     fn weft(&mut self, experiment: usize, _: usize) -> Result<Vec<f64>, String> {
         let case = self.all[experiment];
-        if case.part != Part::Slow && self.waits.is_none() {
-            self.waits = Some((case.count, kernel::waits(case.count, INTERVAL)?));
+        if case.part != Part::Slow && self.alone.is_none() {
+            self.alone = Some((case.count, kernel::empty(case.count, INTERVAL)?));
         }
         case.measure(Kind::Weft)
     }
@@ -380,19 +377,11 @@ impl Session for Cases {
     }
 
     fn details(&mut self) -> Vec<Detail> {
-        let detail = |(count, waits): &(usize, Samples)| {
-            let figures = [0.5, 0.99, 1.0].map(|part| waits.quantile(part));
-            let [median, most, longest] = figures;
-            let title =
-                format!("{count} routes: the kernel alone, taking them back as the FEA does");
-            let line = format!(
-                "a route every {} ms would wait {median:.2} ms, 99 % up to {most:.1}, the longest {longest:.1}",
-                INTERVAL.as_millis()
-            );
-            let json = json!({ "median": median, "99 %": most, "longest": longest, "unit": "ms" });
-            Detail { title, lines: vec![line], json }
-        };
-        self.waits.iter().map(detail).collect()
+        let Some((count, orders)) = &self.alone else { return Vec::new() };
+        let (lines, json): (Vec<_>, Vec<_>) =
+            orders.iter().map(|one| (one.line(INTERVAL), one.json())).unzip();
+        let title = format!("{count} routes: the kernel alone, taking them back in two orders");
+        vec![Detail { title, lines, json: json.into() }]
     }
 
     fn goals(&self, rows: &[Row]) -> Vec<Goal> {

@@ -258,6 +258,9 @@ impl Routes {
 
     /// Does a slice of background work.
     pub(crate) fn work(&mut self) {
+        if !self.has_work() {
+            return self.table.tidy();
+        }
         self.go_round();
         let (sources, sets, next_hops) = (&self.sources, &self.sets, &self.next_hops);
         let decision = Decision { sources, sets, next_hops };

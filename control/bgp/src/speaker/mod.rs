@@ -508,7 +508,7 @@ impl Component for Bgp {
 
     fn has_background_work(&self) -> bool {
         let tells = !self.restart.defers() && self.fanout.has_work(&self.routes);
-        self.routes.has_work() || self.own.has_work() || tells
+        self.routes.has_work() || self.routes.table.is_untidy() || self.own.has_work() || tells
     }
 
     fn counters(&self) -> Vec<CounterGroup> {

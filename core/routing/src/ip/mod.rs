@@ -15,7 +15,8 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 pub use pages::{Page, PageError};
 
 use crate::{
-    BitString, Candidate, Candidates, Decide, Hears, OriginId, Prefix, ReaderId, RouteTable, Turns,
+    BitString, Candidate, Candidates, Decide, Hears, OriginId, Prefix, ReaderId, RouteTable,
+    TOGETHER, Turns,
 };
 
 /// A version of IP, and what routes are for.
@@ -319,6 +320,33 @@ impl<R: Copy + PartialEq> IpRoutes<R> {
 
     fn has_work_of(&self, version: Version) -> bool {
         with!(self, version, table => table.has_work())
+    }
+
+    /// As [`RouteTable::is_untidy`].
+    #[must_use]
+    pub fn is_untidy(&self) -> bool {
+        let is_untidy = |version| with!(self, version, table => table.is_untidy());
+        Version::ALL.into_iter().any(is_untidy)
+    }
+
+    /// As [`RouteTable::tidy`].
+    pub fn tidy(&mut self) {
+        for version in Version::ALL {
+            with!(mut self, version, table => table.tidy());
+        }
+    }
+
+    /// As [`RouteTable::approach`], of destinations of one version; those behind the first [`TOGETHER`] are left out.
+    pub fn approach(&self, version: Version, prefixes: impl IntoIterator<Item = Prefix>) {
+        let (mut all, mut count) = ([Prefix::default(); TOGETHER], 0);
+        for (place, prefix) in all.iter_mut().zip(prefixes) {
+            *place = prefix;
+            count += 1;
+        }
+        with!(self, version, table => {
+            let destinations = all.each_ref().map(BitString::from_prefix);
+            table.approach(&destinations[..count]);
+        });
     }
 
     /// As [`RouteTable::work`], of one version after the other: none waits until another has nothing left to do.

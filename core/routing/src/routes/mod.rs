@@ -32,6 +32,7 @@ mod walk;
 
 pub use candidates::{Candidate, Candidates, Decide, OriginId};
 pub use readers::{Hears, ReaderId};
+pub use walk::sweep_order;
 
 use crate::Check;
 use crate::destination::{Destination, Index};
@@ -157,6 +158,17 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
     #[must_use]
     pub fn after(&self, destination: Option<&D>) -> Option<(D, u32)> {
         self.index.after(destination)
+    }
+
+    /// Something will be told of these destinations soon, a few at a time: what is known of them comes closer to the
+    /// processor, for all of them at once.
+    pub fn approach(&self, destinations: &[D]) {
+        self.index.approach(destinations);
+        for destination in destinations {
+            if let Some(number) = self.index.get(destination) {
+                self.nets.prefetch(number);
+            }
+        }
     }
 
     /// An origin tells a route, in place of the one that it has told on this path, which is returned.

@@ -22,11 +22,13 @@ pub enum Hears {
     All,
 }
 
-/// The log is not made shorter while it has no more entries of which each destination needs one than these.
+/// So many entries of the log more than needed do not matter.
 const FEW: usize = 1024;
-/// With each change that is noted, up to so many of each lane are forgotten which all have read. More at a time is not
-/// done: those of a million routes took 50 ms, for which everything else waited.
-const FORGOTTEN: usize = 4;
+/// Whenever so many changes were noted ...
+const NOTED: u64 = 8;
+/// ... up to so many of each lane are forgotten which all have read: together, for they wait for memory. Not all at once:
+/// those of a million routes took 50 ms, for which everything else waited.
+const FORGOTTEN: usize = 16;
 
 /// How far a reader has come.
 #[derive(Clone, Copy, Debug)]
@@ -118,7 +120,7 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
             *place = None;
         }
         if self.readers.none() {
-            self.forget_read(usize::MAX);
+            self.forget(usize::MAX);
         }
     }
 
@@ -243,7 +245,9 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         };
         self.nets.get_mut(number).mark = self.log.push(urgency, number, scope);
         self.readers.noted += 1;
-        self.forget_read(FORGOTTEN);
+        if self.readers.noted.is_multiple_of(NOTED) {
+            self.forget(1);
+        }
         if self.log.len() > 2 * self.nets.len() + FEW {
             Urgency::ALL.into_iter().for_each(|urgency| self.compact(urgency));
             // Entries stand elsewhere now.
@@ -270,29 +274,66 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         self.log.find(self.nets.get(number).mark, number, &self.readers.read)
     }
 
-    /// Forgets some of what all have read, and of the destinations of which nobody needs to hear any more.
-    fn forget_read(&mut self, most: usize) {
+    /// Whether much is remembered that all have read.
+    #[must_use]
+    pub fn is_untidy(&self) -> bool {
+        let waiting = || self.readers.slowest().map_or(0, |slowest| self.log.behind(&slowest));
+        self.log.len() >= FEW && self.log.len() - waiting() >= FEW
+    }
+
+    /// Forgets some of it, of a few hundred changes.
+    pub fn tidy(&mut self) {
+        self.readers.read = self.readers.slowest().unwrap_or(self.log.ends());
+        self.forget(FEW / FORGOTTEN);
+    }
+
+    /// Forgets some of what all have read, [`FORGOTTEN`] of a lane in each of so many turns, and destinations of which nobody
+    /// needs to hear any more.
+    fn forget(&mut self, turns: usize) {
         if self.readers.none() {
             self.readers.read = self.log.ends();
         }
         for urgency in Urgency::ALL {
             let read = self.readers.read[urgency as usize];
-            for _ in 0..most {
-                let Some((number, mark)) = self.log.pop_before(urgency, read) else { break };
-                let net = self.nets.get(number);
-                if net.mark == mark && !net.is_free() && net.is_empty() {
-                    self.free(number);
-                }
-            }
+            let mut turns = 0..turns;
+            while turns.next().is_some() && self.forget_together(urgency, read) {}
         }
         self.log.shrink();
     }
 
+    /// Forgets up to [`FORGOTTEN`] entries of a lane before this place; whether there may be more.
+    fn forget_together(&mut self, urgency: Urgency, before: u64) -> bool {
+        let mut popped = [None; FORGOTTEN];
+        for place in &mut popped {
+            *place = self.log.pop_before(urgency, before);
+        }
+        for (number, _) in popped.iter().flatten() {
+            self.nets.prefetch(*number);
+        }
+        let (mut free, mut count) = ([0; FORGOTTEN], 0);
+        for (number, mark) in popped.into_iter().flatten() {
+            let net = self.nets.get(number);
+            if net.mark == mark && !net.is_free() && net.is_empty() {
+                free[count] = number;
+                count += 1;
+            }
+        }
+        let free = &free[..count];
+        let Some(first) = free.first() else { return popped[FORGOTTEN - 1].is_some() };
+        let mut destinations = [self.destination(*first); FORGOTTEN];
+        for (destination, number) in destinations.iter_mut().zip(free) {
+            *destination = self.destination(*number);
+        }
+        self.index.approach(&destinations[..count]);
+        free.iter().for_each(|number| self.free(*number));
+        popped[FORGOTTEN - 1].is_some()
+    }
+
     /// Forgets all that all have read, and makes the log as short as it can be.
     #[cfg(test)]
-    pub(super) fn tidy(&mut self) {
+    pub(super) fn tidy_all(&mut self) {
         self.readers.read = self.readers.slowest().unwrap_or(self.log.ends());
-        self.forget_read(usize::MAX);
+        self.forget(usize::MAX);
         Urgency::ALL.into_iter().for_each(|urgency| self.compact(urgency));
         self.readers.read = self.readers.slowest().unwrap_or(self.log.ends());
     }

@@ -216,7 +216,7 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
                     table.tell_again(one.reader, one.hears);
                 }
             }
-            Step::Tidy => table.tidy(),
+            Step::Tidy => table.tidy_all(),
         }
         for (place, origin) in origins.iter().enumerate() {
             let routes = twin.routes.keys().filter(|(_, of, _)| of == origin).count();
@@ -241,7 +241,7 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
     }
     // Nothing is kept of what all have read.
     prop_assert_eq!(table.waiting(), 0);
-    table.tidy();
+    table.tidy_all();
     prop_assert_eq!(table.log.len(), 0);
     let mut nets: Vec<_> = twin.routes.keys().map(|(net, _, _)| *net).collect();
     nets.dedup();

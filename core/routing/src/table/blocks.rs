@@ -4,7 +4,7 @@
 //! follows from the owner's bits. Its room is rounded up to one of a few sizes, so that most changes stay
 //! in place; room that is given back serves the next array of its size.
 
-use weft_processor::make_room;
+use weft_processor::{make_room, prefetch_element};
 
 /// Room is one of these. Up to 8 it is exact, for most nodes are small.
 const SIZES: [usize; 20] = [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64];
@@ -46,6 +46,12 @@ impl<T: Default> Blocks<T> {
     #[inline]
     pub(super) fn get_mut(&mut self, place: u32) -> &mut T {
         &mut self.items[place as usize]
+    }
+
+    /// The item at a place will be needed soon.
+    #[inline]
+    pub(super) fn prefetch(&self, place: u32) {
+        prefetch_element(&self.items, place as usize);
     }
 
     /// Puts `item` in front of the item with index `at` of the array of `length` items at `block`, or

@@ -47,6 +47,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 fn carry_out(step: &Step, table: &mut PrefixTable<u32>, model: &mut Model) {
+    // What will be looked up, what is there and what is not, all at once: nothing comes of it that could be seen.
+    if let Step::Insert(prefix, _) | Step::Remove(prefix) | Step::Change(prefix, _) = step {
+        let all: Vec<_> = model.keys().chain([prefix]).copied().collect();
+        all.chunks(TOGETHER).for_each(|some| table.approach(some));
+    }
     match step {
         Step::Insert(prefix, value) => {
             assert_eq!(table.insert(*prefix, *value), model.insert(*prefix, *value));
