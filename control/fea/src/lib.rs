@@ -425,7 +425,7 @@ impl Component for Fea {
         self.fib.profile.begin(now);
         match input {
             Input::Called(called) => self.called(now, called, out),
-            Input::Left { session } => {
+            Input::Left { session, .. } => {
                 self.relays.left(session, out);
                 self.streams.left(session, out);
                 self.ip.left(session);

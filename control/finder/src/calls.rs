@@ -472,8 +472,8 @@ impl Finder {
         Ok(())
     }
 
-    /// Ends the connections of processes that are no more, or may call something else now: who is still
-    /// allowed connects again and has everything resolved anew.
+    /// Ends the connections of processes that may call something else now: they connect again and have everything
+    /// resolved anew. Those that are no more are being ended, and may say goodbye to whom they know.
     fn drop_changed(
         &mut self,
         now: Instant,
@@ -484,7 +484,7 @@ impl Finder {
         let changed = |client: &Client| match &client.identity {
             Some(Identity::Process(instance)) => {
                 let new = processes.and_then(|all| all.get(instance));
-                new.is_none() || new != old.get(instance)
+                new.is_some() && new != old.get(instance)
             }
             _ => false,
         };

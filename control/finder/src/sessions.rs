@@ -48,8 +48,15 @@ impl Finder {
         for instance in self.tables.of_channel(channel) {
             self.unregister(now, &instance, out);
         }
+        let removed = match &client.identity {
+            Some(Identity::Process(own)) => {
+                self.tables.processes.as_ref().is_some_and(|all| !all.contains_key(own))
+            }
+            _ => false,
+        };
         for server in &client.granted_by {
-            let revoke = finder_client::Revoke { session: client.session };
+            let removed = removed.then_some(true);
+            let revoke = finder_client::Revoke { session: client.session, removed };
             self.clients.ask(now, *server, revoke, Asked::Notice, out);
         }
         let (sent, unsent) = client.outgoing.abandon();

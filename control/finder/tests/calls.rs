@@ -202,6 +202,38 @@ fn births_and_deaths_are_told() {
     assert_eq!(network.take_log(), ["caller is dead"]);
 }
 
+#[test]
+fn of_a_caller_that_was_removed_it_is_said_that_it_will_not_come_back() {
+    for is_removed in [false, true] {
+        let mut network = Network::new();
+        let mut processes = vec![process("probe", PROBE, ""), process("caller", CALLER, "probe")];
+        network.spawn_owner(processes.clone());
+        let log = Rc::clone(&network.log);
+        network.spawn("probe", Some(PROBE), vec![&probe::INTERFACE], move |_, input, out| {
+            let mut log = log.borrow_mut();
+            match input {
+                Input::Called(called) => out.push(called.answer(Ok(probe::AddReply { sum: 0 }))),
+                Input::Left { removed, .. } => log.push(format!("removed: {removed}")),
+                _ => {}
+            }
+        });
+        let caller = network.spawn_caller("caller", Some(CALLER), "probe", add(1, 1));
+        network.run(SECOND);
+        assert_eq!(network.take_log(), ["caller: AddReply { sum: 0 }"]);
+        if is_removed {
+            processes.pop();
+            network.spawn_owner(processes);
+            network.run(SECOND);
+            assert_eq!(network.take_log(), [""; 0], "it may still say goodbye");
+        }
+        network.world.kill(caller);
+        network.run(SECOND);
+        let left = network.take_log();
+        assert!(left.contains(&format!("removed: {is_removed}")), "{left:?}");
+        assert_eq!(left.contains(&"removed: true".to_owned()), is_removed, "{left:?}");
+    }
+}
+
 /// A process that calls `add` every time it is told to tick, once a second.
 fn spawn_ticker(network: &mut Network) {
     let log = Rc::clone(&network.log);

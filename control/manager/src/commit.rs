@@ -483,10 +483,11 @@ impl Manager {
         if !self.instances.end(name) {
             return;
         }
+        // First, so that whoever hears that it is gone hears that it will not come back.
+        self.say_who_there_is(out);
         if let Ok(instance) = name.parse() {
             self.ask(Command::Stop { instance, grace_ms: GRACE }, out);
         }
-        self.say_who_there_is(out);
     }
 
     /// Whether a component runs without a statement of its own.

@@ -188,7 +188,7 @@ impl Component for Manager {
             Input::Born { instance, .. } => self.born(&instance, out),
             Input::Died { instance, .. } => self.instances.unregistered(&instance),
             Input::Called(called) => self.called(now, called, out),
-            Input::Left { session } => self.operator_left(now, session, out),
+            Input::Left { session, .. } => self.operator_left(now, session, out),
             Input::Replied { token, result } => self.replied(now, token, result, out),
         }
         self.say_status(out);

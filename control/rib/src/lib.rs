@@ -372,12 +372,13 @@ impl Component for Rib {
                 }
                 _ => self.called(now, called, out),
             },
-            Input::Left { session } => {
+            Input::Left { session, removed } => {
                 self.waiting.iter_mut().for_each(|all| all.retain(|one| one.session != session));
                 self.tables.left(session);
                 self.watchers.left(session);
                 self.redistribution.left(session, &mut self.tables);
-                self.origins.left(now, session, &self.config, &mut self.tables);
+                let who = (session, removed);
+                self.origins.left(now, who, &self.config, &mut self.tables);
             }
             Input::Replied { token, result } => {
                 let [v4, v6] = &mut self.fibs;

@@ -4,7 +4,7 @@
 //! the configuration can change.
 //!
 //! A protocol whose process dies leaves its routes behind for a time: its next process tells them again, and what it
-//! does not tell goes.
+//! does not tell goes. Those of a process that the node does not want any more go at once.
 
 use std::time::Duration;
 
@@ -34,6 +34,8 @@ pub(crate) struct Origin {
     pub(crate) standing: Standing,
     /// Who speaks for it.
     pub(crate) session: Option<u64>,
+    /// Who spoke for it last, and is gone.
+    gone: Option<u64>,
     /// Whether it has told all that it had.
     pub(crate) has_told: bool,
     /// When its stale routes go.
@@ -75,6 +77,7 @@ impl Origins {
             standing,
             // Nobody else can speak for it.
             session: Some(u64::MAX),
+            gone: None,
             has_told: true,
             ends: None,
             is_own: true,
@@ -132,6 +135,7 @@ impl Origins {
             }
             origin.own = own;
             (origin.session, origin.has_told, origin.ends) = (Some(session), false, None);
+            origin.gone = None;
             (origin.is_own, origin.has_complained) = (is_own, false);
             origin.set_guard(now, config, tables);
             let standing = standing(own, &origin.protocol, config);
@@ -157,6 +161,7 @@ impl Origins {
             own,
             standing,
             session,
+            gone: None,
             has_told,
             ends,
             is_own,
@@ -255,17 +260,22 @@ impl Origins {
         Ok(())
     }
 
-    /// A caller is gone: its routes serve on for a time.
+    /// A caller is gone: its routes serve on for a time, unless the node does not want it any more.
     pub(crate) fn left(
         &mut self,
         now: Instant,
-        session: u64,
+        (session, removed): (u64, bool),
         config: &Config,
         tables: &mut Tables,
     ) {
         for origin in self.all.iter_mut().filter(|one| one.session == Some(session)) {
             (origin.session, origin.ends) = (None, Some(now + config.grace));
+            origin.gone = Some(session);
             tables.begin(origin.id);
+        }
+        for origin in self.all.iter_mut().filter(|one| removed && one.gone == Some(session)) {
+            (origin.gone, origin.ends, origin.has_told) = (None, None, true);
+            tables.end(origin.id);
         }
     }
 

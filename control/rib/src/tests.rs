@@ -538,6 +538,29 @@ fn a_guard_lets_pass_what_is_allowed_and_nothing_else() {
 }
 
 #[test]
+fn routes_of_a_process_that_died_serve_on_and_those_of_one_that_was_removed_do_not() {
+    use weft_runtime::Component as _;
+    // Whoever hears of the removal after the end of the connection knows the session from before.
+    for (ends, there) in [(vec![false], true), (vec![true], false), (vec![false, true], false)] {
+        let mut rib = crate::Rib::trusting(["static"]);
+        let text = "rib { grace 60s; }";
+        rib.configure(Instant::ZERO, crate::config::read("t", text).unwrap(), &mut Vec::new());
+        let (protocol, distance) = ("static".to_owned(), 1);
+        let request = crate::interface::OpenOrigin { protocol, external: false, distance };
+        let (config, tables) = (&rib.config, &mut rib.tables);
+        let opened = rib.origins.open(Instant::ZERO, (7, true), request, config, tables).unwrap();
+        let told = change(u32::from(opened.id.0), &[("10.1.0.0/16", "192.0.2.1")]);
+        rib.change(Instant::ZERO, 7, told, &mut Vec::new()).unwrap();
+        for removed in ends {
+            let left = weft_xrl::Input::Left { session: 7, removed };
+            rib.handle(Instant::ZERO, left, &mut Vec::new());
+        }
+        settle(&mut rib.tables);
+        assert_eq!(rib.tables.has_route(place("10.1.0.0/16"), opened.id), there);
+    }
+}
+
+#[test]
 fn who_is_not_trusted_does_not_hold_up_the_others_for_long() {
     let mut rib = crate::Rib::trusting(["bgp"]);
     rib.origins.started(Instant::ZERO);

@@ -40,6 +40,9 @@ pub enum Input {
     Left {
         /// The session that its calls had.
         session: u64,
+        /// The node does not want its process any more: it will not come back. This may be said after the end of its
+        /// connection was.
+        removed: bool,
     },
     /// A component that it watches was registered.
     Born {

@@ -272,7 +272,7 @@ impl Component for Xia {
                 }
             }
             Input::Called(called) => self.called(now, called, out),
-            Input::Left { session } => self.tellers.left(now, session),
+            Input::Left { session, removed } => self.tellers.left(now, session, removed),
             _ => {}
         }
         // Principals come and go by calls, and by commands that are events.

@@ -1,7 +1,7 @@
 //! Somebody outside of the stack tells where prefixes lead: `prefixes/1.0`.
 //!
 //! One caller at a time tells of a principal. What it has told stays when it is gone, for a time, so that packets go on
-//! while it is started again. It is asked for everything again if the principal was taken out of the stack meanwhile, and
+//! while it is started again, unless the node does not want it any more. It is asked for everything again if the principal was taken out of the stack meanwhile, and
 //! put in again.
 
 use std::collections::BTreeMap;
@@ -140,10 +140,11 @@ impl Tellers {
         }
     }
 
-    /// A caller is gone.
-    pub(crate) fn left(&mut self, now: Instant, session: u64) {
+    /// A caller is gone; if the node does not want it any more, its prefixes go, too.
+    pub(crate) fn left(&mut self, now: Instant, session: u64, removed: bool) {
+        let keep = if removed { Duration::ZERO } else { KEEP };
         for teller in self.0.values_mut().filter(|teller| teller.session == session) {
-            teller.until = Some(now + KEEP);
+            teller.until = Some(now + keep);
             teller.waits = None;
         }
     }

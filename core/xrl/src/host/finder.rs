@@ -390,11 +390,12 @@ impl Host {
                 self.served.grant(grant, member, &interfaces, &mut self.signatures)?;
             }
             client::Call::Revoke(revoke) => {
-                let channels = self.served.revoke(revoke.session);
-                if channels.is_empty() {
-                    // It has called nobody here, but a member may know it from the process before.
-                    let session = revoke.session;
-                    let left = |member| (member, Input::Left { session });
+                let (session, removed) = (revoke.session, revoke.removed == Some(true));
+                let channels = self.served.revoke(session);
+                if channels.is_empty() || removed {
+                    // Where it has called nobody, a member may know it from the process before, or from a connection that
+                    // has ended already.
+                    let left = |member| (member, Input::Left { session, removed });
                     self.inputs.extend((0..self.members.len()).map(left));
                 }
                 for channel in channels {

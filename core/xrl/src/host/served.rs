@@ -362,7 +362,7 @@ impl Host {
     /// A caller's connection has ended: the members that it could call are told.
     pub(super) fn caller_left(&mut self, channel: ChannelId) {
         if let Some((session, members)) = self.served.closed(channel) {
-            let left = |member| (member, Input::Left { session });
+            let left = |member| (member, Input::Left { session, removed: false });
             self.inputs.extend(members.into_iter().map(left));
         }
     }
