@@ -1,6 +1,7 @@
 //! What processes say to the Finder.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use weft_base::{ChannelId, Instant, Message};
 use weft_runtime::{Action, Level};
@@ -25,6 +26,8 @@ pub(crate) struct Call {
     text: bool,
 }
 
+/// How long processes that are no more may take to say goodbye, which is longer than the launcher lets them live.
+const GOODBYE: Duration = Duration::from_secs(3);
 /// What the Finder can be asked.
 const INTERFACES: [&Interface; 2] = [&finder::INTERFACE, &monitor::INTERFACE];
 /// The method of a number that was not given a name.
@@ -473,7 +476,7 @@ impl Finder {
     }
 
     /// Ends the connections of processes that may call something else now: they connect again and have everything
-    /// resolved anew. Those that are no more are being ended, and may say goodbye to whom they know.
+    /// resolved anew. Those that are no more are being ended, and may say goodbye to whom they know: theirs end later.
     fn drop_changed(
         &mut self,
         now: Instant,
@@ -490,5 +493,22 @@ impl Finder {
         };
         let channels = self.clients.which(changed);
         self.drop_clients(now, channels, out);
+        self.goodbye = match self.removed().is_empty() {
+            true => None,
+            false => self.goodbye.or(Some(now + GOODBYE)),
+        };
+    }
+
+    /// The connections of processes that are no more.
+    fn removed(&self) -> Vec<ChannelId> {
+        self.clients.which(|client| self.tables.is_removed(client.identity.as_ref()))
+    }
+
+    /// Ends the connections of processes that have had the time to say goodbye.
+    pub(crate) fn end_goodbyes(&mut self, now: Instant, out: &mut Vec<Action>) {
+        if self.goodbye.take_if(|goodbye| *goodbye <= now).is_some() {
+            let channels = self.removed();
+            self.drop_clients(now, channels, out);
+        }
     }
 }

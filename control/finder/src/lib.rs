@@ -63,6 +63,8 @@ pub struct Finder {
     settings: Settings,
     clients: Clients,
     tables: Tables,
+    /// When the connections of processes end that are no more.
+    goodbye: Option<Instant>,
     operators: Operators,
     keys: Secrets,
     signatures: Signatures,
@@ -79,6 +81,7 @@ impl Finder {
             settings,
             clients: Clients::default(),
             tables: Tables::default(),
+            goodbye: None,
             operators: Operators::default(),
             keys,
             signatures: Signatures::default(),
@@ -103,7 +106,10 @@ impl Finder {
                 out.push(Action::Listen { token: LISTENER, address });
             }
             Event::Stop => out.push(Action::Exit { status: 0 }),
-            Event::Tick => self.expire(now, out),
+            Event::Tick => {
+                self.expire(now, out);
+                self.end_goodbyes(now, out);
+            }
             Event::Accepted { channel, peer, .. } => self.clients.accepted(channel, peer),
             Event::Messages { channel, messages } => {
                 for message in messages {
@@ -137,7 +143,7 @@ impl Component for Finder {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        self.clients.deadline()
+        self.clients.deadline().into_iter().chain(self.goodbye).min()
     }
 
     fn counters(&self) -> Vec<CounterGroup> {

@@ -48,12 +48,7 @@ impl Finder {
         for instance in self.tables.of_channel(channel) {
             self.unregister(now, &instance, out);
         }
-        let removed = match &client.identity {
-            Some(Identity::Process(own)) => {
-                self.tables.processes.as_ref().is_some_and(|all| !all.contains_key(own))
-            }
-            _ => false,
-        };
+        let removed = self.tables.is_removed(client.identity.as_ref());
         for server in &client.granted_by {
             let removed = removed.then_some(true);
             let revoke = finder_client::Revoke { session: client.session, removed };

@@ -7,6 +7,8 @@ use weft_xif::Interface;
 use weft_xrl::frame::{Secret, same};
 use weft_xrl::{Access, ErrorCode, XrlError};
 
+use crate::clients::Identity;
+
 #[derive(Default)]
 pub(crate) struct Tables {
     /// By instance; `None` until the manager has said which there are.
@@ -87,6 +89,12 @@ impl Target {
 }
 
 impl Tables {
+    /// Whether this is a process that the node does not want any more.
+    pub(crate) fn is_removed(&self, identity: Option<&Identity>) -> bool {
+        let Some(Identity::Process(own)) = identity else { return false };
+        self.processes.as_ref().is_some_and(|all| !all.contains_key(own))
+    }
+
     /// The process that has a secret.
     pub(crate) fn process_of(&self, secret: &Secret) -> Option<&String> {
         let processes = self.processes.as_ref()?;

@@ -204,7 +204,8 @@ fn births_and_deaths_are_told() {
 
 #[test]
 fn of_a_caller_that_was_removed_it_is_said_that_it_will_not_come_back() {
-    for is_removed in [false, true] {
+    // Who does not end by itself is cut off.
+    for (is_removed, ends) in [(false, true), (true, true), (true, false)] {
         let mut network = Network::new();
         let mut processes = vec![process("probe", PROBE, ""), process("caller", CALLER, "probe")];
         network.spawn_owner(processes.clone());
@@ -226,8 +227,10 @@ fn of_a_caller_that_was_removed_it_is_said_that_it_will_not_come_back() {
             network.run(SECOND);
             assert_eq!(network.take_log(), [""; 0], "it may still say goodbye");
         }
-        network.world.kill(caller);
-        network.run(SECOND);
+        if ends {
+            network.world.kill(caller);
+        }
+        network.run(if ends { SECOND } else { 4 * SECOND });
         let left = network.take_log();
         assert!(left.contains(&format!("removed: {is_removed}")), "{left:?}");
         assert_eq!(left.contains(&"removed: true".to_owned()), is_removed, "{left:?}");
