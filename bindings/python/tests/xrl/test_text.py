@@ -286,6 +286,13 @@ class Frames(unittest.TestCase):
                 + txt(11, b"t" * 16) + txt(11, b"k" * 16) + txt(8, b"census/1.0/counts") + txt(8, b""))
         values = wire.read_binary(good, fields)
         self.assertEqual((values["session"], values["pid"], values["key"]), (1 << 60, 7, b"k" * 16))
+        revoke = client.methods["revoke"].args
+        session = b"\x0d" + struct.pack("<Q", 9)
+        for more, values in ((b"", {"session": 9}), (b"\x00", {"session": 9}), (b"\x0a\x01", {"session": 9, "removed": True})):
+            self.assertEqual(wire.read_binary(session + more, revoke), values)
+        for wrong in (b"\x0a\x02", b"\x0a", b"\x02\x01"):
+            with self.assertRaises(wire.ProtocolError):
+                wire.read_binary(session + wrong, revoke)
         generator = random.Random(5)
         for _ in range(2000):
             data = bytearray(good)

@@ -264,16 +264,21 @@ class Channel:
             self.socket.close()
 
 
+#: What stands in the place of an argument that was left out.
+_ABSENT = b"\0"
 #: Types in binary form: the number of each, and that of the value or of its length.
-_BINARY = {"u32": (2, "<I"), "u64": (13, "<Q"), "txt": (8, "<I"), "binary": (11, "<I")}
+_BINARY = {"u32": (2, "<I"), "u64": (13, "<Q"), "txt": (8, "<I"), "binary": (11, "<I"), "bool": (10, "<B")}
 
 
 def read_binary(data: bytes, fields: Iterable[Field]) -> dict[str, Any]:
-    """The values of arguments in binary form, which are numbers, texts and bytes."""
+    """The values of arguments in binary form, which are numbers, truth values, texts and bytes."""
     values: dict[str, Any] = {}
     at = 0
     try:
         for field in fields:
+            if field.optional and data[at : at + 1] in (b"", _ABSENT):
+                at += 1
+                continue
             kind = field.type.kind
             tag, form = _BINARY[kind]
             if data[at] != tag:
@@ -282,6 +287,11 @@ def read_binary(data: bytes, fields: Iterable[Field]) -> dict[str, Any]:
             at += 1 + struct.calcsize(form)
             if kind in ("u32", "u64"):
                 values[field.name] = number
+                continue
+            if kind == "bool":
+                if number > 1:
+                    raise ProtocolError(f"{number} is no truth value")
+                values[field.name] = number == 1
                 continue
             value = data[at : at + number]
             at += number

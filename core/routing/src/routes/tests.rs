@@ -436,14 +436,15 @@ fn what_can_go_another_way_does_so_first_and_neighbours_go_one_long_after_the_ot
 
 #[test]
 fn a_sweep_takes_all_wherever_the_walk_is_when_it_begins() {
-    const COUNT: u32 = 300;
-    for steps in (0..2 * COUNT as usize).step_by(13) {
+    let all = [300_u32, 700]
+        .map(|count| (0..2 * count as usize).step_by(37).map(move |steps| (count, steps)));
+    for (count, steps) in all.into_iter().flatten() {
         let mut table = RouteTable::<Ipv4Net, u32>::new();
         let (one, other, decide) =
             (table.add_origin(), table.add_origin(), Lowest { barred: None });
-        for number in 0..COUNT {
+        for number in 0..count {
             table.set(far(number), one, 0, 1, &decide);
-            table.set(far(number * 7 % (COUNT + 40)), other, 0, 2, &decide);
+            table.set(far(number * 7 % (count + 40)), other, 0, 2, &decide);
         }
         table.renew(one);
         table.sweep(one);
