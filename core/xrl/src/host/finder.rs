@@ -392,16 +392,17 @@ impl Host {
             client::Call::Revoke(revoke) => {
                 let (session, removed) = (revoke.session, revoke.removed == Some(true));
                 let channels = self.served.revoke(session);
-                if channels.is_empty() || removed {
-                    // Where it has called nobody, a member may know it from the process before, or from a connection that
-                    // has ended already.
-                    let left = |member| (member, Input::Left { session, removed });
-                    self.inputs.extend((0..self.members.len()).map(left));
-                }
+                let has_none = channels.is_empty();
                 for channel in channels {
                     self.caller_left(channel);
                     self.channels.remove(&channel);
                     now.out.push(Action::Close { channel });
+                }
+                // Where it has called nobody, a member may know it from the process before, or from a connection that has
+                // ended already. That it will not come back is the last that is said of it.
+                if has_none || removed {
+                    let left = |member| (member, Input::Left { session, removed });
+                    self.inputs.extend((0..self.members.len()).map(left));
                 }
             }
             client::Call::Forget(forget) => {
