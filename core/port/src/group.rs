@@ -120,15 +120,13 @@ mod tests {
     /// Two interfaces with a wire between them, in one namespace.
     fn namespace() -> Namespace {
         let namespace = Namespace::new();
-        for command in [
-            "link add name one type veth peer name two",
-            "link set one up",
-            "link set two up",
-            "address add fe80::1/64 dev one nodad",
-            "address add fe80::2/64 dev two nodad",
-        ] {
+        for command in
+            ["link add name one type veth peer name two", "link set one up", "link set two up"]
+        {
             namespace.ip(command);
         }
+        namespace.add_address6("fe80::1/64", "one");
+        namespace.add_address6("fe80::2/64", "two");
         namespace
     }
 

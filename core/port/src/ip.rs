@@ -206,7 +206,7 @@ mod tests {
     /// A namespace in which loopback has two addresses of each family.
     fn namespace() -> Namespace {
         let namespace = Namespace::new();
-        namespace.ip("address add 2001:db8::1/128 dev lo nodad");
+        namespace.add_address6("2001:db8::1/128", "lo");
         namespace
     }
 
@@ -221,8 +221,10 @@ mod tests {
         let mut deaf = open(&namespace, other, 254).unwrap();
         let payloads: Vec<Vec<u8>> =
             [1, 40, 1452, 1793, 9000, 60_000].iter().map(|len| vec![7; *len]).collect();
-        send_all(payloads.iter().map(|bytes| to(other, bytes)), &mut a);
-        for (packet, bytes) in receive_some(&mut b, payloads.len()).iter().zip(&payloads) {
+        for bytes in &payloads {
+            send_all([to(other, bytes)], &mut a);
+            assert_eq!(a.statistics().drops.total(), 0, "{} octets to {other}", bytes.len());
+            let packet = &receive_some(&mut b, 1)[0];
             assert_eq!(packet.bytes(), bytes);
             assert_eq!(packet.meta.link, LinkAddress::Ip(one.parse().unwrap()));
         }

@@ -130,6 +130,16 @@ impl Namespace {
         other.wait_for_carrier(theirs);
     }
 
+    /// Adds `address`, of IPv6 and with the length of its prefix, to `interface` and waits until what is
+    /// sent to it arrives: the kernel makes its local route a little later, by a worker of its own, and until
+    /// then drops such packets silently though sockets can be bound to it.
+    pub fn add_address6(&self, address: &str, interface: &str) {
+        self.ip(&format!("address add {address} dev {interface} nodad"));
+        let bare = address.split('/').next().unwrap_or(address);
+        let local = format!("-n {} -6 route show table local {bare} dev {interface}", self.name);
+        while ip(&local).is_empty() {}
+    }
+
     /// Waits until `interface` carries frames: when the other end comes up, the kernel notices the
     /// carrier a little later, and until then it silently drops what is sent.
     pub fn wait_for_carrier(&self, interface: &str) {

@@ -108,8 +108,7 @@ fn addresses_of_a_link_lead_over_that_link() {
     for (ours, theirs) in [("one", "uno"), ("two", "due")] {
         here.connect(ours, &there, theirs);
         for (namespace, interface, last) in [(&here, ours, 1), (&there, theirs, 2)] {
-            let address = format!("address add fe80::{last}/64 dev {interface} nodad");
-            namespace.ip(&address);
+            namespace.add_address6(&format!("fe80::{last}/64"), interface);
         }
     }
     for (interface, theirs) in [("one", "uno"), ("two", "due")] {
