@@ -42,7 +42,7 @@ impl Filter {
         let is_whole = |name: &&Located<Name>| matches!(name.value.as_str(), "all" | "none");
         if let Some(whole) = names.iter().find(is_whole) {
             let sentence = format!(
-                "`{}` stands alone: leave it out, or delete the policies beside it",
+                "`{}` stands alone: delete it to use the policies beside it, or delete these",
                 whole.value.as_str()
             );
             return Err(whole.error(sentence).into());

@@ -274,6 +274,8 @@ impl<D> Component for Supervisor<D> {
             Input::Request { bytes, descriptors, truncated } => {
                 self.request(now, &bytes, descriptors, truncated, out);
             }
+            // One that has been asked to end does so after its connection, and has its time for that.
+            Input::Lost if self.ending.as_ref().is_some_and(|ending| ending.only_manager) => {}
             // A manager that cannot be spoken to is as good as dead.
             Input::Lost => self.manager.signal(SIGKILL, out),
             Input::Started { instance, uid, result } => {

@@ -179,6 +179,15 @@ fn a_node_ends_with_its_manager_last_and_does_not_wait_for_ever() {
 }
 
 #[test]
+fn a_manager_that_was_asked_to_end_may_close_its_connection_first() {
+    let mut node = Node::start();
+    assert_eq!(node.tell(Input::End), ["tell stopping", "signal 15 to 1"]);
+    assert_eq!(node.tell(Input::Lost), [""; 0], "it may have more to do");
+    assert_eq!(node.wait(), ["signal 9 to 1"], "but not for ever");
+    assert_eq!(node.ended(1), ["over true"]);
+}
+
+#[test]
 fn descriptors_are_kept_for_whom_the_manager_says() {
     let mut node = Node::start();
     let keep = || Command::Keep { name: named("link"), instance: None };
