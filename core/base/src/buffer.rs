@@ -66,7 +66,11 @@ impl Buffer {
     #[must_use]
     #[inline]
     pub fn take(&mut self) -> Self {
-        std::mem::replace(self, Self { frame: Box::default(), start: 0, end: 0 })
+        Self {
+            frame: std::mem::take(&mut self.frame),
+            start: std::mem::take(&mut self.start),
+            end: std::mem::take(&mut self.end),
+        }
     }
 
     /// The bytes.

@@ -134,8 +134,8 @@ impl Forwarder {
             ahead.fate = Fate::Drop(DropReason::Malformed);
             return;
         };
-        self.find_place(&view, received, ahead);
         let len = view.total_len();
+        self.find_place(&view, received, ahead);
         packet.truncate(len);
     }
 
@@ -165,9 +165,9 @@ impl Forwarder {
             return;
         };
         ahead.fate = Fate::Looking;
-        ahead.place.key.set(packet, &targets, received);
-        ahead.place.probe = self.dst.probe(&ahead.place.key);
-        self.dst.fetch_slots(ahead.place.probe);
+        let probe = self.dst.look_for(packet, &targets, received, &mut ahead.place.key);
+        ahead.place.probe = probe;
+        self.dst.fetch_slots(probe);
     }
 
     /// Has the entry brought near, or, if there is none, what principals will need.
@@ -214,9 +214,9 @@ impl Forwarder {
                     self.note_drop(&view, DropReason::HopLimit, &trip);
                     return Fate::Drop(DropReason::HopLimit);
                 }
-                let hop = self.dst.hop(hop);
-                let port = hop.port;
-                match self.egress.frame(hop, packet) {
+                let departure = self.dst.departure(hop);
+                let port = departure.hop().port;
+                match departure.frame(packet) {
                     Ok(()) => ahead.leave_by(Exit::Port(port)),
                     Err(reason) => {
                         let trip = self.trip(now, packet.meta.port);
@@ -316,8 +316,8 @@ impl Forwarder {
         targets: &Targets,
         received: bool,
     ) -> Place {
-        let key = super::dst::Key::of(packet, targets, received);
-        let probe = self.dst.probe(&key);
-        Place { key, probe }
+        let mut place = Place::default();
+        place.probe = self.dst.look_for(packet, targets, received, &mut place.key);
+        place
     }
 }

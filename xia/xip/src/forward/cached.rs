@@ -49,8 +49,9 @@ impl Forwarder {
         let (outcome, slot) = self.decide(xids(packet, targets), chain);
         match outcome.decision() {
             Some(decision) => {
-                let gone =
-                    self.dst.insert(&place.key, place.probe, port, (decision, slot), &self.asked);
+                let decision = (decision, slot);
+                let (asked, egress) = (&self.asked, &self.egress);
+                let gone = self.dst.insert(&place.key, place.probe, port, decision, asked, egress);
                 self.cache_activity.add(CacheActivity::Evicted, gone as u64);
             }
             None => {
@@ -116,7 +117,8 @@ impl Forwarder {
             };
             let key = Key::of_xids(&edges, true);
             let probe = self.dst.probe(&key);
-            let gone = self.dst.insert(&key, probe, port, (decision, slot), &self.asked);
+            let (asked, egress) = (&self.asked, &self.egress);
+            let gone = self.dst.insert(&key, probe, port, (decision, slot), asked, egress);
             self.dst.offload(&key, probe, edges);
             self.cache_activity.add(CacheActivity::Evicted, gone as u64);
             self.cache_activity.add(CacheActivity::Rewritten, 1);

@@ -1,4 +1,4 @@
-//! The ports that packets leave by: what has to be known of each to put a packet on its link.
+//! The ports that packets leave by: what has to be known of each to put a packet on its link, and how packets leave by a next hop.
 
 use weft_base::{LinkAddress, Packet, PortId};
 use weft_wire::{ETHERNET_HEADER_LEN, EtherType, EthernetRepr, MacAddr};
@@ -67,28 +67,65 @@ impl EgressTable {
         self.ports.binary_search_by_key(&port, |(port, _)| *port)
     }
 
-    /// Puts the link header of the hop's port in front of an XIP packet that goes there.
-    #[inline]
-    pub(super) fn frame(&self, hop: &NextHop, packet: &mut Packet) -> Result<(), DropReason> {
-        let egress = self.get(hop.port).ok_or(DropReason::PortGone)?;
-        if packet.len() > egress.mtu {
-            return Err(DropReason::TooBig);
-        }
-        packet.meta.link = hop.link;
-        match (egress.framing, &hop.link) {
-            (Framing::Bare, _) => Ok(()),
+    /// How packets leave by a next hop, as long as the ports stay as they are.
+    pub(super) fn departure(&self, hop: NextHop) -> Departure {
+        let gone = Departure {
+            hop,
+            header: [0; ETHERNET_HEADER_LEN],
+            is_framed: false,
+            longest: 0,
+            refusal: DropReason::PortGone,
+        };
+        let Some(egress) = self.get(hop.port) else { return gone };
+        let bare = Departure { longest: egress.mtu, refusal: DropReason::TooBig, ..gone };
+        match (egress.framing, hop.link) {
+            (Framing::Bare, _) => bare,
             (Framing::Ethernet { mac }, LinkAddress::Mac(to)) => {
                 let header = EthernetRepr {
-                    destination: MacAddr(*to),
+                    destination: MacAddr(to),
                     source: MacAddr(mac),
                     ethertype: EtherType(ETHERTYPE_XIP),
                 };
-                let room = packet.push_front(ETHERNET_HEADER_LEN);
-                header.emit(room).expect("the room was made for this header");
-                Ok(())
+                let mut framed = Departure { is_framed: true, ..bare };
+                header.emit(&mut framed.header).expect("the array is as long as this header");
+                framed
             }
             // A principal named a neighbour that cannot be on this kind of link.
-            (Framing::Ethernet { .. }, _) => Err(DropReason::PortGone),
+            (Framing::Ethernet { .. }, _) => gone,
         }
+    }
+}
+
+/// How packets leave by a next hop: all that its port and its address on the link come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Departure {
+    hop: NextHop,
+    /// The link header, if there is one.
+    header: [u8; ETHERNET_HEADER_LEN],
+    is_framed: bool,
+    /// The longest packet that can leave, in bytes. No packet is empty.
+    longest: usize,
+    /// Why longer ones cannot.
+    refusal: DropReason,
+}
+
+impl Departure {
+    /// Where packets go.
+    #[inline]
+    pub(super) fn hop(&self) -> &NextHop {
+        &self.hop
+    }
+
+    /// Puts the link header in front of an XIP packet.
+    #[inline]
+    pub(super) fn frame(&self, packet: &mut Packet) -> Result<(), DropReason> {
+        if packet.len() > self.longest {
+            return Err(self.refusal);
+        }
+        packet.meta.link = self.hop.link;
+        if self.is_framed {
+            packet.push_front(ETHERNET_HEADER_LEN).copy_from_slice(&self.header);
+        }
+        Ok(())
     }
 }

@@ -235,7 +235,7 @@ impl Forwarder {
     /// Makes a port known that packets may leave by.
     pub fn add_port(&mut self, port: PortId, egress: Egress) {
         self.egress.insert(port, egress);
-        self.share_slow_path();
+        self.ports_changed();
     }
 
     /// Forgets a port; packets to it are dropped and counted.
@@ -243,6 +243,12 @@ impl Forwarder {
         self.egress.remove(port);
         self.slow_path.remove_port(port);
         self.errors.remove_port(port);
+        self.ports_changed();
+    }
+
+    /// There is another port, or one less.
+    fn ports_changed(&mut self) {
+        self.dst.ports_changed(&self.egress);
         self.share_slow_path();
     }
 
@@ -458,7 +464,7 @@ impl Forwarder {
             return self.drop_packet(DropReason::HopLimit);
         }
         let mut packet = packet.into_inner();
-        if let Err(reason) = self.egress.frame(&hop, &mut packet) {
+        if let Err(reason) = self.egress.departure(hop).frame(&mut packet) {
             self.note_unframed(&packet, reason, hop.port, trip);
             return self.drop_packet(reason);
         }

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use slab::Slab;
 use weft_base::KeyedHash;
 
+use crate::forward::egress::{Departure, EgressTable};
 use crate::principal::NextHop;
 
 /// The number of a next hop.
@@ -28,8 +29,15 @@ impl HopId {
 /// The next hops in use.
 #[derive(Debug)]
 pub(super) struct Hops {
-    hops: Slab<(NextHop, u32)>,
+    hops: Slab<Hop>,
     numbers: HashMap<NextHop, HopId, KeyedHash>,
+}
+
+/// How packets leave by a next hop, worked out once, and how many entries lead to it.
+#[derive(Debug)]
+struct Hop {
+    departure: Departure,
+    uses: u32,
 }
 
 impl Hops {
@@ -38,26 +46,34 @@ impl Hops {
     }
 
     #[inline]
-    pub(super) fn get(&self, id: HopId) -> &NextHop {
-        &self.hops[id.0 as usize].0
+    pub(super) fn get(&self, id: HopId) -> &Departure {
+        &self.hops[id.0 as usize].departure
     }
 
     /// The number of a hop, with one more use; and whether it is the first.
-    pub(super) fn take(&mut self, hop: NextHop) -> (HopId, bool) {
-        let id =
-            *self.numbers.entry(hop).or_insert_with(|| HopId(self.hops.insert((hop, 0)) as u32));
-        let uses = &mut self.hops[id.0 as usize].1;
+    pub(super) fn take(&mut self, hop: NextHop, egress: &EgressTable) -> (HopId, bool) {
+        let hops = &mut self.hops;
+        let new = || Hop { departure: egress.departure(hop), uses: 0 };
+        let id = *self.numbers.entry(hop).or_insert_with(|| HopId(hops.insert(new()) as u32));
+        let uses = &mut self.hops[id.0 as usize].uses;
         *uses += 1;
         (id, *uses == 1)
     }
 
+    /// The ports are others now.
+    pub(super) fn ports_changed(&mut self, egress: &EgressTable) {
+        for (_, hop) in &mut self.hops {
+            hop.departure = egress.departure(*hop.departure.hop());
+        }
+    }
+
     /// Ends a use of [`Hops::take`]; with the last one, for which this is true, the number becomes free.
     pub(super) fn release(&mut self, id: HopId) -> bool {
-        let (hop, uses) = &mut self.hops[id.0 as usize];
-        *uses -= 1;
-        let is_last = *uses == 0;
+        let hop = &mut self.hops[id.0 as usize];
+        hop.uses -= 1;
+        let is_last = hop.uses == 0;
         if is_last {
-            self.numbers.remove(hop);
+            self.numbers.remove(hop.departure.hop());
             self.hops.remove(id.0 as usize);
         }
         is_last
@@ -65,13 +81,13 @@ impl Hops {
 
     /// All of them, with their numbers.
     pub(super) fn all(&self) -> impl Iterator<Item = (u32, NextHop)> + '_ {
-        self.hops.iter().map(|(id, (hop, _))| (id as u32, *hop))
+        self.hops.iter().map(|(id, hop)| (id as u32, *hop.departure.hop()))
     }
 
     /// The bytes in use.
     pub(super) fn bytes(&self) -> usize {
         // A place in the slab, and one in the map, of which an eighth is empty.
-        self.hops.len() * (2 * size_of::<NextHop>() + 32)
+        self.hops.len() * (size_of::<Hop>() + size_of::<NextHop>() + 32)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -81,17 +97,46 @@ impl Hops {
 
 #[cfg(test)]
 mod tests {
-    use weft_base::{LinkAddress, PortId, Random};
+    use weft_base::{LinkAddress, Packet, PortId, Random};
 
     use super::*;
+    use crate::forward::{DropReason, Egress, Framing};
+
+    #[test]
+    fn packets_leave_as_the_ports_are_now() {
+        let mut hops = Hops::new(KeyedHash::new(&mut Random::from_seed(1)));
+        let mut egress = EgressTable::default();
+        let hop = NextHop { port: PortId(1), link: LinkAddress::Mac([7; 6]) };
+        let (id, _) = hops.take(hop, &egress);
+        let leave = |hops: &Hops| {
+            let mut packet = Packet::from_slice(&[1; 100]);
+            hops.get(id).frame(&mut packet).map(|()| packet.bytes()[..14].to_vec())
+        };
+        assert_eq!(leave(&hops), Err(DropReason::PortGone));
+        let mut open = |hops: &mut Hops, framing, mtu| {
+            egress.insert(PortId(1), Egress { framing, mtu });
+            hops.ports_changed(&egress);
+        };
+        open(&mut hops, Framing::Ethernet { mac: [8; 6] }, 100);
+        let header = [&[7; 6][..], &[8; 6], &[0xc0, 0xde]].concat();
+        assert_eq!(leave(&hops), Ok(header));
+        open(&mut hops, Framing::Ethernet { mac: [8; 6] }, 99);
+        assert_eq!(leave(&hops), Err(DropReason::TooBig));
+        open(&mut hops, Framing::Bare, 100);
+        assert_eq!(leave(&hops), Ok(vec![1; 14]));
+        egress.remove(PortId(1));
+        hops.ports_changed(&egress);
+        assert_eq!(leave(&hops), Err(DropReason::PortGone));
+    }
 
     #[test]
     fn a_hop_has_one_number_until_its_last_use_ends() {
         let hop = |port| NextHop { port: PortId(port), link: LinkAddress::Mac([port as u8; 6]) };
         let mut hops = Hops::new(KeyedHash::new(&mut Random::from_seed(1)));
+        let none = EgressTable::default();
         let ((one, first), (two, _), (again, second)) =
-            (hops.take(hop(1)), hops.take(hop(2)), hops.take(hop(1)));
-        assert_eq!((one, hops.get(one), hops.get(two)), (again, &hop(1), &hop(2)));
+            (hops.take(hop(1), &none), hops.take(hop(2), &none), hops.take(hop(1), &none));
+        assert_eq!((one, hops.get(one).hop(), hops.get(two).hop()), (again, &hop(1), &hop(2)));
         assert_eq!((first, second), (true, false));
         assert!(!hops.release(one));
         assert_eq!(hops.len(), 2);

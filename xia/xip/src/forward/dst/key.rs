@@ -22,31 +22,24 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// The key for a packet whose last node has edges to these rows.
-    #[inline]
-    pub(crate) fn of<T: AsRef<[u8]>>(
-        packet: &XipPacket<T>,
-        targets: &Targets,
-        received: bool,
-    ) -> Self {
-        let mut key = Self::default();
-        key.set(packet, targets, received);
-        key
-    }
-
-    /// Becomes the key for a packet. What it has no edges for keeps old words, which nobody looks at.
+    /// Becomes the key for a packet whose last node has edges to these rows; returns its hash. What it has no edges for keeps
+    /// old words, which nobody looks at.
     #[inline]
     pub(crate) fn set<T: AsRef<[u8]>>(
         &mut self,
         packet: &XipPacket<T>,
         targets: &Targets,
         received: bool,
-    ) {
-        for (words, row) in self.words.iter_mut().zip(targets.iter()) {
-            *words = packet.destination_xid_bytes(usize::from(*row)).map_or([0; 3], to_words);
-        }
+        hash: &KeyedHash,
+    ) -> u64 {
         self.edges = targets.len() as u8;
         self.received = received;
+        let mut state = self.first_state(hash);
+        for (words, row) in self.words.iter_mut().zip(targets) {
+            *words = packet.destination_xid_bytes(usize::from(*row)).map_or([0; 3], to_words);
+            state = hash.mix(state, *words);
+        }
+        state
     }
 
     /// The key of these XIDs, of which there are 1 to 4.
@@ -77,10 +70,16 @@ impl Key {
         self.words.first_chunk().expect("there is room for as many as this, which is checked above")
     }
 
-    #[inline]
+    /// The hash, as [`Key::set`] returns it.
     pub(super) fn hash(&self, hash: &KeyedHash) -> u64 {
-        let start = hash.start() ^ u64::from(self.received);
+        let start = self.first_state(hash);
         self.words().iter().fold(start, |state, words| hash.mix(state, *words))
+    }
+
+    /// The hash before any XID.
+    #[inline]
+    fn first_state(&self, hash: &KeyedHash) -> u64 {
+        hash.start() ^ u64::from(self.received)
     }
 }
 

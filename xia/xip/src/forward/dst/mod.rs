@@ -35,11 +35,12 @@ pub(super) use hops::HopId;
 pub(super) use index::Guess;
 pub(super) use key::Key;
 
+use super::egress::{Departure, EgressTable};
 use super::{DropReason, SlowPathLimit};
 use crate::changes::Change;
 use crate::offload::{Edges, Offload, OffloadRoom};
 use crate::principal::{Answer, NextHop, SocketId};
-use crate::{Xid, XidType};
+use crate::{Targets, Xid, XidType, XipPacket};
 use forest::Forest;
 use hops::Hops;
 use index::{EntryId, Index};
@@ -178,8 +179,19 @@ impl DstCache {
         self.limit > 0
     }
 
-    /// Where `key` would be.
+    /// Makes `key` the one for a packet whose edges lead to `targets`, and says where it would be.
     #[inline]
+    pub(super) fn look_for<T: AsRef<[u8]>>(
+        &self,
+        packet: &XipPacket<T>,
+        targets: &Targets,
+        received: bool,
+        key: &mut Key,
+    ) -> Probe {
+        Probe { hash: key.set(packet, targets, received, &self.hash) }
+    }
+
+    /// Where `key` would be.
     pub(super) fn probe(&self, key: &Key) -> Probe {
         Probe { hash: key.hash(&self.hash) }
     }
@@ -237,10 +249,15 @@ impl DstCache {
         }
     }
 
-    /// The neighbour that a decision leads to. It stays where it lies: a hop is large, and is needed in parts.
+    /// How packets leave by the neighbour that a decision leads to.
     #[inline]
-    pub(super) fn hop(&self, id: HopId) -> &NextHop {
+    pub(super) fn departure(&self, id: HopId) -> &Departure {
         self.hops.get(id)
+    }
+
+    /// The ports that packets leave by are others now.
+    pub(super) fn ports_changed(&mut self, egress: &EgressTable) {
+        self.hops.ports_changed(egress);
     }
 
     /// A decision as the rest of the forwarder has it.
@@ -249,13 +266,13 @@ impl DstCache {
         match way {
             Way::Through => Decision::Through,
             Way::Deliver(socket) => Decision::Deliver(socket),
-            Way::Forward(hop) => Decision::Forward(*self.hops.get(hop)),
+            Way::Forward(hop) => Decision::Forward(*self.hops.get(hop).hop()),
             Way::Drop(reason) => Decision::Drop(reason),
         }
     }
 
     /// Keeps a decision about edge `slot` that rests on the answers in `asked`, each XID once, for packets such
-    /// as one that came in on `port`. The key must not be there. Returns how many entries had to go for it.
+    /// as one that came in on `port`, and leave as `egress` says. The key must not be there. Returns how many entries had to go for it.
     pub(super) fn insert(
         &mut self,
         key: &Key,
@@ -263,12 +280,13 @@ impl DstCache {
         port: PortId,
         (decision, slot): (Decision, u8),
         asked: &[(Xid, Answer)],
+        egress: &EgressTable,
     ) -> usize {
         let way = match decision {
             Decision::Through => Way::Through,
             Decision::Deliver(socket) => Way::Deliver(socket),
             Decision::Forward(hop) => {
-                let (id, is_new) = self.hops.take(hop);
+                let (id, is_new) = self.hops.take(hop, egress);
                 if is_new {
                     self.offloading.hop_changed(id.number(), Some(hop));
                 }

@@ -352,6 +352,15 @@ impl Meta {
     #[inline]
     pub(super) fn way(&self) -> Way {
         match self.what {
+            What::Forward => Way::Forward(HopId::of(self.which)),
+            _ => self.other_way(),
+        }
+    }
+
+    /// Apart, so that the way that most packets take is no entry of a table of jumps.
+    #[inline(never)]
+    fn other_way(&self) -> Way {
+        match self.what {
             What::Through => Way::Through,
             What::Deliver => Way::Deliver(SocketId(self.which)),
             What::Forward => Way::Forward(HopId::of(self.which)),

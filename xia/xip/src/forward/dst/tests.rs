@@ -24,7 +24,14 @@ fn packet(cache: &mut DstCache, number: u32, port: PortId) -> bool {
     }
     let answer = Answer::Deliver(SocketId(number));
     let decision = Decision::Deliver(SocketId(number));
-    cache.insert(&key, probe, port, (decision, 0), &[(ad(number), answer)]);
+    cache.insert(
+        &key,
+        probe,
+        port,
+        (decision, 0),
+        &[(ad(number), answer)],
+        &EgressTable::default(),
+    );
     false
 }
 
@@ -41,7 +48,14 @@ fn a_decision_is_found_by_its_edges_in_order_and_by_where_the_packet_came_from()
     for (number, key) in (0..).zip(&keys) {
         let probe = cache.probe(key);
         assert_eq!(cache.find(key, probe), None, "{key:?}");
-        cache.insert(key, probe, ALICE, (Decision::Deliver(SocketId(number)), 0), &[]);
+        cache.insert(
+            key,
+            probe,
+            ALICE,
+            (Decision::Deliver(SocketId(number)), 0),
+            &[],
+            &EgressTable::default(),
+        );
     }
     for (number, key) in (0..).zip(&keys) {
         let found = cache.find(key, cache.probe(key));
@@ -58,7 +72,7 @@ fn an_entry_that_rests_on_several_changed_answers_goes_once() {
     let key = Key::of_xids(&[ad(1), ad(2)], true);
     let asked = [(ad(1), Answer::Unknown), (ad(2), Answer::Unknown)];
     let decision = (Decision::Drop(DropReason::Unreachable), 0);
-    cache.insert(&key, cache.probe(&key), ALICE, decision, &asked);
+    cache.insert(&key, cache.probe(&key), ALICE, decision, &asked, &EgressTable::default());
     assert_eq!(cache.changed(XidType::HID, &[Change::All], |_| Answer::Through), 0);
     assert_eq!(cache.changed(XidType::AD, &[Change::All], |_| Answer::Through), 1);
     let size = cache.size();

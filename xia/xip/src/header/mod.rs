@@ -22,13 +22,19 @@
 //! Forwarders change three things: the hop limit, the last node, and the chosen bit of the edges
 //! they take. [`XipPacket`] reads and changes a packet in place, [`XipRepr`] is a header as a value.
 
+mod check;
+mod repr;
+
 use weft_base::Packet;
 
-use crate::dag::{
-    Address, Edge, Edges, EdgesError, LastNode, NO_EDGES, ROW_LEN, Row, Targets, check,
-};
-use crate::numbers::{DEFAULT_HOP_LIMIT, MAX_FAN_OUT, MAX_NODES, XIP_VERSION};
+pub use check::HeaderError;
+pub use repr::{EmitError, XipRepr};
+
+use crate::dag::check::candidate_edges;
+use crate::dag::{Address, Edge, Edges, EdgesError, LastNode, NO_EDGES, ROW_LEN, Row, Targets};
+use crate::numbers::{MAX_FAN_OUT, MAX_NODES};
 use crate::xid::{XID_LEN, Xid};
+use check::{check_header, header_len, payload_len, row_offset};
 
 mod field {
     use std::ops::Range;
@@ -52,50 +58,6 @@ pub const MIN_HEADER_LEN: usize = FIXED_HEADER_LEN + ROW_LEN;
 /// Longest header: nine rows in each address.
 pub const MAX_HEADER_LEN: usize = FIXED_HEADER_LEN + 2 * MAX_NODES * ROW_LEN;
 
-/// Why bytes are no XIP packet. The checks are made in the order of the variants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
-pub enum HeaderError {
-    /// Shorter than the fixed part.
-    #[error("{len} bytes are too short for an XIP header, which has at least {FIXED_HEADER_LEN}")]
-    TooShort {
-        /// Bytes there are.
-        len: usize,
-    },
-    /// Not version 1.
-    #[error("the XIP version is {0}, only {XIP_VERSION} is known")]
-    Version(u8),
-    /// No destination, or more than nine rows.
-    #[error("the destination address has {0} rows, 1 to {MAX_NODES} are possible")]
-    DestinationRows(u8),
-    /// More than nine source rows.
-    #[error("the source address has {0} rows, at most {MAX_NODES} are possible")]
-    SourceRows(u8),
-    /// The last node is neither a destination row nor the entry node.
-    #[error("the last node is row {last_node} of a destination address with {rows} rows")]
-    LastNode {
-        /// Row in the header.
-        last_node: u8,
-        /// Rows of the destination address.
-        rows: u8,
-    },
-    /// The addresses are cut off.
-    #[error("the XIP header has {header_len} bytes, only {len} are there")]
-    HeaderCut {
-        /// Length that the header says it has.
-        header_len: usize,
-        /// Bytes there are.
-        len: usize,
-    },
-    /// The payload is cut off.
-    #[error("the XIP packet has {total_len} bytes, only {len} are there")]
-    PayloadCut {
-        /// Length of header and payload according to the header.
-        total_len: usize,
-        /// Bytes there are.
-        len: usize,
-    },
-}
-
 /// An XIP packet in a buffer that has passed the receive checks.
 ///
 /// The buffer may be longer than the packet (Ethernet padding); [`total_len`](Self::total_len)
@@ -110,6 +72,7 @@ impl<T: AsRef<[u8]>> XipPacket<T> {
     ///
     /// The rows are not looked at: a forwarder checks those that it uses, see
     /// [`candidate_edges`](Self::candidate_edges).
+    #[inline]
     pub fn new_checked(buffer: T) -> Result<XipPacket<T>, HeaderError> {
         check_header(buffer.as_ref())?;
         Ok(XipPacket { buffer })
@@ -133,6 +96,7 @@ impl<T: AsRef<[u8]>> XipPacket<T> {
         &self.buffer
     }
 
+    #[inline]
     fn bytes(&self) -> &[u8] {
         self.buffer.as_ref()
     }
@@ -143,16 +107,19 @@ impl<T: AsRef<[u8]>> XipPacket<T> {
     }
 
     /// Length of the payload in bytes.
+    #[inline]
     pub fn payload_len(&self) -> u16 {
         payload_len(self.bytes())
     }
 
     /// How many more times the packet may be forwarded.
+    #[inline]
     pub fn hop_limit(&self) -> u8 {
         self.bytes()[field::HOP_LIMIT]
     }
 
     /// Number of rows of the destination address, 1 to 9.
+    #[inline]
     pub fn destination_rows(&self) -> usize {
         usize::from(self.bytes()[field::NUM_DST])
     }
@@ -163,16 +130,19 @@ impl<T: AsRef<[u8]>> XipPacket<T> {
     }
 
     /// The last reached node of the destination address.
+    #[inline]
     pub fn last_node(&self) -> LastNode {
         LastNode::from_byte(self.bytes()[field::LAST_NODE])
     }
 
     /// Length in bytes of the header, addresses included.
+    #[inline]
     pub fn header_len(&self) -> usize {
         header_len(self.bytes())
     }
 
     /// Length in bytes of header and payload, without what the link has added.
+    #[inline]
     pub fn total_len(&self) -> usize {
         self.header_len() + usize::from(self.payload_len())
     }
@@ -221,10 +191,13 @@ impl<T: AsRef<[u8]>> XipPacket<T> {
     /// The bytes of the XID in row `index` of the destination address.
     #[inline]
     pub fn destination_xid_bytes(&self, index: usize) -> Option<&[u8; XID_LEN]> {
-        self.destination_bytes().as_chunks::<ROW_LEN>().0.get(index)?.first_chunk()
+        let exists = index < self.destination_rows();
+        let bytes = if exists { self.bytes().get(row_offset(index)..) } else { None };
+        bytes?.first_chunk()
     }
 
     /// True if row `index` of the destination address is a sink: the last one, or without edges.
+    #[inline]
     pub fn is_sink(&self, index: usize) -> bool {
         index + 1 == self.destination_rows()
             || self.destination_row(index).is_some_and(|row| row.has_no_edges())
@@ -234,18 +207,21 @@ impl<T: AsRef<[u8]>> XipPacket<T> {
     ///
     /// Element `i` is edge `i`; there is at least one. An error means that the packet cannot be
     /// forwarded by anyone.
+    #[inline]
     pub fn candidate_edges(&self) -> Result<Targets, EdgesError> {
         let node = self.last_node();
         let edges = self.edge_offset().map_or(NO_EDGES, |offset| self.edges_at(offset));
-        check::candidate_edges(&edges, node, self.destination_rows())
+        candidate_edges(&edges, node, self.destination_rows())
     }
 
+    #[inline]
     fn edges_at(&self, offset: usize) -> Edges {
         let edges = self.bytes()[offset..].first_chunk::<MAX_FAN_OUT>();
         edges.map_or(NO_EDGES, |bytes| bytes.map(Edge::from_byte))
     }
 
     /// Where in the buffer the edges of the last node are.
+    #[inline]
     fn edge_offset(&self) -> Option<usize> {
         let row = self.last_node().edge_row(self.destination_rows())?;
         Some(row_offset(row) + XID_LEN)
@@ -254,6 +230,7 @@ impl<T: AsRef<[u8]>> XipPacket<T> {
 
 impl<T: AsRef<[u8]> + AsMut<[u8]>> XipPacket<T> {
     /// Sets how many more times the packet may be forwarded.
+    #[inline]
     pub fn set_hop_limit(&mut self, hop_limit: u8) {
         self.buffer.as_mut()[field::HOP_LIMIT] = hop_limit;
     }
@@ -270,6 +247,7 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> XipPacket<T> {
 
     /// Marks edge `edge` (0 to 3) of the last node as chosen; returns the row it leads to. `None`,
     /// and no change, if there is no such edge.
+    #[inline]
     pub fn mark_edge(&mut self, edge: usize) -> Option<u8> {
         if edge >= MAX_FAN_OUT {
             return None;
@@ -283,6 +261,7 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> XipPacket<T> {
 
     /// Goes along edge `edge` (0 to 3) of the last node: marks it as chosen and makes its target
     /// the last node. Returns that row; `None`, and no change, if there is no such edge.
+    #[inline]
     pub fn take_edge(&mut self, edge: usize) -> Option<u8> {
         let target = self.mark_edge(edge)?;
         self.buffer.as_mut()[field::LAST_NODE] = target;
@@ -310,166 +289,11 @@ impl XipPacket<Packet> {
     }
 }
 
-fn row_offset(row: usize) -> usize {
-    field::ROWS + row * ROW_LEN
-}
-
-/// `bytes` must hold the fixed part, as everywhere below.
-fn payload_len(bytes: &[u8]) -> u16 {
-    let field = &bytes[field::PAYLOAD_LEN];
-    u16::from_be_bytes([field[0], field[1]])
-}
-
-fn header_len(bytes: &[u8]) -> usize {
-    row_offset(usize::from(bytes[field::NUM_DST]) + usize::from(bytes[field::NUM_SRC]))
-}
-
-#[inline]
-fn check_header(bytes: &[u8]) -> Result<(), HeaderError> {
-    let len = bytes.len();
-    if len < FIXED_HEADER_LEN {
-        return Err(HeaderError::TooShort { len });
-    }
-    check_fixed_part(bytes)?;
-    let header_len = header_len(bytes);
-    if len < header_len {
-        return Err(HeaderError::HeaderCut { header_len, len });
-    }
-    let total_len = header_len + usize::from(payload_len(bytes));
-    if len < total_len {
-        return Err(HeaderError::PayloadCut { total_len, len });
-    }
-    Ok(())
-}
-
-#[inline]
-fn check_fixed_part(bytes: &[u8]) -> Result<(), HeaderError> {
-    let version = bytes[field::VERSION];
-    let (rows, source_rows) = (bytes[field::NUM_DST], bytes[field::NUM_SRC]);
-    let last_node = bytes[field::LAST_NODE];
-    if version != XIP_VERSION {
-        return Err(HeaderError::Version(version));
-    }
-    if rows == 0 || usize::from(rows) > MAX_NODES {
-        return Err(HeaderError::DestinationRows(rows));
-    }
-    if usize::from(source_rows) > MAX_NODES {
-        return Err(HeaderError::SourceRows(source_rows));
-    }
-    if last_node >= rows && last_node != LastNode::ENTRY_BYTE {
-        return Err(HeaderError::LastNode { last_node, rows });
-    }
-    Ok(())
-}
-
-/// Why a header cannot be written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
-pub enum EmitError {
-    /// The buffer is too short.
-    #[error("the XIP header needs {header_len} bytes, the buffer has {len}")]
-    BufferTooShort {
-        /// Length of the header.
-        header_len: usize,
-        /// Length of the buffer.
-        len: usize,
-    },
-    /// The destination has no such node.
-    #[error("the last node is row {last_node} of a destination address with {rows} rows")]
-    LastNode {
-        /// Row of [`XipRepr::last_node`].
-        last_node: u8,
-        /// Rows of the destination address.
-        rows: usize,
-    },
-}
-
-/// An XIP header as a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct XipRepr {
-    /// The next header field, 0 in Linux XIA.
-    pub next_header: u8,
-    /// Length of the payload in bytes.
-    pub payload_len: u16,
-    /// How many more times the packet may be forwarded.
-    pub hop_limit: u8,
-    /// The last reached node of the destination.
-    pub last_node: LastNode,
-    /// Where the packet goes.
-    pub destination: Address,
-    /// Where an answer goes; `None` if the sender wants none.
-    pub source: Option<Address>,
-}
-
-impl XipRepr {
-    /// The header of a new packet: default hop limit, at the entry node.
-    pub fn new(destination: Address, source: Option<Address>, payload_len: u16) -> XipRepr {
-        XipRepr {
-            next_header: 0,
-            payload_len,
-            hop_limit: DEFAULT_HOP_LIMIT,
-            last_node: LastNode::Entry,
-            destination,
-            source,
-        }
-    }
-
-    /// Reads the header of a packet.
-    pub fn parse<T: AsRef<[u8]>>(packet: &XipPacket<T>) -> XipRepr {
-        XipRepr {
-            next_header: packet.next_header(),
-            payload_len: packet.payload_len(),
-            hop_limit: packet.hop_limit(),
-            last_node: packet.last_node(),
-            destination: packet.destination(),
-            source: packet.source(),
-        }
-    }
-
-    /// Length in bytes of the header.
-    pub fn buffer_len(&self) -> usize {
-        row_offset(self.destination.len() + self.source_rows())
-    }
-
-    /// Writes the header to the front of `buffer`; the payload has its place behind it.
-    ///
-    /// Changes nothing if there is an error.
-    pub fn emit(&self, buffer: &mut [u8]) -> Result<(), EmitError> {
-        let (header_len, len) = (self.buffer_len(), buffer.len());
-        if self.last_node.edge_row(self.destination.len()).is_none() {
-            let (last_node, rows) = (self.last_node.to_byte(), self.destination.len());
-            return Err(EmitError::LastNode { last_node, rows });
-        }
-        let too_short = EmitError::BufferTooShort { header_len, len };
-        let header = buffer.get_mut(..header_len).ok_or(too_short)?;
-        let (fixed, rows) = header.split_at_mut(field::ROWS);
-        self.emit_fixed_part(fixed);
-        let (destination, source) = rows.split_at_mut(self.destination.wire_len());
-        self.destination.emit(destination).ok_or(too_short)?;
-        if let Some(address) = &self.source {
-            address.emit(source).ok_or(too_short)?;
-        }
-        Ok(())
-    }
-
-    fn emit_fixed_part(&self, fixed: &mut [u8]) {
-        fixed[field::VERSION] = XIP_VERSION;
-        fixed[field::NEXT_HEADER] = self.next_header;
-        fixed[field::PAYLOAD_LEN].copy_from_slice(&self.payload_len.to_be_bytes());
-        fixed[field::HOP_LIMIT] = self.hop_limit;
-        fixed[field::NUM_DST] = self.destination.len() as u8;
-        fixed[field::NUM_SRC] = self.source_rows() as u8;
-        fixed[field::LAST_NODE] = self.last_node.to_byte();
-    }
-
-    fn source_rows(&self) -> usize {
-        self.source.as_ref().map_or(0, Address::len)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::dag::CheckError;
+    use crate::numbers::DEFAULT_HOP_LIMIT;
     use crate::xid::XidType;
 
     /// Entry → HID → XDP, no source, payload `hi`.
@@ -586,13 +410,5 @@ mod tests {
         packet.set_hop_limit(3);
         assert_eq!(packet.hop_limit(), 3);
         assert_eq!(packet.as_bytes()[field::HOP_LIMIT], 3);
-    }
-
-    #[test]
-    fn a_last_node_outside_the_destination_is_not_written() {
-        let mut repr = XipRepr::parse(&XipPacket::new_checked(packet()).unwrap());
-        repr.last_node = LastNode::Row(2);
-        let error = EmitError::LastNode { last_node: 2, rows: 2 };
-        assert_eq!(repr.emit(&mut [0; MAX_HEADER_LEN]), Err(error));
     }
 }
