@@ -10,7 +10,7 @@ use weft_base::{Instant, Packet, PortId};
 
 use super::cached::Place;
 use super::{Activity, DropReason, Forwarder, Trip, Verdict, spend_hop};
-use crate::forward::dst::{CacheActivity, Guess, Way};
+use crate::forward::dst::{CacheActivity, Guess, HopId, Way};
 use crate::principal::SocketId;
 use crate::{Targets, Xid, XipPacket};
 
@@ -196,7 +196,7 @@ impl Forwarder {
         // Nothing has come or gone since the guess.
         let place = &ahead.place;
         let found = self.dst.find_guessed(&place.key, place.probe, ahead.guess);
-        let Some((way, slot)) = found else {
+        let Some(found) = found else {
             // A flood shall not cost more than this.
             if received && self.slow_path.is_used_up(now, packet.meta.port) {
                 self.cache_activity.add(CacheActivity::Miss, 1);
@@ -205,33 +205,20 @@ impl Forwarder {
             return Fate::Walk;
         };
         self.cache_activity.add(CacheActivity::Hit, 1);
+        if let Some(hop) = found.hop() {
+            return self.depart_ahead(now, packet, hop, ahead);
+        }
         let mut view = XipPacket::checked_before(packet.bytes_mut());
-        match way {
-            Way::Forward(hop) => {
-                if !spend_hop(&mut view, received) {
-                    let trip = self.trip(now, packet.meta.port);
-                    let view = XipPacket::checked_before(packet.bytes());
-                    self.note_drop(&view, DropReason::HopLimit, &trip);
-                    return Fate::Drop(DropReason::HopLimit);
-                }
-                let departure = self.dst.departure(hop);
-                let port = departure.hop().port;
-                match departure.frame(packet) {
-                    Ok(()) => ahead.leave_by(Exit::Port(port)),
-                    Err(reason) => {
-                        let trip = self.trip(now, packet.meta.port);
-                        self.note_unframed(packet, reason, port, &trip);
-                        Fate::Drop(reason)
-                    }
-                }
-            }
+        match found.way() {
+            Way::Forward(hop) => self.depart_ahead(now, packet, hop, ahead),
             Way::Drop(reason) => {
                 let trip = self.trip(now, packet.meta.port);
                 self.note_drop(&XipPacket::checked_before(packet.bytes()), reason, &trip);
                 Fate::Drop(reason)
             }
-            Way::Through | Way::Deliver(_) => {
-                let Some(row) = view.take_edge(usize::from(slot)) else { return Fate::Walk };
+            way @ (Way::Through | Way::Deliver(_)) => {
+                let slot = usize::from(found.slot());
+                let Some(row) = view.take_edge(slot) else { return Fate::Walk };
                 match (way, view.is_sink(usize::from(row))) {
                     (Way::Deliver(socket), true) => ahead.leave_by(Exit::Socket(socket)),
                     (Way::Deliver(_), false) => Fate::Drop(DropReason::NotPassable),
@@ -242,20 +229,52 @@ impl Forwarder {
         }
     }
 
+    /// Sends the packet to a neighbour, as [`Forwarder::depart`] does.
+    #[inline(always)]
+    fn depart_ahead(
+        &mut self,
+        now: Instant,
+        packet: &mut Packet,
+        hop: HopId,
+        ahead: &mut Ahead,
+    ) -> Fate {
+        let received = packet.meta.port != PortId::NONE;
+        if !spend_hop(&mut XipPacket::checked_before(packet.bytes_mut()), received) {
+            let trip = self.trip(now, packet.meta.port);
+            let view = XipPacket::checked_before(packet.bytes());
+            self.note_drop(&view, DropReason::HopLimit, &trip);
+            return Fate::Drop(DropReason::HopLimit);
+        }
+        let departure = self.dst.departure(hop);
+        let port = departure.hop().port;
+        match departure.frame(packet) {
+            Ok(()) => ahead.leave_by(Exit::Port(port)),
+            Err(reason) => {
+                let trip = self.trip(now, packet.meta.port);
+                self.note_unframed(packet, reason, port, &trip);
+                Fate::Drop(reason)
+            }
+        }
+    }
+
     /// The packets leave in their order. Those that leave as they are go in runs, each packet straight from its place
     /// to that of its verdict.
     fn let_go(
         &mut self,
         now: Instant,
         mut packets: &mut [Packet],
-        ahead: &[Ahead],
+        mut ahead: &[Ahead],
         out: &mut Vec<Verdict>,
     ) {
-        for run in ahead.chunk_by(|one, next| one.leaves() == next.leaves()) {
+        while let Some(first) = ahead.first() {
+            let leaves = first.leaves();
+            let end = ahead.iter().position(|ahead| ahead.leaves() != leaves);
+            let (run, rest) = ahead.split_at(end.unwrap_or(ahead.len()));
+            ahead = rest;
             let (these, others) = packets.split_at_mut(run.len());
             packets = others;
             let these = these.iter_mut().map(Packet::take).zip(run);
-            if run[0].leaves() {
+            if leaves {
                 self.count_leaving(run);
                 out.extend(these.map(|(packet, ahead)| match ahead.exit {
                     Exit::Port(port) => Verdict::Transmit { port, packet },

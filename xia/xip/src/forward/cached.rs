@@ -37,9 +37,9 @@ impl Forwarder {
             return self.decide(xids(packet, targets), chain);
         }
         let place = self.place_of(packet, targets, trip.received);
-        if let Some((way, slot)) = self.dst.find(&place.key, place.probe) {
+        if let Some(found) = self.dst.find(&place.key, place.probe) {
             self.cache_activity.add(CacheActivity::Hit, 1);
-            return (self.dst.decision(way).into(), slot);
+            return (self.dst.decision(found.way()).into(), found.slot());
         }
         self.cache_activity.add(CacheActivity::Miss, 1);
         let port = packet.inner().meta.port;

@@ -509,7 +509,9 @@ impl Forwarder {
 #[inline]
 fn spend_hop<T: AsRef<[u8]> + AsMut<[u8]>>(packet: &mut XipPacket<T>, received: bool) -> bool {
     let limit = packet.hop_limit();
-    packet.set_hop_limit(limit.saturating_sub(u8::from(received)));
+    if limit > 0 {
+        packet.set_hop_limit(limit - u8::from(received));
+    }
     limit > 0
 }
 

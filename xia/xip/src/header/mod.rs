@@ -188,12 +188,14 @@ impl<T: AsRef<[u8]>> XipPacket<T> {
         self.destination_row(index).map(|row| row.xid)
     }
 
-    /// The bytes of the XID in row `index` of the destination address.
+    /// The bytes of the XID in row `index` of the destination address, which must have that row.
     #[inline]
-    pub fn destination_xid_bytes(&self, index: usize) -> Option<&[u8; XID_LEN]> {
-        let exists = index < self.destination_rows();
-        let bytes = if exists { self.bytes().get(row_offset(index)..) } else { None };
-        bytes?.first_chunk()
+    pub(crate) fn existing_xid_bytes(&self, index: u8) -> &[u8; XID_LEN] {
+        debug_assert!(usize::from(index) < self.destination_rows());
+        let begin = row_offset(usize::from(index));
+        let bytes = self.bytes().get(begin..begin + XID_LEN);
+        // There are, or the packet would not have passed the receive checks.
+        bytes.and_then(|bytes| bytes.first_chunk()).unwrap_or(&[0; XID_LEN])
     }
 
     /// True if row `index` of the destination address is a sink: the last one, or without edges.

@@ -36,7 +36,7 @@ impl Key {
         self.received = received;
         let mut state = self.first_state(hash);
         for (words, row) in self.words.iter_mut().zip(targets) {
-            *words = packet.destination_xid_bytes(usize::from(*row)).map_or([0; 3], to_words);
+            *words = to_words(packet.existing_xid_bytes(*row));
             state = hash.mix(state, *words);
         }
         state

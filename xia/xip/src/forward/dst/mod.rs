@@ -46,7 +46,7 @@ use hops::Hops;
 use index::{EntryId, Index};
 use offloading::Offloading;
 use replacement::Replacement;
-use store::Store;
+use store::{Found, Store};
 
 /// What is to be done with a packet, as entries hold it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -214,12 +214,7 @@ impl DstCache {
 
     /// As [`DstCache::find`], if [`DstCache::fetch_entry`] has made this guess.
     #[inline]
-    pub(super) fn find_guessed(
-        &mut self,
-        key: &Key,
-        probe: Probe,
-        guess: Guess,
-    ) -> Option<(Way, u8)> {
+    pub(super) fn find_guessed(&mut self, key: &Key, probe: Probe, guess: Guess) -> Option<Found> {
         match guess {
             Guess::Nothing => None,
             Guess::Entry(id) => match self.store.use_for(id, key) {
@@ -235,7 +230,7 @@ impl DstCache {
 
     /// What is to be done with packets that have `key`, and the edge that it is about, if it is there; counts the use.
     #[inline]
-    pub(super) fn find(&mut self, key: &Key, probe: Probe) -> Option<(Way, u8)> {
+    pub(super) fn find(&mut self, key: &Key, probe: Probe) -> Option<Found> {
         let id = self.index.find(probe.hash, |id| self.store.is_for(id, key))?;
         self.tell_of_use(id);
         Some(self.store.used(id))

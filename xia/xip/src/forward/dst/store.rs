@@ -60,6 +60,40 @@ enum What {
     Drop,
 }
 
+/// What an entry says, as it says it.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::forward) struct Found {
+    which: u32,
+    what: What,
+    slot: u8,
+}
+
+impl Found {
+    /// The neighbour that the packet goes to, if it goes to one: what most packets do, and known without a look at the
+    /// other ways.
+    #[inline]
+    pub(in crate::forward) fn hop(&self) -> Option<HopId> {
+        matches!(self.what, What::Forward).then(|| HopId::of(self.which))
+    }
+
+    /// What is to be done.
+    #[inline]
+    pub(in crate::forward) fn way(&self) -> Way {
+        match self.what {
+            What::Through => Way::Through,
+            What::Deliver => Way::Deliver(SocketId(self.which)),
+            What::Forward => Way::Forward(HopId::of(self.which)),
+            What::Drop => Way::Drop(DropReason::ALL[self.which as usize]),
+        }
+    }
+
+    /// The edge that it is about.
+    #[inline]
+    pub(in crate::forward) fn slot(&self) -> u8 {
+        self.slot
+    }
+}
+
 /// Of [`Meta::bits`], the edge.
 const SLOT: u8 = 3;
 /// It is for packets that came in on a port.
@@ -144,7 +178,7 @@ impl<const N: usize> Slab<N> {
 
     /// Counts a use, if the entry is the one for `key`.
     #[inline]
-    fn use_for(&mut self, place: usize, key: &Key) -> Option<(Way, u8)> {
+    fn use_for(&mut self, place: usize, key: &Key) -> Option<Found> {
         let entry = self.entries.get_mut(place).filter(|entry| entry.is_for(key))?;
         Some(entry.meta.used())
     }
@@ -309,7 +343,7 @@ impl Store {
 
     /// Counts a use, if an entry is the one for `key`: what is to be done, and the edge that it is about.
     #[inline]
-    pub(super) fn use_for(&mut self, id: EntryId, key: &Key) -> Option<(Way, u8)> {
+    pub(super) fn use_for(&mut self, id: EntryId, key: &Key) -> Option<Found> {
         if edges(id) != key.edges() {
             return None;
         }
@@ -323,7 +357,7 @@ impl Store {
 
     /// Counts a use.
     #[inline]
-    pub(super) fn used(&mut self, id: EntryId) -> (Way, u8) {
+    pub(super) fn used(&mut self, id: EntryId) -> Found {
         self.meta_mut(id).used()
     }
 
@@ -351,21 +385,12 @@ impl Meta {
     /// What is to be done.
     #[inline]
     pub(super) fn way(&self) -> Way {
-        match self.what {
-            What::Forward => Way::Forward(HopId::of(self.which)),
-            _ => self.other_way(),
-        }
+        self.found().way()
     }
 
-    /// Apart, so that the way that most packets take is no entry of a table of jumps.
-    #[inline(never)]
-    fn other_way(&self) -> Way {
-        match self.what {
-            What::Through => Way::Through,
-            What::Deliver => Way::Deliver(SocketId(self.which)),
-            What::Forward => Way::Forward(HopId::of(self.which)),
-            What::Drop => Way::Drop(DropReason::ALL[self.which as usize]),
-        }
+    #[inline]
+    fn found(&self) -> Found {
+        Found { which: self.which, what: self.what, slot: self.slot() }
     }
 
     /// The edge that the decision is about: 0 to 3.
@@ -375,10 +400,10 @@ impl Meta {
     }
 
     #[inline]
-    fn used(&mut self) -> (Way, u8) {
+    fn used(&mut self) -> Found {
         self.hits += 1;
         self.warmth = (self.warmth + 1).min(MOST_WARMTH);
-        (self.way(), self.slot())
+        self.found()
     }
 
     /// A hash that has the same tag as that of the key.
