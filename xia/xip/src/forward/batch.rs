@@ -69,6 +69,8 @@ impl Default for Exit {
 struct Room {
     port: PortId,
     left: u32,
+    /// They may cause none, so what the cache has nothing for is dropped.
+    is_used_up: bool,
 }
 
 /// The packets of a group, with what is known of them; none if there is no such group.
@@ -101,7 +103,7 @@ impl Forwarder {
         let received = packets.iter().filter(|packet| packet.meta.port != PortId::NONE).count();
         self.activity.add(Activity::Received, received as u64);
         self.activity.add(Activity::Originated, (packets.len() - received) as u64);
-        let mut room = Room { port: PortId::NONE, left: u32::MAX };
+        let mut room = Room { port: PortId::NONE, left: u32::MAX, is_used_up: false };
         let (mut is_first, mut looks) = (true, true);
         while looks {
             looks = false;
@@ -170,19 +172,24 @@ impl Forwarder {
         self.dst.fetch_slots(probe);
     }
 
-    /// Has the entry brought near, or, if there is none, what principals will need.
+    /// Has the entry brought near, or, if there is none, what principals will need. A packet that may not cause a decision
+    /// goes no further: a flood shall not cost more than this.
     #[inline]
-    fn fetch(&self, now: Instant, packet: &Packet, ahead: &mut Ahead, room: &mut Room) {
+    fn fetch(&mut self, now: Instant, packet: &Packet, ahead: &mut Ahead, room: &mut Room) {
         if !matches!(ahead.fate, Fate::Looking) {
             return;
         }
         ahead.guess = self.dst.fetch_entry(ahead.place.probe);
         if ahead.guess == Guess::Nothing {
-            if packet.meta.port != room.port {
-                let port = packet.meta.port;
-                *room = Room { port, left: self.slow_path.room(now, port) };
+            let port = packet.meta.port;
+            if port != room.port {
+                let is_used_up = port != PortId::NONE && self.slow_path.is_used_up(now, port);
+                *room = Room { port, left: self.slow_path.room(now, port), is_used_up };
             }
-            if room.left > 0 {
+            if room.is_used_up {
+                self.cache_activity.add(CacheActivity::Miss, 1);
+                ahead.fate = Fate::Drop(DropReason::SlowPathFull);
+            } else if room.left > 0 {
                 room.left -= 1;
                 self.prefetch(packet);
             }
@@ -197,7 +204,6 @@ impl Forwarder {
         let place = &ahead.place;
         let found = self.dst.find_guessed(&place.key, place.probe, ahead.guess);
         let Some(found) = found else {
-            // A flood shall not cost more than this.
             if received && self.slow_path.is_used_up(now, packet.meta.port) {
                 self.cache_activity.add(CacheActivity::Miss, 1);
                 return Fate::Drop(DropReason::SlowPathFull);
@@ -273,12 +279,12 @@ impl Forwarder {
             ahead = rest;
             let (these, others) = packets.split_at_mut(run.len());
             packets = others;
-            let these = these.iter_mut().map(Packet::take).zip(run);
+            let these = these.iter_mut().zip(run);
             if leaves {
                 self.count_leaving(run);
                 out.extend(these.map(|(packet, ahead)| match ahead.exit {
-                    Exit::Port(port) => Verdict::Transmit { port, packet },
-                    Exit::Socket(socket) => Verdict::Deliver { socket, packet },
+                    Exit::Port(port) => Verdict::Transmit { port, packet: packet.take() },
+                    Exit::Socket(socket) => Verdict::Deliver { socket, packet: packet.take() },
                 }));
             } else {
                 these.for_each(|(packet, ahead)| self.finish(now, packet, ahead.fate, out));
@@ -292,14 +298,15 @@ impl Forwarder {
         self.activity.add(Activity::Delivered, (run.len() - forwarded) as u64);
     }
 
-    /// Drops a packet that does not leave, or walks it on.
-    fn finish(&mut self, now: Instant, packet: Packet, fate: Fate, out: &mut Vec<Verdict>) {
+    /// Counts a packet that is dropped, which stays where it is until all of them go; or walks it on.
+    #[inline]
+    fn finish(&mut self, now: Instant, packet: &mut Packet, fate: Fate, out: &mut Vec<Verdict>) {
         if let Fate::Drop(reason) = fate {
             self.drop_packet(reason);
             return;
         }
         let mut trip = self.trip(now, packet.meta.port);
-        self.walk(XipPacket::checked_before(packet), &mut trip, out);
+        self.walk(XipPacket::checked_before(packet.take()), &mut trip, out);
         self.route_pending(&mut trip, out);
     }
 
