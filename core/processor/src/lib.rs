@@ -2,6 +2,7 @@
 //!
 //! * [`prefetch()`](crate::prefetch()): memory that will be read soon;
 //! * [`places()`](crate::places()): a word among a few, without a branch;
+//! * [`ones()`](crate::ones()): the places of one bits, without a branch for each;
 //! * [`make_room()`](crate::make_room()): large tables in large pages;
 //! * [`widest()`](crate::widest()): work with the instructions of the processor that is there, instead of those that every processor has.
 //!
@@ -9,6 +10,8 @@
 //! Architecture Processor Supplement, §3.1.1 (levels of the instruction set); Arm Architecture Reference Manual for
 //! A-profile.
 
+#[allow(unsafe_code, reason = "instructions that not every processor has")]
+mod ones;
 #[allow(unsafe_code, reason = "instructions of one kind of processor")]
 mod places;
 #[allow(unsafe_code, reason = "an instruction of one kind of processor")]
@@ -18,6 +21,7 @@ mod room;
 #[allow(unsafe_code, reason = "instructions that not every processor has")]
 mod widest;
 
+pub use ones::{ones, room_for_ones};
 pub use places::places;
 pub use prefetch::{prefetch, prefetch_element};
 pub use room::make_room;

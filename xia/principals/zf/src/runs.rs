@@ -9,20 +9,26 @@
 //! * All links to one target stand together and form a *run*. An addition finds the runs that are hit, all of a
 //!   word at once: to the hits of a run, without its last place, ones are added in all of these places. The
 //!   carry comes to the last place exactly if there was a hit.
-//! * Of each word four places are written, whether it has so many or not, and the next word writes over those that
-//!   were none. Only where a whole block of words has no hit, as with most filters that are not full, nothing is done.
+//! * The places of all hits of a block of words are written at once (`ones` in `core/processor`). Only where a whole block
+//!   has no hit, as with most filters that are not full, nothing is done.
 
+use weft_processor::{ones, room_for_ones};
 use weft_xip::principal::Branch;
 
 use crate::rows::{BLOCK, WORD};
 
-/// Places of a word that are written in any case.
-const AT_ONCE: usize = 4;
-
 /// The branches of all links, in words as those of [`Rows`](crate::rows::Rows).
 #[derive(Debug, Default)]
 pub(crate) struct Runs {
-    words: Vec<Word>,
+    words: usize,
+    /// The last place of every run.
+    ends: Column,
+    /// The first of them, if the run began in the word before.
+    continued: Column,
+    /// The last of them.
+    last: Column,
+    /// All ones if these two are the same: the run may go on through the whole word.
+    passed: Column,
     /// [`WORD`] for each word; those behind its links are never used.
     branches: Vec<Place>,
 }
@@ -34,24 +40,33 @@ struct Place(Branch);
 
 const NO_PLACE: Place = Place(Branch::Through);
 
-/// Where runs end in a word.
-#[derive(Clone, Copy, Debug, Default)]
-struct Word {
-    /// The last place of every run.
-    ends: u64,
-    /// The first of them, if the run began in the word before.
-    continued: u64,
-    /// The last of them.
-    last: u64,
+/// Something of each word, and a block of zeros behind, so that every word begins a block. What is known of runs stands in
+/// columns, because the processor works on several words at once if they lie side by side.
+#[derive(Debug)]
+struct Column(Vec<u64>);
+
+impl Default for Column {
+    fn default() -> Self {
+        Self::of(0)
+    }
 }
 
-impl Word {
-    /// The runs that are hit, as their last places.
-    #[inline(always)]
-    fn hit(self, held: u64) -> u64 {
-        let others = !self.ends;
-        (((held & others).wrapping_add(others)) | held) & self.ends
+impl Column {
+    fn of(words: usize) -> Self {
+        Self(vec![0; words + BLOCK])
     }
+
+    #[inline(always)]
+    fn block(&self, from: usize) -> &[u64; BLOCK] {
+        self.0[from..].first_chunk().expect("a block of zeros is behind the last word")
+    }
+}
+
+/// The runs that are hit, as their last places, which are `ends`.
+#[inline(always)]
+fn hit(ends: u64, held: u64) -> u64 {
+    let others = !ends;
+    (((held & others).wrapping_add(others)) | held) & ends
 }
 
 /// What is remembered from one block of words to the next.
@@ -60,7 +75,7 @@ pub(crate) struct Progress {
     /// All ones if the run that ends the word before was hit.
     taken: u64,
     /// Places of a block that are hit, and what was written behind them.
-    places: [u16; BLOCK * WORD + AT_ONCE],
+    places: [u16; room_for_ones(BLOCK)],
 }
 
 impl Default for Progress {
@@ -72,7 +87,8 @@ impl Default for Progress {
 impl Runs {
     /// Makes room for a word at `at` and moves all behind it; no link is in it.
     pub(crate) fn insert_word(&mut self, at: usize) {
-        self.words.insert(at, Word::default());
+        self.columns().into_iter().for_each(|column| column.0.insert(at, 0));
+        self.words += 1;
         let place = at * WORD;
         self.branches.splice(place..place, [NO_PLACE; WORD]);
         self.join(at + 1);
@@ -80,15 +96,23 @@ impl Runs {
 
     /// Takes the word at `at` out and moves all behind it.
     pub(crate) fn remove_word(&mut self, at: usize) {
-        self.words.remove(at);
+        for column in self.columns() {
+            column.0.remove(at);
+        }
+        self.words -= 1;
         self.branches.drain(at * WORD..(at + 1) * WORD);
         self.join(at);
     }
 
     /// Forgets all links and has this many words.
     pub(crate) fn reset(&mut self, words: usize) {
-        self.words = vec![Word::default(); words];
+        self.columns().into_iter().for_each(|column| *column = Column::of(words));
+        self.words = words;
         self.branches = vec![NO_PLACE; words * WORD];
+    }
+
+    fn columns(&mut self) -> [&mut Column; 4] {
+        [&mut self.ends, &mut self.continued, &mut self.last, &mut self.passed]
     }
 
     /// Puts links with these branches, at most [`WORD`], into the word at `at` in place of all that are there.
@@ -105,24 +129,26 @@ impl Runs {
             ends |= 1 << number;
             last = Some(branch);
         }
-        let last = ends.checked_ilog2().map_or(0, |place| 1 << place);
-        self.words[at] = Word { ends, continued: 0, last };
+        self.ends.0[at] = ends;
+        self.last.0[at] = ends.checked_ilog2().map_or(0, |place| 1 << place);
         self.join(at);
         self.join(at + 1);
     }
 
     /// Finds out whether the first run of a word began in the word before.
     fn join(&mut self, at: usize) {
-        let Some(before) = at.checked_sub(1).map(|before| self.words[before]) else {
-            self.words.iter_mut().take(1).for_each(|first| first.continued = 0);
+        if at >= self.words {
             return;
-        };
-        let Some(word) = self.words.get(at).copied() else { return };
-        let begins = before.ends == 0 || word.ends == 0 || {
-            let last = before.ends.ilog2() as usize;
-            self.branches[(at - 1) * WORD + last].0 != self.branches[at * WORD].0
-        };
-        self.words[at].continued = if begins { 0 } else { word.ends & word.ends.wrapping_neg() };
+        }
+        let ends = self.ends.0[at];
+        let goes_on = at.checked_sub(1).is_some_and(|before| {
+            let last = self.ends.0[before].checked_ilog2();
+            let of = |word: usize, place: u32| self.branches[word * WORD + place as usize].0;
+            ends != 0 && last.is_some_and(|last| of(before, last) == of(at, 0))
+        });
+        let continued = if goes_on { ends & ends.wrapping_neg() } else { 0 };
+        self.continued.0[at] = continued;
+        self.passed.0[at] = if continued & self.last.0[at] == 0 { 0 } else { u64::MAX };
     }
 
     /// Pushes the branches of the links that are held, in order and each once. `held` are the words from `from` on.
@@ -138,26 +164,19 @@ impl Runs {
             // With filters that are not full it is so with most blocks.
             return;
         }
-        let (mut count, mut first) = (0, 0);
-        for (word, held) in self.words[from..].iter().zip(held) {
-            let before = word.continued & progress.taken;
-            let hit = word.hit(*held) | before;
-            progress.taken = if hit & word.last == 0 { 0 } else { u64::MAX };
-            let new = hit & !before;
-            let (mut rest, mut place) = (new, count);
-            loop {
-                for slot in &mut progress.places[place..][..AT_ONCE] {
-                    *slot = first + rest.trailing_zeros() as u16;
-                    rest &= rest.wrapping_sub(1);
-                }
-                place += AT_ONCE;
-                if rest == 0 {
-                    break;
-                }
-            }
-            count += new.count_ones() as usize;
-            first += WORD as u16;
+        let (ends, last) = (self.ends.block(from), self.last.block(from));
+        let (passed, continued) = (self.passed.block(from), self.continued.block(from));
+        let hits: [u64; BLOCK] = std::array::from_fn(|word| hit(ends[word], held[word]));
+        let ended: [u64; BLOCK] =
+            std::array::from_fn(|word| if hits[word] & last[word] == 0 { 0 } else { u64::MAX });
+        // Only this waits for the word before, for two instructions.
+        let mut new = [0; BLOCK];
+        for word in 0..BLOCK {
+            let before = progress.taken;
+            progress.taken = ended[word] | (passed[word] & before);
+            new[word] = hits[word] & !(continued[word] & before);
         }
+        let count = ones(&new, &mut progress.places);
         let all = &self.branches[from * WORD..];
         branches.extend(progress.places[..count].iter().map(|place| all[usize::from(*place)].0));
     }
