@@ -54,6 +54,9 @@ impl Config {
     /// docs/UIDS-GIDS.md).
     pub const UID_BASE: u32 = 1_900_000_000;
 
+    /// How long the manager may usually take to end, and then whatever is left.
+    pub const GRACE: Duration = Duration::from_secs(5);
+
     /// A configuration with the usual values.
     #[must_use]
     pub fn new(node: impl Into<String>, run_directory: PathBuf, binary: PathBuf) -> Self {
@@ -71,7 +74,7 @@ impl Config {
             uid_base: Self::UID_BASE,
             lock_directory: PathBuf::from("/run/weft/.uids"),
             level: Level::Info,
-            grace: Duration::from_secs(5),
+            grace: Self::GRACE,
             manager_failures: 10,
         }
     }

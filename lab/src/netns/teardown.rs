@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
+use weft_launcher::Config;
 
 use super::ip::Batch;
 use super::namespace::{Namespace, process_namespace};
@@ -15,8 +16,9 @@ use super::state::{self, Directory, ProcessId, State};
 use super::watch::wait_readable;
 use crate::LabError;
 
-/// How long processes may take to end by themselves.
-const GRACE: Duration = Duration::from_secs(3);
+/// How long processes may take to end by themselves: what the launcher of a node gives its manager and then the rest, and
+/// a little for itself, so that nothing ends a launcher that is just ending others.
+const GRACE: Duration = Config::GRACE.saturating_mul(2).saturating_add(Duration::from_secs(2));
 /// How often the namespaces are searched for processes; a process may start others while it is ended.
 const SEARCHES: usize = 100;
 

@@ -79,12 +79,15 @@ impl Bench for RouteLatency {
     }
 
     fn duration(&self, plan: &Plan) -> Duration {
-        let cases = cases(plan.quick);
-        let one = |case: &Case| 2 * (case.interval * 2 * PROBES as u32 + Duration::from_secs(5));
-        let profile = |case: &Case| case.interval * 2 * PROBES as u32;
-        let profiles: Duration = cases.iter().filter(|case| !case.is_slow()).map(profile).sum();
-        let usual: Duration = cases.iter().filter(|case| !case.is_slow()).map(one).sum();
-        let slow: Duration = cases.iter().filter(|case| case.is_slow()).map(one).sum();
+        let all = cases(plan.quick).into_iter();
+        let (slow, usual): (Vec<_>, Vec<_>) =
+            all.filter(|case| plan.includes(&case.experiment())).partition(Case::is_slow);
+        let announced = |case: &Case| case.interval * PROBES as u32;
+        let settled = Duration::from_secs(5);
+        let profiles: Duration = usual.iter().map(|case| 2 * announced(case)).sum();
+        let usual: Duration = usual.iter().map(|case| 2 * (2 * announced(case) + settled)).sum();
+        // Once, and nothing is withdrawn.
+        let slow: Duration = slow.iter().map(|case| 2 * (announced(case) + settled)).sum();
         usual * plan.runs.min(MOST_RUNS) as u32 + slow + profiles
     }
 
