@@ -39,7 +39,12 @@ fn keys(text: &str) -> Vec<PeerKey> {
 
 fn listen(port: u16) -> StreamListenerSpec {
     let local = SocketAddr::from(([0, 0, 0, 0], port));
-    StreamListenerSpec { local, keys: keys("first"), options: StreamOptions::default() }
+    StreamListenerSpec {
+        local,
+        keys: keys("first"),
+        least_ttls: Vec::new(),
+        options: StreamOptions::default(),
+    }
 }
 
 fn to(peer: &str, with: &str) -> StreamSpec {

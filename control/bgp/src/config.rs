@@ -42,7 +42,7 @@ pub(crate) use graceful::{Graceful, Mode, Standing};
 pub(crate) use own::{Network, OwnConfig, is_for_others};
 pub(crate) use range::Range;
 pub use schema::SCHEMA;
-pub(crate) use session::{Excess, PrefixLimit, SessionConfig, listener};
+pub(crate) use session::{Excess, PrefixLimit, SessionConfig, least_ttl, listener};
 
 /// The statement.
 pub const STATEMENT: &str = "bgp";

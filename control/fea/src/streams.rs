@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use weft_base::Token;
 use weft_runtime::{
-    Action, NETWORK_CONTROL, PeerKey, StreamEvent, StreamKey, StreamListenerSpec, StreamOptions,
-    StreamRequest, StreamSpec,
+    Action, NETWORK_CONTROL, PeerKey, PeerTtl, StreamEvent, StreamKey, StreamListenerSpec,
+    StreamOptions, StreamRequest, StreamSpec,
 };
 use weft_xrl::{Called, Encoded, Output, XrlError, fea};
 
@@ -213,7 +213,17 @@ pub(crate) fn listen(request: fea::OpenStreamListener) -> Result<Wish, XrlError>
         request.traffic_class,
         request.user_timeout,
     )?;
-    let spec = StreamListenerSpec { local, keys: keys(request.keys)?, options };
+    let least_ttl = |fea::StreamTtl { network, least }: fea::StreamTtl| {
+        let (network, prefix_length) = (network.addr(), network.prefix_len());
+        Ok(PeerTtl { network, prefix_length, least: hops("least time to live", least)? })
+    };
+    let least_ttls = request
+        .least_ttls
+        .unwrap_or_default()
+        .into_iter()
+        .map(least_ttl)
+        .collect::<Result<_, XrlError>>()?;
+    let spec = StreamListenerSpec { local, keys: keys(request.keys)?, least_ttls, options };
     spec.check().map_err(XrlError::bad_args)?;
     Ok(Wish::Listen { number: request.number, spec })
 }
@@ -242,20 +252,20 @@ fn options(
     traffic_class: Option<u32>,
     user_timeout: Option<u32>,
 ) -> Result<StreamOptions, XrlError> {
-    let hops = |what: &str, ttl: Option<u32>| {
-        let wrong = |ttl| XrlError::bad_args(format!("the {what} {ttl} is not one of 1 to 255"));
-        let read = |ttl| u8::try_from(ttl).ok().and_then(NonZeroU8::new).ok_or_else(|| wrong(ttl));
-        ttl.map(read).transpose()
-    };
     let class = traffic_class.unwrap_or(NETWORK_CONTROL.into());
     let wrong = |_| XrlError::bad_args(format!("the traffic class {class} is more than 255"));
     Ok(StreamOptions {
         interface,
-        ttl: hops("time to live", ttl)?,
-        least_ttl: hops("least time to live", least_ttl)?,
+        ttl: ttl.map(|ttl| hops("time to live", ttl)).transpose()?,
+        least_ttl: least_ttl.map(|ttl| hops("least time to live", ttl)).transpose()?,
         traffic_class: u8::try_from(class).map_err(wrong)?,
         user_timeout: user_timeout.map(|millis| Duration::from_millis(millis.into())),
     })
+}
+
+fn hops(what: &str, ttl: u32) -> Result<NonZeroU8, XrlError> {
+    let wrong = || XrlError::bad_args(format!("the {what} {ttl} is not one of 1 to 255"));
+    u8::try_from(ttl).ok().and_then(NonZeroU8::new).ok_or_else(wrong)
 }
 
 /// An address, on the link of this number if it is one of a link.
@@ -362,8 +372,37 @@ mod tests {
             least_ttl: None,
             traffic_class: None,
             user_timeout: None,
+            least_ttls: None,
         };
         let error = listen(wrong).err().unwrap().note;
         assert!(error.contains("a socket of IPv4 cannot have a key"), "{error}");
+    }
+
+    #[test]
+    fn how_far_peers_may_be_away_is_read_and_checked() {
+        let listener = |network: &str, least| fea::OpenStreamListener {
+            number: 1,
+            local: "0.0.0.0".parse().unwrap(),
+            port: 179,
+            keys: Vec::new(),
+            scope: None,
+            interface: None,
+            ttl: None,
+            least_ttl: None,
+            traffic_class: None,
+            user_timeout: None,
+            least_ttls: Some(vec![fea::StreamTtl { network: network.parse().unwrap(), least }]),
+        };
+        let Ok(Wish::Listen { spec, .. }) = listen(listener("192.0.2.0/24", 255)) else { panic!() };
+        let least = NonZeroU8::MAX;
+        let network = "192.0.2.0".parse().unwrap();
+        assert_eq!(spec.least_ttls, [PeerTtl { network, prefix_length: 24, least }]);
+        for (wrong, part) in [
+            (listener("192.0.2.0/24", 0), "the least time to live 0 is not one of 1 to 255"),
+            (listener("2001:db8::/32", 255), "a socket of IPv4 cannot check"),
+        ] {
+            let error = listen(wrong).err().unwrap().note;
+            assert!(error.contains(part), "{error}");
+        }
     }
 }

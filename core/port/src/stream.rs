@@ -24,6 +24,8 @@ pub const LONGEST_KEY: usize = sys::stream::LONGEST_KEY;
 pub const NETWORK_CONTROL: u8 = 0xc0;
 /// The longest name of an interface, in bytes: `IFNAMSIZ` of linux/if.h without the end.
 const LONGEST_NAME: usize = libc::IFNAMSIZ - 1;
+/// The most networks for whose peers a socket that listens can check times to live.
+pub const MOST_LEAST_TTLS: usize = sys::filter::MOST_NETWORKS;
 
 /// A connection to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +49,10 @@ pub struct StreamListenerSpec {
     /// Keys of peers. The kernel leaves segments unanswered that are not signed by the key of their sender, and
     /// signed ones of who has none. Of several that hold a peer the one with the longest prefix counts.
     pub keys: Vec<PeerKey>,
+    /// From how far peers may come, where that is less than [`StreamOptions::least_ttl`] allows: at most
+    /// [`MOST_LEAST_TTLS`]. Of several that hold a peer the one with the longest prefix counts. What comes from farther is
+    /// dropped unanswered, before a connection is there and on it.
+    pub least_ttls: Vec<PeerTtl>,
     /// What else; connections that are accepted have it, too.
     pub options: StreamOptions,
 }
@@ -123,6 +129,17 @@ pub struct PeerKey {
     pub key: StreamKey,
 }
 
+/// The time to live with which the peers in a network must send. Reference: RFC 5082 §3.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerTtl {
+    /// The address of the network, or of the one peer. What is beyond the prefix does not count.
+    pub network: IpAddr,
+    /// How many of its first bits the peers have: all 32 or 128 for one peer.
+    pub prefix_length: u8,
+    /// What comes with less time to live (IPv6: hop limit) is dropped; 1 demands nothing.
+    pub least: NonZeroU8,
+}
+
 impl StreamSpec {
     /// Checks what can be told without the system.
     ///
@@ -151,8 +168,20 @@ impl StreamListenerSpec {
     /// A sentence about what does not fit together.
     pub fn check(&self) -> Result<(), String> {
         check_keys(&self.keys, self.local.is_ipv4())?;
+        check_least_ttls(&self.least_ttls, self.local.is_ipv4())?;
         self.options.check()?;
         self.options.check_scope(self.local)
+    }
+
+    /// The properties of a connection with this peer.
+    #[must_use]
+    pub fn options_for(&self, peer: IpAddr) -> StreamOptions {
+        let holds = |one: &&PeerTtl| {
+            first_of(one.network, one.prefix_length) == first_of(peer, one.prefix_length)
+        };
+        let closest = self.least_ttls.iter().filter(holds).max_by_key(|one| one.prefix_length);
+        let least_ttl = self.options.least_ttl.max(closest.map(|one| one.least));
+        StreamOptions { least_ttl, ..self.options.clone() }
     }
 }
 
@@ -194,6 +223,47 @@ fn check_keys(keys: &[PeerKey], is_ipv4: bool) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+fn check_least_ttls(least_ttls: &[PeerTtl], is_ipv4: bool) -> Result<(), String> {
+    if least_ttls.len() > MOST_LEAST_TTLS {
+        return Err(format!(
+            "a socket can check how far peers in {MOST_LEAST_TTLS} networks are away, not in {}",
+            least_ttls.len()
+        ));
+    }
+    let longest = if is_ipv4 { 32 } else { 128 };
+    for PeerTtl { network, prefix_length, .. } in least_ttls {
+        if network.is_ipv4() != is_ipv4 || *prefix_length > longest {
+            return Err(format!(
+                "a socket of {} cannot check how far peers in {network}/{prefix_length} are away",
+                if is_ipv4 { "IPv4" } else { "IPv6" }
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Has a socket that is to listen check how far peers are away; see [`StreamListenerSpec::least_ttls`].
+///
+/// # Errors
+/// A sentence about what does not fit together or the system refuses.
+pub fn require_ttls(
+    socket: BorrowedFd<'_>,
+    is_ipv4: bool,
+    least_ttls: &[PeerTtl],
+) -> Result<(), String> {
+    check_least_ttls(least_ttls, is_ipv4)?;
+    if least_ttls.is_empty() {
+        return Ok(());
+    }
+    let of = |one: &PeerTtl| {
+        let (network, prefix_length) = first_of(one.network, one.prefix_length);
+        (network, prefix_length, one.least.get())
+    };
+    let mut networks: Vec<_> = least_ttls.iter().map(of).collect();
+    networks.sort_by_key(|(_, prefix_length, _)| std::cmp::Reverse(*prefix_length));
+    done("the least times to live", sys::filter::require_ttls(socket, is_ipv4, &networks))
 }
 
 /// Gives a TCP socket, which is neither bound nor connected yet, its properties.
@@ -252,8 +322,10 @@ impl StreamKeys {
     pub fn set(&mut self, socket: BorrowedFd<'_>, wanted: &[PeerKey]) -> Result<(), String> {
         let is_ipv4 = sockopt::socket_domain(socket) == Ok(rustix::net::AddressFamily::INET);
         check_keys(wanted, is_ipv4)?;
-        let wanted: BTreeMap<_, _> =
-            wanted.iter().map(|one| (first_of(one), one.key.clone())).collect();
+        let wanted: BTreeMap<_, _> = wanted
+            .iter()
+            .map(|one| (first_of(one.network, one.prefix_length), one.key.clone()))
+            .collect();
         let gone: Vec<_> = self.0.keys().filter(|one| !wanted.contains_key(one)).copied().collect();
         for (network, prefix_length) in gone {
             let result = sys::stream::set_key(socket, network, prefix_length, &[]);
@@ -281,10 +353,10 @@ impl StreamKeys {
     }
 }
 
-/// The network of a key without what is beyond its prefix, as the kernel knows it.
-fn first_of(one: &PeerKey) -> (IpAddr, u8) {
-    let length = u32::from(one.prefix_length);
-    let network = match one.network {
+/// A network without what is beyond its prefix, as the kernel knows it.
+fn first_of(network: IpAddr, prefix_length: u8) -> (IpAddr, u8) {
+    let length = u32::from(prefix_length);
+    let network = match network {
         IpAddr::V4(ip) => {
             let mask = u32::MAX.checked_shl(32 - length.min(32)).unwrap_or(0);
             IpAddr::V4((ip.to_bits() & mask).into())
@@ -294,7 +366,7 @@ fn first_of(one: &PeerKey) -> (IpAddr, u8) {
             IpAddr::V6((ip.to_bits() & mask).into())
         }
     };
-    (network, one.prefix_length)
+    (network, prefix_length)
 }
 
 fn key_error(network: IpAddr, prefix_length: u8, error: &io::Error) -> String {
@@ -367,8 +439,59 @@ mod tests {
             (vec![of("2001:db8::", 32, "a")], false),
         ] {
             let local = "0.0.0.0:179".parse().unwrap();
-            let spec = StreamListenerSpec { local, keys, options: StreamOptions::default() };
+            let spec = StreamListenerSpec {
+                local,
+                keys,
+                least_ttls: Vec::new(),
+                options: StreamOptions::default(),
+            };
             assert_eq!(spec.check().is_ok(), fits, "{spec:?}");
+        }
+    }
+
+    fn ttl(network: &str, prefix_length: u8, least: u8) -> PeerTtl {
+        let least = NonZeroU8::new(least).unwrap();
+        PeerTtl { network: network.parse().unwrap(), prefix_length, least }
+    }
+
+    #[test]
+    fn the_closest_network_says_how_far_a_peer_may_be_away() {
+        let spec = |least_ttls, least_ttl| StreamListenerSpec {
+            local: "0.0.0.0:179".parse().unwrap(),
+            keys: Vec::new(),
+            least_ttls,
+            options: StreamOptions { least_ttl, ..StreamOptions::default() },
+        };
+        let networks =
+            vec![ttl("192.0.2.9", 32, 1), ttl("192.0.2.99", 24, 255), ttl("0.0.0.0", 0, 9)];
+        let listener = spec(networks, NonZeroU8::new(5));
+        assert_eq!(listener.check(), Ok(()));
+        for (peer, least) in [("192.0.2.9", 5), ("192.0.2.8", 255), ("198.51.100.1", 9)] {
+            let options = listener.options_for(peer.parse().unwrap());
+            assert_eq!(options.least_ttl.map(NonZeroU8::get), Some(least), "{peer}");
+        }
+        let nobody = spec(vec![ttl("192.0.2.9", 32, 255)], None);
+        assert_eq!(nobody.options_for("192.0.2.8".parse().unwrap()).least_ttl, None);
+        for (wrong, says) in [
+            (vec![ttl("192.0.2.0", 33, 1)], "in 192.0.2.0/33"),
+            (vec![ttl("2001:db8::", 32, 1)], "a socket of IPv4"),
+            (vec![ttl("192.0.2.0", 24, 1); MOST_LEAST_TTLS + 1], "not in 293"),
+        ] {
+            let error = spec(wrong, None).check().unwrap_err();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+
+    /// The longest program that there can be.
+    #[test]
+    fn the_kernel_takes_as_many_networks_as_are_allowed() {
+        use rustix::net::{AddressFamily, SocketType, socket};
+        for (family, network, length) in
+            [(AddressFamily::INET, "192.0.2.0", 31), (AddressFamily::INET6, "2001:db8::", 127)]
+        {
+            let socket = socket(family, SocketType::STREAM, None).unwrap();
+            let all = vec![ttl(network, length, 255); MOST_LEAST_TTLS];
+            require_ttls(socket.as_fd(), length == 31, &all).unwrap();
         }
     }
 

@@ -44,6 +44,7 @@ pub use weft_netlink::{
 };
 pub use weft_port::datagrams::MOST_HANDLES;
 pub use weft_port::stream::{
-    LONGEST_KEY, NETWORK_CONTROL, PeerKey, StreamKey, StreamListenerSpec, StreamOptions, StreamSpec,
+    LONGEST_KEY, MOST_LEAST_TTLS, NETWORK_CONTROL, PeerKey, PeerTtl, StreamKey, StreamListenerSpec,
+    StreamOptions, StreamSpec,
 };
 pub use weft_port::{Priority, Scheduling};

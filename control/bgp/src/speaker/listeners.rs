@@ -4,14 +4,18 @@
 //! connection is accepted).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::num::NonZeroU8;
 use std::time::Duration;
 
 use ipnet::IpNet;
 use weft_base::{Instant, Token};
-use weft_runtime::{Action, Level, PeerKey, StreamEvent, StreamListenerSpec, StreamRequest};
+use weft_runtime::{
+    Action, Level, MOST_LEAST_TTLS, PeerKey, PeerTtl, StreamEvent, StreamListenerSpec,
+    StreamRequest,
+};
 use weft_xrl::Output;
 
-use crate::config::{Config, PORT, PeerConfig, listener};
+use crate::config::{Config, PORT, PeerConfig, least_ttl, listener};
 
 /// What the sockets are to the driver: of IPv4 and of IPv6.
 pub(super) const LISTENERS: [Token; 2] = [Token(1), Token(2)];
@@ -36,7 +40,7 @@ impl Listeners {
                 continue;
             }
             let had = std::mem::replace(&mut self.specs[place], wanted);
-            let same = |one: &StreamListenerSpec| one.options.clone();
+            let same = |one: &StreamListenerSpec| (one.options.clone(), one.least_ttls.clone());
             match (had, &self.specs[place]) {
                 (Some(had), Some(wanted)) if same(&had) == same(wanted) => {
                     // Connections that are open keep their keys.
@@ -61,10 +65,10 @@ impl Listeners {
         }
     }
 
-    /// Whether connections from this address are checked for how far they have come.
-    pub(super) fn checks_hops(&self, address: IpAddr) -> bool {
+    /// Whether it is checked that connections from this address have come over no more than so many hops.
+    pub(super) fn checks_hops(&self, address: IpAddr, hops: u8) -> bool {
         let spec = self.specs[usize::from(address.is_ipv6())].as_ref();
-        spec.is_some_and(|spec| spec.options.least_ttl.is_some())
+        spec.is_some_and(|spec| spec.options_for(address).least_ttl >= least_ttl(hops))
     }
 
     /// Something of a socket but a new connection.
@@ -125,6 +129,30 @@ fn spec(is_v4: bool, config: &Config) -> Option<StreamListenerSpec> {
     Some(StreamListenerSpec {
         local: SocketAddr::new(address, PORT),
         keys: keys.collect(),
+        least_ttls: least_ttls(&peers, options.least_ttl),
         options,
     })
+}
+
+/// What is to be checked of peers beyond what is checked of all; of as many as a socket can check it of.
+fn least_ttls(peers: &[(IpNet, &PeerConfig)], of_all: Option<NonZeroU8>) -> Vec<PeerTtl> {
+    let least = |peer: &PeerConfig| peer.session.ttl_security.and_then(least_ttl);
+    let is_near = |peer: &PeerConfig| least(peer) > of_all;
+    // Ranges hold peers of which less is demanded.
+    let is_range = |net: &IpNet| net.prefix_len() < net.max_prefix_len();
+    let ranges: Vec<_> =
+        peers.iter().filter(|(net, peer)| is_range(net) && is_near(peer)).collect();
+    let is_inside =
+        |net: &IpNet| ranges.iter().any(|(range, _)| range != net && range.contains(net));
+    let differ = peers.iter().filter(|(net, peer)| is_near(peer) || is_inside(net));
+    let told = differ.map(|(net, peer)| PeerTtl {
+        network: net.addr(),
+        prefix_length: net.prefix_len(),
+        least: least(peer).unwrap_or(NonZeroU8::MIN),
+    });
+    let mut told: Vec<_> = told.collect();
+    // If not all of them can be checked, nobody is refused for it that need not be near; connections of others are closed.
+    told.sort_by_key(|one| one.least);
+    told.truncate(MOST_LEAST_TTLS);
+    told
 }

@@ -198,7 +198,8 @@ impl Bgp {
             self.counters.add(Activity::Strangers, 1);
             return out.push(Output::World(Action::Close { channel }));
         };
-        if known.config.session.ttl_security.is_some() && !self.listeners.checks_hops(address) {
+        let hops = known.config.session.ttl_security;
+        if hops.is_some_and(|hops| !self.listeners.checks_hops(address, hops)) {
             // Who can say from how far it comes?
             self.counters.add(Activity::Unchecked, 1);
             return out.push(Output::World(Action::Close { channel }));

@@ -253,9 +253,10 @@ impl World {
             };
         };
         let Some(listener) = self.streams.specs.get(&place) else { return Met::Nothing };
-        let Some(back) = back(&listener.options) else { return Met::Nothing };
-        let fits = reaches(&spec.options, &listener.options, &there)
-            && reaches(&listener.options, &spec.options, &back)
+        let options = listener.options_for((*local.ip()).into());
+        let Some(back) = back(&options) else { return Met::Nothing };
+        let fits = reaches(&spec.options, &options, &there)
+            && reaches(&options, &spec.options, &back)
             && key_of(&listener.keys, *local.ip()) == spec.key.as_ref();
         match fits {
             true => Met::Listener { place, there, back },
@@ -283,7 +284,7 @@ impl World {
     ) -> Option<EndId> {
         let now = self.clock.now();
         let Attempt { process, spec, local, peer, .. } = self.streams.attempts.get(&number)?;
-        let listener = self.streams.specs.get(&place)?;
+        let options = self.streams.specs.get(&place)?.options_for((*local.ip()).into());
         let wire =
             |from, ends: [SocketAddrV4; 2], sender: &StreamOptions, own: &StreamOptions| Wire {
                 from,
@@ -298,8 +299,8 @@ impl World {
                 is_dead: false,
             };
         let node = self.processes[process.index()].node;
-        let mut theirs = wire(node, [*peer, *local], &spec.options, &listener.options);
-        let mut mine = wire(there.to, [*local, *peer], &listener.options, &spec.options);
+        let mut theirs = wire(node, [*peer, *local], &spec.options, &options);
+        let mut mine = wire(there.to, [*local, *peer], &options, &spec.options);
         mine.open_at = now + self.takes(there) + self.takes(back);
         theirs.open_at = mine.open_at + self.takes(there);
         let from = Peer::Address((*local).into());

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use weft_base::Token;
 use weft_runtime::{
-    Action, Event, PeerKey, StreamEvent, StreamListenerSpec, StreamOptions, StreamRequest,
+    Action, Event, PeerKey, PeerTtl, StreamEvent, StreamListenerSpec, StreamOptions, StreamRequest,
     StreamSpec,
 };
 
@@ -244,7 +244,7 @@ pub(super) fn open(number: u64, stream: u32, spec: &StreamSpec) -> Call {
 
 /// How the FEA is asked to listen.
 pub(super) fn listen(number: u64, listener: u32, spec: &StreamListenerSpec) -> Call {
-    let StreamListenerSpec { local, keys, options } = spec;
+    let StreamListenerSpec { local, keys, least_ttls, options } = spec;
     let of = asked(options);
     let request = fea::OpenStreamListener {
         number: listener,
@@ -257,8 +257,15 @@ pub(super) fn listen(number: u64, listener: u32, spec: &StreamListenerSpec) -> C
         least_ttl: of.least_ttl,
         traffic_class: Some(options.traffic_class.into()),
         user_timeout: of.user_timeout,
+        least_ttls: Some(least_ttls.iter().filter_map(least_ttl).collect()),
     };
     Call::new(number, super::from_fea::FEA, request)
+}
+
+/// From how far the peers in a network may come, which was checked, as the FEA is told it.
+fn least_ttl(PeerTtl { network, prefix_length, least }: &PeerTtl) -> Option<fea::StreamTtl> {
+    let network = IpNet::new(*network, *prefix_length).ok()?;
+    Some(fea::StreamTtl { network, least: least.get().into() })
 }
 
 /// The keys of a listener, which were checked, as the FEA is told them.

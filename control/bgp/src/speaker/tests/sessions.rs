@@ -1,5 +1,7 @@
 //! What the configuration says of sessions, and what operators do with them.
 
+use std::num::NonZeroU8;
+
 use weft_runtime::StreamRequest;
 
 use super::*;
@@ -195,21 +197,47 @@ fn keys_go_to_the_socket_that_listens_without_closing_it() {
     assert!(matches!(&asked[..], [StreamRequest::Listen(spec)] if spec.keys.len() == 1));
 }
 
-#[test]
-fn a_connection_of_unknown_hops_is_not_taken_from_who_has_a_limit() {
+/// From how far connections may come from each of these addresses, and with which time to live is sent.
+fn checked(config: Option<Config>, addresses: &[[u8; 4]]) -> (Vec<Option<u8>>, Option<u8>) {
     let mut world = World::started("");
     world.born(false);
-    world.configure(["ttl-security 1;", ""]);
-    let event = StreamEvent::Accepted {
-        channel: ChannelId(1),
-        local: SocketAddr::new([10, 0, 1, 1].into(), PORT),
-        peer: SocketAddr::new(address(1).into(), 40_000),
-    };
-    let out = world.happens(Event::Stream { token: LISTENERS[0], event });
-    assert!(matches!(&out[..], [Output::World(Action::Close { channel: ChannelId(1) })]));
-    // If all have one, the socket checks it.
-    world.configure(["ttl-security 1;", "ttl-security 2;"]);
+    let listened = world.configure_as(config).into_iter().find_map(|output| match output {
+        Output::World(Action::Stream { request: StreamRequest::Listen(spec), .. }) => Some(spec),
+        _ => None,
+    });
+    let spec = listened.unwrap();
+    assert_eq!(spec.check(), Ok(()));
+    // A peer of whom it is checked is taken.
     world.connect(1);
+    let least =
+        |address: &[u8; 4]| spec.options_for((*address).into()).least_ttl.map(NonZeroU8::get);
+    (addresses.iter().map(least).collect(), spec.options.ttl.map(NonZeroU8::get))
+}
+
+#[test]
+fn the_socket_that_listens_checks_how_far_each_peer_is_away() {
+    let addresses = [address(1).octets(), address(2).octets(), [192, 0, 2, 9]];
+    for (of, expected) in [
+        // Who is no peer need not be near, unless all peers have to.
+        (["ttl-security 1;", ""], [Some(255), None, None]),
+        (["ttl-security 2;", ""], [Some(254), None, None]),
+        (["ttl-security 1;", "ttl-security 2;"], [Some(255), Some(254), Some(254)]),
+        (["ttl-security 1;", "ttl-security 1;"], [Some(255); 3]),
+    ] {
+        assert_eq!(
+            checked(configured("", of), &addresses),
+            (expected.to_vec(), Some(255)),
+            "{of:?}"
+        );
+    }
+}
+
+#[test]
+fn peers_in_a_range_of_near_ones_may_be_farther() {
+    let more = "range 10.0.0.0/8 { as 65009; ttl-security 1; import all; export all; }";
+    let addresses = [address(1).octets(), address(2).octets(), [10, 9, 9, 9], [192, 0, 2, 9]];
+    let (least, _) = checked(configured(more, ["", "ttl-security 3;"]), &addresses);
+    assert_eq!(least, [Some(1), Some(253), Some(255), None]);
 }
 
 #[test]

@@ -282,6 +282,7 @@ fn open_listener(spec: &StreamListenerSpec) -> Result<(OwnedFd, Keyed, SocketAdd
     let mut keys = StreamKeys::default();
     let socket = tcp::listen_with("TCP", address, BACKLOG, |socket| {
         stream::prepare(socket.as_fd(), address.is_ipv4(), &spec.options)?;
+        stream::require_ttls(socket.as_fd(), address.is_ipv4(), &spec.least_ttls)?;
         keys.set(socket.as_fd(), &spec.keys)
     })?;
     let local = own(socket.as_fd()).map_err(wrong)?;

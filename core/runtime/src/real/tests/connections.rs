@@ -24,7 +24,12 @@ pub(super) fn to(peer: SocketAddr) -> StreamSpec {
 
 pub(super) fn at(local: &str) -> StreamListenerSpec {
     let local = local.parse().unwrap();
-    StreamListenerSpec { local, keys: Vec::new(), options: StreamOptions::default() }
+    StreamListenerSpec {
+        local,
+        keys: Vec::new(),
+        least_ttls: Vec::new(),
+        options: StreamOptions::default(),
+    }
 }
 
 pub(super) fn key(text: &str) -> StreamKey {

@@ -11,7 +11,9 @@ use weft_port::testing::{Namespace, lacks, privileged};
 
 use super::connections::{LISTENER, OPENED, Server, at, key, outcome, peer_key, stream, to};
 use super::{Turn, run_script};
-use crate::{Event, StreamEvent, StreamListenerSpec, StreamOptions, StreamRequest, StreamSpec};
+use crate::{
+    Event, PeerTtl, StreamEvent, StreamListenerSpec, StreamOptions, StreamRequest, StreamSpec,
+};
 
 /// A connection that is not answered fails when it is tried again first.
 fn impatient(spec: StreamSpec) -> StreamSpec {
@@ -95,6 +97,74 @@ fn what_comes_from_farther_than_the_least_time_to_live_gets_no_answer() {
         };
         assert!(outcome(impatient(with(254))).is_err());
         assert_eq!(outcome(with(255)), Ok(()));
+        assert_eq!(server.thread.join().unwrap(), 0);
+    }
+}
+
+#[test]
+fn peers_may_be_as_far_away_as_their_network_says() {
+    let least = |network: &str, prefix_length, least| PeerTtl {
+        network: network.parse().unwrap(),
+        prefix_length,
+        least: NonZeroU8::new(least).unwrap(),
+    };
+    let near =
+        vec![least("127.0.2.0", 24, 255), least("127.0.2.9", 32, 1), least("127.0.3.1", 32, 254)];
+    let spec = StreamListenerSpec { least_ttls: near, ..at("127.0.0.1:0") };
+    let (tell, told) = mpsc::channel();
+    let server = Server::start(spec, move |turn| {
+        if let Event::Stream { event: StreamEvent::Accepted { peer, .. }, .. } = &turn.event {
+            let peer = peer.ip().to_string();
+            if peer == "127.0.0.9" {
+                turn.exit(0);
+            }
+            tell.send(peer).unwrap();
+        }
+    });
+    let from = |local: &str, ttl| {
+        let options = StreamOptions { ttl: NonZeroU8::new(ttl), ..StreamOptions::default() };
+        let local = Some(SocketAddr::new(local.parse().unwrap(), 0));
+        StreamSpec { local, options, ..to(server.address) }
+    };
+    for (local, ttl) in [("127.0.2.1", 254), ("127.0.2.255", 64), ("127.0.3.1", 253)] {
+        assert!(outcome(impatient(from(local, ttl))).is_err(), "{local} {ttl}");
+    }
+    let fit = [("127.0.2.1", 255), ("127.0.2.9", 64), ("127.0.3.1", 254), ("127.0.0.9", 1)];
+    for (local, ttl) in fit {
+        assert_eq!(outcome(from(local, ttl)), Ok(()), "{local} {ttl}");
+    }
+    assert_eq!(server.thread.join().unwrap(), 0);
+    assert_eq!(told.iter().collect::<Vec<_>>(), fit.map(|(local, _)| local));
+}
+
+#[test]
+fn over_ipv6_a_network_says_it_too() {
+    let one = |length, least| PeerTtl {
+        network: Ipv6Addr::LOCALHOST.into(),
+        prefix_length: length,
+        least: NonZeroU8::new(least).unwrap(),
+    };
+    for (near, ttl, fits) in [
+        (vec![one(128, 255)], 254, false),
+        (vec![one(128, 255)], 255, true),
+        (vec![one(127, 255)], 254, false),
+        (vec![one(127, 255), one(128, 1)], 64, true),
+        (vec![one(0, 65)], 64, false),
+    ] {
+        let spec = StreamListenerSpec { least_ttls: near, ..at("[::1]:0") };
+        let server = Server::start(spec, |turn| {
+            if matches!(turn.event, Event::Stream { event: StreamEvent::Accepted { .. }, .. }) {
+                turn.exit(0);
+            }
+        });
+        let with = |ttl| StreamSpec {
+            options: StreamOptions { ttl: NonZeroU8::new(ttl), ..StreamOptions::default() },
+            ..to(server.address)
+        };
+        assert_eq!(outcome(if fits { with(ttl) } else { impatient(with(ttl)) }).is_ok(), fits);
+        if !fits {
+            assert_eq!(outcome(with(255)), Ok(()));
+        }
         assert_eq!(server.thread.join().unwrap(), 0);
     }
 }

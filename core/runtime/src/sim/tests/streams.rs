@@ -6,7 +6,8 @@ use weft_base::{Buffer, ChannelId};
 
 use super::*;
 use crate::{
-    PeerKey, StreamEvent, StreamKey, StreamListenerSpec, StreamOptions, StreamRequest, StreamSpec,
+    PeerKey, PeerTtl, StreamEvent, StreamKey, StreamListenerSpec, StreamOptions, StreamRequest,
+    StreamSpec,
 };
 
 const LISTENER: Token = Token(1);
@@ -80,7 +81,12 @@ impl Row {
 
 fn listen() -> StreamListenerSpec {
     let local = std::net::SocketAddr::from(([0, 0, 0, 0], PORT));
-    StreamListenerSpec { local, keys: Vec::new(), options: StreamOptions::default() }
+    StreamListenerSpec {
+        local,
+        keys: Vec::new(),
+        least_ttls: Vec::new(),
+        options: StreamOptions::default(),
+    }
 }
 
 fn to_end() -> StreamSpec {
@@ -258,6 +264,27 @@ fn keys_and_times_to_live_must_fit_on_both_sides() {
         };
         let listener = StreamListenerSpec { keys, options: listening, ..listen() };
         row.start(listener, StreamSpec { key: spec_key, options: connecting, ..to_end() }, &[]);
+        row.run();
+        assert_eq!(row.asked()[1].contains("opened"), fits, "{:?}", row.asked());
+    }
+}
+
+#[test]
+fn a_peer_may_be_as_far_away_as_its_network_says() {
+    let one = |length, least| PeerTtl {
+        network: "10.0.1.1".parse().unwrap(),
+        prefix_length: length,
+        least: NonZeroU8::new(least).unwrap(),
+    };
+    // There is one router in between, and 64 is what is sent unless something else is asked for.
+    for (least_ttls, fits) in [
+        (vec![one(32, 64)], false),
+        (vec![one(32, 63)], true),
+        (vec![one(8, 64), one(32, 1)], true),
+        (vec![one(8, 1), one(24, 64)], false),
+    ] {
+        let mut row = Row::slow();
+        row.start(StreamListenerSpec { least_ttls, ..listen() }, to_end(), &[]);
         row.run();
         assert_eq!(row.asked()[1].contains("opened"), fits, "{:?}", row.asked());
     }
