@@ -28,8 +28,8 @@ container hearsay {
     help "hearsay: routers tell their neighbours what they have heard";
     leaf-list interface interface { help "an interface on which there may be neighbours"; }
     leaf-list network prefix { help "a network of IPv4 that neighbours are told, such as one on a link of this router"; }
-    leaf-list import name { help "which routes of neighbours are taken: all, none, or those that these policies accept, which are asked in order; all without it"; }
-    leaf-list export name { help "which routes neighbours are told: all, none, or those that these policies accept, which are asked in order; all without it"; }
+    leaf-list import name { alone all none; help "which routes of neighbours are taken: all, none, or those that these policies accept, which are asked in order; all without it"; }
+    leaf-list export name { alone all none; help "which routes neighbours are told: all, none, or those that these policies accept, which are asked in order; all without it"; }
     leaf hello duration { range 100ms 15s; default 1s; help "how often everything is told; a neighbour that is silent for four times as long is gone"; }
     leaf distance number { range 1 255; default 130; help "how little its routes are trusted compared with other protocols"; }
 }

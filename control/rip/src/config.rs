@@ -56,7 +56,7 @@ macro_rules! protocol_statements {
         key protocol name { help "its name, such as connected or static"; }
         leaf metric number { range 1 15; default 1; help "what these routes cost"; }
         leaf tag number { range 0 65535; help "a mark, in place of the route's own"; }
-        leaf-list policy name { help "which of these routes are told: all, none, or those that these policies accept, which are asked in order; all without it"; }
+        leaf-list policy name { alone all none; help "which of these routes are told: all, none, or those that these policies accept, which are asked in order; all without it"; }
     }
     leaf distance number { range 1 255; default 120; help "how little its routes are trusted compared with other protocols"; }
     leaf update duration { range 1s 3600s; default 30s; help "how often everything is told"; }

@@ -13,8 +13,8 @@ macro_rules! peer_statements {
         leaf route-reflector-client switch { default off; help "whether the peer is a client of this route reflector (RFC 4456)"; }
         leaf route-server-client switch { default off; help "whether the peer is a client of this route server (RFC 7947)"; }
         leaf next-hop-self switch { default off; help "whether a peer in this system is told to send packets for other systems here"; }
-        leaf-list import name { help "which of its routes are taken: all, none, or those that these policies accept, which are asked in order; of a peer in another system none without it"; }
-        leaf-list export name { help "which routes it is told: all, none, or those that these policies accept, which are asked in order; a peer in another system none without it"; }
+        leaf-list import name { alone all none; help "which of its routes are taken: all, none, or those that these policies accept, which are asked in order; of a peer in another system none without it"; }
+        leaf-list export name { alone all none; help "which routes it is told: all, none, or those that these policies accept, which are asked in order; a peer in another system none without it"; }
         leaf md5-key text { secret; help "the key by which both sides sign what they send (RFC 2385)"; }
         leaf ttl-security number { range 1 254; help "at how many hops at most the peer is, which both sides check (RFC 5082)"; }
         leaf multihop number { range 1 255; help "at how many hops a peer in another system may be; it is a neighbour without it"; }

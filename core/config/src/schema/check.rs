@@ -59,6 +59,24 @@ struct Place<'t> {
     location: Location,
 }
 
+/// What there is of a leaf-list some of whose values stand alone, each with its statement and its place there.
+#[derive(Default)]
+struct Lonely<'t> {
+    /// The first value that stands alone.
+    alone: Option<(&'t Node, usize)>,
+    /// The first of the others.
+    other: Option<(&'t Node, usize)>,
+}
+
+impl<'t> Lonely<'t> {
+    fn see(&mut self, alone: &[String], node: &'t Node, index: usize) {
+        let is_alone = alone.iter().any(|value| value == node.words()[index].text());
+        let place =
+            if is_alone && self.alone.is_none() { &mut self.alone } else { &mut self.other };
+        place.get_or_insert((node, index));
+    }
+}
+
 struct Checker {
     extent: Extent,
     errors: Option<Errors>,
@@ -194,6 +212,7 @@ impl Checker {
         let mut seen: BTreeMap<&[Word], &Node> = BTreeMap::new();
         let mut values: BTreeMap<[&str; 2], Location> = BTreeMap::new();
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut lonely: BTreeMap<&str, Lonely<'_>> = BTreeMap::new();
         for node in &level.nodes {
             let Some(kind) = members.find(node.keyword()) else { continue };
             match &kind.shape {
@@ -205,7 +224,7 @@ impl Checker {
                     self.once(kind, &mut seen, members.identity(node), node);
                     self.count(&mut counts, kind, *at_most, node.location());
                 }
-                Shape::LeafList { at_most, .. } => {
+                Shape::LeafList { at_most, alone, .. } => {
                     for (index, value) in node.words().iter().enumerate().skip(1) {
                         let location = node.location_of(index);
                         let key = [kind.name.as_str(), value.text()];
@@ -214,9 +233,24 @@ impl Checker {
                             self.twice(text.to_owned(), location.clone(), first);
                         }
                         self.count(&mut counts, kind, *at_most, location);
+                        if !alone.is_empty() {
+                            lonely.entry(&kind.name).or_default().see(alone, node, index);
+                        }
                     }
                 }
             }
+        }
+        lonely.into_values().for_each(|lonely| self.stands_alone(&lonely));
+    }
+
+    fn stands_alone(&mut self, lonely: &Lonely<'_>) {
+        if let (Some((node, index)), Some((beside, other))) = (lonely.alone, lonely.other) {
+            let value = node.words()[index].text();
+            let text = format!(
+                "`{value}` stands alone: delete it to use what is beside it, or delete that"
+            );
+            let error = Error::new(ErrorKind::Meaning(text), node.location_of(index));
+            self.add(error.related("this is beside it", beside.location_of(other)));
         }
     }
 

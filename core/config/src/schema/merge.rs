@@ -77,6 +77,10 @@ pub(super) fn merge(
         let (mark, node) = if marked { take_mark(node) } else { (Mark::None, Arc::clone(node)) };
         for piece in pieces(members, &node) {
             let slot = index.find(members, &piece);
+            let freed = match mark {
+                Mark::Delete => None,
+                _ => make_way(members, &mut slots, &piece),
+            };
             match (mark, slot) {
                 (Mark::Delete, None) => return Err(nothing_to_delete(&piece).into()),
                 (Mark::Delete, Some(slot)) => slots[slot] = None,
@@ -87,7 +91,13 @@ pub(super) fn merge(
                     let old = slots[slot].get_or_insert_with(|| Arc::clone(&before[slot]));
                     into_statement(members, old, &piece, marked)?;
                 }
-                (_, None) => slots.push(Some(Arc::new(fresh(members, &piece, marked)?))),
+                (_, None) => {
+                    let new = Some(Arc::new(fresh(members, &piece, marked)?));
+                    match freed {
+                        Some(slot) => slots[slot] = new,
+                        None => slots.push(new),
+                    }
+                }
             }
         }
     }
@@ -95,6 +105,26 @@ pub(super) fn merge(
     let more: Vec<_> = new.tail.iter().filter(|text| !base.tail.contains(text)).cloned().collect();
     base.tail.extend(more);
     Ok(())
+}
+
+/// Removes the values of a leaf-list that cannot stand beside this one; the place of the first of them.
+fn make_way(members: &Members, slots: &mut [Option<Arc<Node>>], piece: &Node) -> Option<usize> {
+    let kind = members.find(piece.keyword())?;
+    let Shape::LeafList { alone, .. } = &kind.shape else { return None };
+    let value = piece.words().get(1).filter(|_| !alone.is_empty())?;
+    let stands_alone = |value: &Word| alone.iter().any(|one| one == value.text());
+    let goes = |node: &Arc<Node>| {
+        let other = node.words().get(1).filter(|_| node.keyword() == piece.keyword());
+        other.is_some_and(|other| other != value && (stands_alone(other) || stands_alone(value)))
+    };
+    let mut first = None;
+    for (place, slot) in slots.iter_mut().enumerate() {
+        if slot.as_ref().is_some_and(goes) {
+            *slot = None;
+            first = first.or(Some(place));
+        }
+    }
+    first
 }
 
 /// A new statement, as it is when nothing was there before.

@@ -31,7 +31,8 @@
 //! | `any;` | statements of any form in this block, which only the component can check |
 //!
 //! `help TEXT` stands in any of them; `mandatory` in containers, leaves and flags; `default`, `range`,
-//! `example`, `form` and `secret` where there is a value; `at-most N` in lists; `usage TEXT` in `words`;
+//! `example`, `form` and `secret` where there is a value; `at-most N` in lists; `alone VALUE…`
+//! in leaf-lists, for values that cannot stand beside others, and replace them when they are set; `usage TEXT` in `words`;
 //! `case KEY { … }` in a list for what is accepted only below that key.
 
 mod check;
@@ -90,7 +91,7 @@ struct Kind {
 enum Shape {
     Flag,
     Leaf { value: Value, default: Option<String> },
-    LeafList { value: Value, at_most: Option<usize> },
+    LeafList { value: Value, at_most: Option<usize>, alone: Vec<String> },
     Container(Arc<Members>),
     List(List),
     Words { usage: String },

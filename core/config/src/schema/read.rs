@@ -59,7 +59,9 @@ fn kind(mut entry: Entry<'_>) -> Result<Kind, Errors> {
         let shape = match value {
             Some(value) if form == "leaf" => leaf(value, mandatory, block)?,
             Some(value) => {
-                Shape::LeafList { value: limits(value, block)?, at_most: at_most(block)? }
+                let value = limits(value, block)?;
+                let alone = alone(&value, block)?;
+                Shape::LeafList { value, at_most: at_most(block)?, alone }
             }
             None => match form {
                 "container" => Shape::Container(Arc::new(members(block)?)),
@@ -74,6 +76,17 @@ fn kind(mut entry: Entry<'_>) -> Result<Kind, Errors> {
 
 fn at_most(block: &mut Block<'_>) -> Result<Option<usize>, Error> {
     block.leaf_in("at-most", 1..=usize::MAX)
+}
+
+/// The values of a leaf-list that cannot stand beside others.
+fn alone(value: &Value, block: &mut Block<'_>) -> Result<Vec<String>, Errors> {
+    let Some(mut entry) = block.one("alone")? else { return Ok(Vec::new()) };
+    let words: Vec<Located<String>> = entry.rest()?;
+    if words.is_empty() {
+        return Err(entry.error("`alone` needs the values that stand alone: add them").into());
+    }
+    words.iter().try_for_each(|word| fits(value, word))?;
+    Ok(words.into_iter().map(|word| word.value).collect())
 }
 
 fn leaf(value: Value, mandatory: bool, block: &mut Block<'_>) -> Result<Shape, Errors> {

@@ -190,6 +190,71 @@ fn set_makes_the_way_to_a_statement_and_gives_leaves_a_value() {
     );
 }
 
+/// A list of values of which two stand alone.
+const LONELY: &str = "version 1; list peer { key name name; leaf-list import name { alone all none; } leaf mode name; }";
+
+#[test]
+fn what_stands_alone_replaces_others_and_is_replaced_by_them() {
+    let schema = Schema::parse("schema", LONELY).unwrap();
+    let after = |text: &str, command: &str| {
+        let tree = schema.load(&Tree::empty(), &tree(text), LoadMode::Override).unwrap();
+        let text =
+            schema.edit(&tree, command).map(|tree| tree.text()).map_err(|e| e.to_string())?;
+        let words: Vec<_> = text.split_whitespace().skip(2).collect();
+        Ok::<_, String>(words.join(" "))
+    };
+    for (text, command, expected) in [
+        ("peer a { import all; mode x; }", "set peer a import p q", "import p; mode x; import q;"),
+        ("peer a { import p q; mode x; }", "set peer a import none", "import none; mode x;"),
+        ("peer a { import all; mode x; }", "set peer a import none", "import none; mode x;"),
+        ("peer a { import all; mode x; }", "set peer a import all", "import all; mode x;"),
+        ("peer a { import p; }", "set peer a import q", "import p; import q;"),
+        (
+            "peer a { import p; } peer b { import p; }",
+            "set peer b import all",
+            "import p; } peer b { import all;",
+        ),
+        ("peer a { import all; }", "set peer a { import p; mode x; }", "import p; mode x;"),
+    ] {
+        assert_eq!(after(text, command).unwrap(), format!("peer a {{ {expected} }}"), "{command}");
+    }
+    for command in
+        ["set peer a import all p", "set peer a import p none", "set peer a import all none"]
+    {
+        let error = after("peer a { import q; }", command).unwrap_err();
+        assert!(error.contains("stands alone: delete it"), "{error}");
+    }
+    let merged = |base: &str, new: &str, mode| {
+        schema.load(&tree(base), &tree(new), mode).map(|tree| tree.text().replace("\n", " "))
+    };
+    let new = "peer a { import p; }";
+    let text = merged("version 1; peer a { import all; }", new, LoadMode::Merge).unwrap();
+    assert!(text.contains("import p;") && !text.contains("all"), "{text}");
+}
+
+#[test]
+fn what_stands_alone_is_not_accepted_beside_others() {
+    let schema = Schema::parse("schema", LONELY).unwrap();
+    let wrong = |text: &str| schema.check(&tree(text), None).err().map(|errors| errors.to_string());
+    assert_eq!(
+        wrong("peer a { import all; } peer b { import p q; } peer c { import none; }"),
+        None
+    );
+    for text in [
+        "peer a { import p; import all; }",
+        "peer a { import all p; }",
+        "peer a { import none; import all; }",
+    ] {
+        let error = wrong(text).unwrap();
+        assert!(error.contains("stands alone") && error.contains("this is beside it"), "{error}");
+    }
+    let of = |alone: &str| {
+        Schema::parse("s", &format!("version 1; leaf-list import number {{ {alone}; }}"))
+    };
+    assert!(of("alone").unwrap_err().to_string().contains("needs the values"));
+    assert!(of("alone x").is_err() && of("alone 1 2").is_ok());
+}
+
 #[test]
 fn delete_takes_a_statement_with_all_that_is_in_it() {
     let text = "node r; xia { echo on; interface eth0 eth1 eth2; \
