@@ -433,7 +433,7 @@ impl Component for Fea {
                 self.fib.left(now, session);
             }
             Input::World(Event::RoutesAnswered { token, result }) => {
-                self.fib.answered(token, result, out);
+                self.fib.answered(now, token, result, out);
             }
             Input::World(Event::Ip { changes }) => self.ip.changed(changes, out),
             Input::World(Event::HandlesOpened { token, handles, info }) => {

@@ -43,6 +43,6 @@ pub use napi::{Napi, NapiControl, NapiSetting};
 pub use programs::{Classifier, Direction, Place, Refusal, TrafficControl, XdpMode, XdpProgram};
 pub use request::{InterfaceRequest, NewInterface};
 pub use routes::{
-    KernelRoute, MAIN_TABLE, MOST_WAYS, RouteBatch, RouteChange, RouteDump, RouteOperation,
-    RouteSpace, RouteTarget, RouteWay, RouteWriter, RoutesTold,
+    DeletedRoutes, Deletions, KernelRoute, MAIN_TABLE, MOST_WAYS, RouteBatch, RouteChange,
+    RouteDump, RouteOperation, RouteSpace, RouteTarget, RouteWay, RouteWriter, RoutesTold,
 };

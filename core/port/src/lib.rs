@@ -45,6 +45,7 @@
 pub mod datagrams;
 mod error;
 mod ethernet;
+pub mod filter;
 mod group;
 mod ip;
 mod link;

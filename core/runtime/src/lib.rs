@@ -38,9 +38,9 @@ pub use weft_ebpf::{
     MapWrite, PROGRAMS, Program, Slot, XdpMode,
 };
 pub use weft_netlink::{
-    Interface, InterfaceAddress, InterfaceChange, InterfaceRequest, IpChange, IpWay, KernelRoute,
-    MAIN_TABLE, MOST_WAYS, Napi, NewInterface, RouteChange, RouteOperation, RouteSpace,
-    RouteTarget, RouteWay, RoutesTold,
+    Deletions, Interface, InterfaceAddress, InterfaceChange, InterfaceRequest, IpChange, IpWay,
+    KernelRoute, MAIN_TABLE, MOST_WAYS, Napi, NewInterface, RouteChange, RouteOperation,
+    RouteSpace, RouteTarget, RouteWay, RoutesTold,
 };
 pub use weft_port::datagrams::MOST_HANDLES;
 pub use weft_port::stream::{

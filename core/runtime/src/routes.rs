@@ -5,7 +5,7 @@
 //! Changes are carried out before anything else happens to the process, so whoever has many makes them in pieces: it
 //! takes the kernel some microseconds for each.
 
-use weft_netlink::{KernelRoute, RouteChange, RouteSpace, RoutesTold};
+use weft_netlink::{Deletions, KernelRoute, RouteChange, RouteSpace, RoutesTold};
 
 /// What to do with the routes of a space.
 #[derive(Debug)]
@@ -21,6 +21,12 @@ pub enum RouteRequest {
     Dump {
         /// Whose.
         space: RouteSpace,
+    },
+    /// Tell what others delete of these routes from now on; answered by [`RouteReply::Deleted`] each time, and by an error if
+    /// it ends. Nobody else deletes anything in the simulator.
+    Watch {
+        /// The number of the protocol that the routes have, in any table.
+        protocol: u8,
     },
 }
 
@@ -39,4 +45,6 @@ pub enum RouteReply {
         /// Whether there may be more.
         told: RoutesTold,
     },
+    /// Others have deleted routes.
+    Deleted(Deletions),
 }

@@ -9,8 +9,10 @@
 //! table.
 //!
 //! The kernel forgets routes without a word when an interface goes, and sets nothing for one that is down. So whoever
-//! has routes that may lead there is told to begin anew, and again when the interface is back and something was refused.
+//! has routes that may lead there is told to begin anew, and again when the interface is back and something was refused. So is
+//! whoever has a table from which somebody else has deleted routes (`amends`).
 
+mod amends;
 mod claim;
 mod queue;
 mod table;
@@ -25,8 +27,8 @@ use table::{Held, Owner, Table};
 use wanted::Wanted;
 use weft_base::{CounterGroup, Counters, Instant, KeyedHash, Random, Token};
 use weft_runtime::{
-    Action, Interface, InterfaceAddress, InterfaceChange, Level, RouteChange, RouteOperation,
-    RouteReply, RouteRequest, RouteSpace, RoutesTold,
+    Action, Deletions, Interface, InterfaceAddress, InterfaceChange, Level, RouteChange,
+    RouteOperation, RouteReply, RouteRequest, RouteSpace, RoutesTold,
 };
 use weft_xrl::profile::{Clock, Profile};
 use weft_xrl::{Called, IpNet, Output, XrlError, fib};
@@ -54,6 +56,7 @@ weft_base::reasons! {
         Refused = "refused", "routes that the kernel has not taken";
         Read = "read", "routes that the kernel has told of, because somebody told everything anew";
         Begun = "begun", "beginnings of callers that tell everything anew";
+        DeletedByOthers = "deleted-by-others", "routes that others have deleted";
         Lost = "lost", "times that the kernel might have something else than what it was told";
     }
 }
@@ -75,6 +78,8 @@ pub(crate) struct Fib {
     tables: BTreeMap<Which, Table>,
     jobs: BTreeMap<Token, Job>,
     last_token: u32,
+    /// Whether the kernel tells what others delete.
+    watches: bool,
     interfaces: BTreeMap<u32, Usable>,
     counters: Counters<RouteCount>,
     /// When routes pass which point.
@@ -90,6 +95,7 @@ enum Job {
     Change(Which),
     /// At which of its beginnings.
     Dump(Which, u64),
+    Watch,
 }
 
 /// What is left to do for a call.
@@ -111,6 +117,7 @@ impl Fib {
             tables: BTreeMap::new(),
             jobs: BTreeMap::new(),
             last_token: 0,
+            watches: false,
             interfaces: BTreeMap::new(),
             counters: Counters::new(),
             profile: Profile::default(),
@@ -212,6 +219,10 @@ impl Fib {
         table.keep = request.keep.map_or(KEEP, |seconds| Duration::from_secs(seconds.into()));
         table.begin(Some(called), out);
         self.counters.add(RouteCount::Begun, 1);
+        if !self.watches {
+            self.watches = true;
+            self.ask(Job::Watch, RouteRequest::Watch { protocol: PROTOCOL }, out);
+        }
         self.dump(key, out);
     }
 
@@ -291,13 +302,15 @@ impl Fib {
     /// The kernel has answered.
     pub(crate) fn answered(
         &mut self,
+        now: Instant,
         token: Token,
         result: Result<RouteReply, String>,
         out: &mut Vec<Output>,
     ) {
         let goes_on = matches!(
             result,
-            Ok(RouteReply::Told { told: RoutesTold::More | RoutesTold::Again, .. })
+            Ok(RouteReply::Told { told: RoutesTold::More | RoutesTold::Again, .. }
+                | RouteReply::Deleted(_))
         );
         let job = match goes_on {
             true => self.jobs.get(&token).copied(),
@@ -306,7 +319,27 @@ impl Fib {
         match job {
             Some(Job::Change(key)) => self.changed(key, result, out),
             Some(Job::Dump(key, epoch)) => self.told(key, epoch, result, out),
+            Some(Job::Watch) => match result {
+                Ok(RouteReply::Deleted(deletions)) => self.deleted(now, &deletions),
+                // It is answered so alone.
+                Ok(_) => {}
+                Err(line) => {
+                    self.watches = false;
+                    out.push(Output::World(Action::Report { level: Level::Warning, line }));
+                }
+            },
             None => {}
+        }
+    }
+
+    /// Others have deleted routes.
+    fn deleted(&mut self, now: Instant, deletions: &Deletions) {
+        for table in self.tables.values_mut() {
+            let of = deletions.routes.get(&table.space).copied();
+            self.counters.add(RouteCount::DeletedByOthers, of.unwrap_or_default());
+            if table.owner.is_some() && (of.is_some() || deletions.omitted) {
+                table.amends.deleted(now);
+            }
         }
     }
 
@@ -329,7 +362,7 @@ impl Fib {
                 }
             }
             // A change is answered so alone.
-            Ok(RouteReply::Told { .. }) => {}
+            Ok(RouteReply::Told { .. } | RouteReply::Deleted(_)) => {}
             Err(error) => {
                 self.counters.add(RouteCount::Lost, 1);
                 report(key, &error, out);
@@ -363,7 +396,7 @@ impl Fib {
                 }
             }
             // A dump is answered so alone.
-            Ok(RouteReply::Changed { .. }) => {}
+            Ok(RouteReply::Changed { .. } | RouteReply::Deleted(_)) => {}
             Err(error) => {
                 report(key, &error, out);
                 table.unreadable(error, out);
@@ -418,6 +451,10 @@ impl Fib {
     pub(crate) fn expire(&mut self, now: Instant, out: &mut Vec<Output>) {
         let mut over = Vec::new();
         for (key, table) in &mut self.tables {
+            if table.amends.take(now) {
+                self.counters.add(RouteCount::Lost, 1);
+                table.lost_track(out);
+            }
             table.expire(Some(now), out);
             if table.until.take_if(|until| *until <= now).is_some() {
                 let line = format!(

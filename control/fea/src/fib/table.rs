@@ -18,6 +18,7 @@ use weft_runtime::{RouteSpace, RouteTarget};
 use weft_xrl::{Called, IpNet, Output, XrlError, fib};
 
 use super::RouteCount;
+use super::amends::Amends;
 use super::claim::{Claim, Found};
 use super::queue::{Key, Queue};
 use super::wanted::Wanted;
@@ -57,6 +58,8 @@ pub(crate) struct Table {
     /// Prefixes whose latest route the kernel has not taken.
     pub(crate) refused: BTreeSet<Key>,
     news: News,
+    /// When the owner is told that others have deleted routes.
+    pub(crate) amends: Amends,
 }
 
 /// Who has a table.
@@ -122,6 +125,7 @@ impl Table {
             interfaces: BTreeSet::new(),
             refused: BTreeSet::new(),
             news: News::default(),
+            amends: Amends::default(),
         }
     }
 
@@ -145,6 +149,7 @@ impl Table {
         self.refused.clear();
         self.interfaces.clear();
         self.news.again = false;
+        self.amends.over();
         let (claim, held) = (Claim::new(self.space.is_ipv6), VecDeque::new());
         self.phase = Phase::Reading { claim, begin, held };
     }
@@ -296,6 +301,7 @@ impl Table {
         self.owner = None;
         self.until = Some(now + self.keep);
         self.news = News::default();
+        self.amends.over();
         self.routes.clear();
         self.others.clear();
         self.ends.clear();
@@ -368,7 +374,7 @@ impl Table {
     /// When who waits for news has waited long enough.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let waiting = self.news.waiting.as_ref().map(|(_, until)| *until);
-        waiting.into_iter().chain(self.until).min()
+        waiting.into_iter().chain(self.until).chain(self.amends.deadline()).min()
     }
 
     /// Answers who waits for news: now, or if it has waited long enough.

@@ -1,6 +1,7 @@
 //! The FEA and its callers in one process, with a kernel that is made up.
 
 mod kernel;
+mod others;
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
@@ -49,6 +50,8 @@ struct World {
     /// What the kernel was asked and has not answered, if it is slow.
     asked: VecDeque<(Token, RouteRequest)>,
     slow: bool,
+    /// What the kernel calls the question what others delete.
+    watch: Option<Token>,
     log: Vec<String>,
 }
 
@@ -84,6 +87,7 @@ impl World {
             last_call: 0,
             asked: VecDeque::new(),
             slow: false,
+            watch: None,
             log: Vec::new(),
         };
         world.event(Event::Start);
@@ -97,6 +101,9 @@ impl World {
             self.host.handle(self.now, event, &mut actions);
             for action in actions {
                 match action {
+                    Action::Routes { token, request: RouteRequest::Watch { .. } } => {
+                        self.watch = Some(token);
+                    }
                     Action::Routes { token, request } => self.asked.push_back((token, request)),
                     Action::Report { line, .. } => self.log.push(line),
                     Action::WatchInterfaces => {}

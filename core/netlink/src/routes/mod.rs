@@ -4,9 +4,10 @@
 //!
 //! The kernel knows a route of a table by its prefix and its metric. Whose it is tells the number of a protocol, which
 //! says who has set it and nothing else. [`RouteWriter`] changes routes, many at once; [`RouteDump`] reads those of one
-//! protocol in one table. `batch` has the bytes of changes, `next_hops` those of what many routes share.
+//! protocol in one table; [`DeletedRoutes`] hears what others delete. `batch` has the bytes of changes, `next_hops` those of what many routes share.
 
 mod batch;
+mod deletions;
 mod dump;
 mod next_hops;
 #[cfg(test)]
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use crate::InterfaceAddress;
 
 pub use batch::RouteBatch;
+pub use deletions::{DeletedRoutes, Deletions};
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use dump::Reader;
 pub use dump::{RouteDump, RoutesTold};

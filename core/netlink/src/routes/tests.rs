@@ -428,3 +428,66 @@ fn an_object_that_the_kernel_has_thrown_away_is_made_again() {
     assert_eq!(shown(&namespace, "route show table 1000").len(), 80);
     assert_eq!(by_objects(&namespace, "route show table 1000"), 40);
 }
+
+/// Waits until something was deleted by others, and reads it.
+fn deleted(watch: &mut DeletedRoutes) -> Deletions {
+    let minute = rustix::time::Timespec { tv_sec: 60, tv_nsec: 0 };
+    let mut fds = [PollFd::from_borrowed_fd(watch.fd(), PollFlags::IN)];
+    assert_eq!(poll(&mut fds, Some(&minute)), Ok(1), "nothing is told for a minute");
+    watch.read().unwrap()
+}
+
+fn watch(namespace: &Namespace, own: &RouteWriter) -> DeletedRoutes {
+    let watch = namespace.run(|| DeletedRoutes::open(OWN).unwrap());
+    weft_port::filter::attach(watch.fd(), &mut watch.filter(own.number())).unwrap();
+    watch
+}
+
+#[test]
+fn what_others_delete_of_a_protocol_is_told_and_nothing_else() {
+    if !privileged() {
+        return;
+    }
+    let namespace = namespace();
+    let mut writer = namespace.run(|| RouteWriter::open().unwrap());
+    let mut watch = watch(&namespace, &writer);
+    let blackhole = Arc::new(RouteTarget::Blackhole);
+    let (four, six) = (space(false, MAIN_TABLE), space(true, 70_000));
+    let nets = ["10.1.0.0/16", "10.2.0.0/16", "10.3.0.0/16"].map(|net| add(net, &blackhole));
+    assert!(writer.change(&four, &nets).unwrap().is_empty());
+    assert!(writer.change(&six, &[add("2001:db8:1::/48", &via("fe80::1"))]).unwrap().is_empty());
+    // Not told: what we change, what others add, and what they delete of others.
+    writer
+        .change(&four, &[delete("10.3.0.0/16"), replace("10.1.0.0/16", &via("192.0.2.2"))])
+        .unwrap();
+    namespace.ip("route add blackhole 10.9.0.0/16 proto static");
+    namespace.ip("route del blackhole 10.9.0.0/16 proto static");
+    namespace.ip("route del 10.1.0.0/16");
+    assert_eq!(deleted(&mut watch), Deletions { routes: [(four, 1)].into(), omitted: false });
+    namespace.ip("route flush proto 119");
+    namespace.ip("-6 route flush table 70000 proto 119");
+    let mut all = std::collections::BTreeMap::new();
+    while all.len() < 2 {
+        deleted(&mut watch).routes.into_iter().for_each(|(space, count)| {
+            *all.entry(space).or_insert(0) += count;
+        });
+    }
+    assert_eq!(all, [(four, 1), (six, 1)].into());
+    assert!(watch.read().unwrap().is_empty());
+}
+
+#[test]
+fn more_deletions_than_there_is_room_for_are_told_as_such() {
+    if !privileged() {
+        return;
+    }
+    let namespace = namespace();
+    let mut writer = namespace.run(|| RouteWriter::open().unwrap());
+    let mut watch = watch(&namespace, &writer);
+    rustix::net::sockopt::set_socket_recv_buffer_size(watch.fd(), 4096).unwrap();
+    let blackhole = Arc::new(RouteTarget::Blackhole);
+    let nets: Vec<_> = (0..200).map(|n| add(&format!("10.1.{n}.0/24"), &blackhole)).collect();
+    assert!(writer.change(&space(false, MAIN_TABLE), &nets).unwrap().is_empty());
+    namespace.ip("route flush proto 119");
+    assert!(std::iter::repeat_with(|| deleted(&mut watch)).any(|told| told.omitted));
+}

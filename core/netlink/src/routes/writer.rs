@@ -28,6 +28,7 @@ pub struct RouteWriter {
     batch: RouteBatch,
     sequence: u32,
     next_hops: NextHops,
+    number: u32,
 }
 
 impl RouteWriter {
@@ -36,13 +37,20 @@ impl RouteWriter {
     /// # Errors
     /// Those of socket(2) and setsockopt(2).
     pub fn open() -> io::Result<Self> {
-        let exchange = Exchange::open(NETLINK_ROUTE)?;
+        let mut exchange = Exchange::open(NETLINK_ROUTE)?;
+        let number = exchange.socket.bind_auto()?.port_number();
         let size = RECEIVE_BUFFER;
         // With less, refusals of many changes at once may be lost, which the next call says.
         let _ = rustix::net::sockopt::set_socket_recv_buffer_size_force(&exchange.socket, size)
             .or_else(|_| rustix::net::sockopt::set_socket_recv_buffer_size(&exchange.socket, size));
         let (batch, next_hops) = (RouteBatch::default(), NextHops::open()?);
-        Ok(Self { exchange, batch, sequence: 0, next_hops })
+        Ok(Self { exchange, batch, sequence: 0, next_hops, number })
+    }
+
+    /// The number by which the kernel tells others who has changed routes (`nlmsg_pid`).
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.number
     }
 
     /// Makes changes, each of another route, and says which ones the kernel refuses: their places, in order. That

@@ -111,7 +111,8 @@ fn end(bytes: u32) -> libc::sock_filter {
     instruction(libc::BPF_RET | libc::BPF_K, bytes)
 }
 
-fn attach(socket: BorrowedFd<'_>, program: &mut [libc::sock_filter]) -> io::Result<()> {
+/// Gives a socket this filter.
+pub(crate) fn attach(socket: BorrowedFd<'_>, program: &mut [libc::sock_filter]) -> io::Result<()> {
     let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
     // SAFETY: the kernel reads the structure, and as many instructions as it says, which live until the call is over.
     super::check(unsafe {

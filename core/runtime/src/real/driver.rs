@@ -188,6 +188,7 @@ impl Driver {
             Source::Routes(number) => {
                 self.routes.told(number, &self.poller, &mut self.events);
             }
+            Source::DeletedRoutes => self.routes.deleted(&self.poller, &mut self.events),
             Source::Lease(number) => self.engines.lease_over(number, &self.poller),
             Source::Stream(file) => {
                 self.terminal.make_way();

@@ -37,6 +37,8 @@ pub(super) enum Source {
     Lease(u32),
     /// What the kernel tells of routes that it was asked for, by a number of its own.
     Routes(u32),
+    /// What it tells of routes that others delete.
+    DeletedRoutes,
 }
 
 /// What to wait for.
@@ -123,6 +125,7 @@ fn data(source: Source) -> epoll::EventData {
         Source::Ip => (8, 0),
         Source::Lease(number) => (9, number),
         Source::Routes(number) => (10, number),
+        Source::DeletedRoutes => (11, 0),
     };
     epoll::EventData::new_u64(kind << 32 | u64::from(id))
 }
@@ -142,6 +145,7 @@ fn decode(event: &epoll::Event) -> Option<Ready> {
         8 => Source::Ip,
         9 => Source::Lease(id),
         10 => Source::Routes(id),
+        11 => Source::DeletedRoutes,
         _ => return None,
     };
     let trouble = epoll::EventFlags::ERR | epoll::EventFlags::HUP;

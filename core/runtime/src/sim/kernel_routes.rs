@@ -24,7 +24,7 @@ impl World {
         &mut self,
         process: ProcessId,
         request: RouteRequest,
-    ) -> Result<RouteReply, String> {
+    ) -> Result<Option<RouteReply>, String> {
         let node = self.processes[process.index()].node;
         match request {
             RouteRequest::Change { space, changes } => {
@@ -36,7 +36,7 @@ impl World {
                     }
                 }
                 self.tell_ip_watchers();
-                Ok(RouteReply::Changed { refused })
+                Ok(Some(RouteReply::Changed { refused }))
             }
             RouteRequest::Dump { space } => {
                 is_modelled(&space)?;
@@ -47,8 +47,10 @@ impl World {
                     metric,
                     target: Some(Arc::clone(&route.target)),
                 });
-                Ok(RouteReply::Told { routes: routes.collect(), told: RoutesTold::All })
+                Ok(Some(RouteReply::Told { routes: routes.collect(), told: RoutesTold::All }))
             }
+            // There are no others.
+            RouteRequest::Watch { .. } => Ok(None),
         }
     }
 

@@ -201,8 +201,9 @@ impl World {
                 self.post(id, Waiting::Event(Event::InterfaceConfigured { token, result }));
             }
             Action::Routes { token, request } => {
-                let result = self.routes_asked(id, request);
-                self.post(id, Waiting::Event(Event::RoutesAnswered { token, result }));
+                if let Some(result) = self.routes_asked(id, request).transpose() {
+                    self.post(id, Waiting::Event(Event::RoutesAnswered { token, result }));
+                }
             }
             Action::Tune { token, tuning, .. } => {
                 let mut tuned = Tuned::default();

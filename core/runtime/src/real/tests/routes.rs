@@ -1,5 +1,6 @@
 //! Routes of the machine's IP, changed and read by a process in a network namespace of its own.
 
+use std::process::Command;
 use std::sync::Arc;
 
 use weft_base::Token;
@@ -7,8 +8,8 @@ use weft_port::testing::{Namespace, privileged};
 
 use super::run_script;
 use crate::{
-    Action, Event, InterfaceAddress, RouteChange, RouteOperation, RouteReply, RouteRequest,
-    RouteSpace, RouteTarget, RoutesTold,
+    Action, Deletions, Event, InterfaceAddress, RouteChange, RouteOperation, RouteReply,
+    RouteRequest, RouteSpace, RouteTarget, RoutesTold,
 };
 
 const SPACE: RouteSpace = RouteSpace { is_ipv6: false, table: 1000, protocol: 119 };
@@ -82,6 +83,38 @@ fn a_process_sets_reads_and_deletes_routes_in_pieces() {
                 }
             },
             other => panic!("{other:?}"),
+        })
+    });
+    assert_eq!(status, 0);
+}
+
+#[test]
+fn a_process_hears_what_others_delete() {
+    if !privileged() {
+        return;
+    }
+    let namespace = Namespace::new();
+    let status = namespace.run(|| {
+        let blackhole = Arc::new(RouteTarget::Blackhole);
+        run_script(move |turn| match std::mem::replace(&mut turn.event, Event::Tick) {
+            Event::Start => {
+                let request = RouteRequest::Watch { protocol: SPACE.protocol };
+                turn.out.push(Action::Routes { token: Token(7), request });
+                let add = |number| change(number, RouteOperation::Add(Arc::clone(&blackhole)));
+                turn.out.push(changes(8, vec![add(1), add(2)]));
+                turn.out.push(changes(9, vec![change(2, RouteOperation::Delete)]));
+            }
+            Event::RoutesAnswered { token: Token(9), .. } => {
+                let words = "route del blackhole 10.0.1.0/24 table 1000";
+                let status = Command::new("ip").args(words.split(' ')).status();
+                assert!(status.unwrap().success());
+            }
+            Event::RoutesAnswered { token: Token(7), result } => {
+                let RouteReply::Deleted(deletions) = result.unwrap() else { panic!() };
+                assert_eq!(deletions, Deletions { routes: [(SPACE, 1)].into(), omitted: false });
+                turn.exit(0);
+            }
+            _ => {}
         })
     });
     assert_eq!(status, 0);
