@@ -62,6 +62,7 @@ fn a_process_sets_reads_and_deletes_routes_in_pieces() {
                         _ => assert_eq!(places, [0; 0]),
                     }
                 }
+                RouteReply::Deleted(_) => panic!("nobody deletes any"),
                 RouteReply::Told { routes, told: state } => {
                     assert_eq!(
                         answers,

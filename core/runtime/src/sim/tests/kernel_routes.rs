@@ -40,6 +40,7 @@ fn show(event: &Event) -> Vec<String> {
             };
             routes.iter().map(line).collect()
         }
+        Ok(RouteReply::Deleted(_)) => panic!("nobody else deletes any"),
         Err(error) => vec![error.clone()],
     }
 }
