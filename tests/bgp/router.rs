@@ -79,7 +79,11 @@ impl Router {
         let name = PROCESSES[place];
         let mut random = self.random.fork(&format!("{name}/{}", self.started));
         let process = match name {
-            "finder" => finder_process(&self.directory),
+            "finder" => {
+                let mut seed = [0; 32];
+                random.fill(&mut seed);
+                finder_process(&self.directory, seed)
+            }
             "manager" => self.manager(),
             "fea" => {
                 let fea = Box::new(Fea::new(&mut random));
@@ -213,13 +217,14 @@ fn finder_address(directory: &Path) -> ChannelAddress {
     ChannelAddress::Stream(directory.join("finder"))
 }
 
-fn finder_process(directory: &Path) -> Box<dyn Process> {
+/// Of another seed each time, as in a process of its own: sessions and keys do not come back.
+fn finder_process(directory: &Path, seed: [u8; 32]) -> Box<dyn Process> {
     let settings = weft_finder::Settings {
         listen: finder_address(directory),
         owner: secret("manager"),
         operator: 1000,
         users: Box::new(weft_finder::Nobody),
-        seed: [9; 32],
+        seed,
     };
     Box::new(Finder::new(settings))
 }

@@ -86,6 +86,18 @@ impl Network {
         }
     }
 
+    /// Prints what processes have reported, if that is wanted.
+    fn log(&self) {
+        if std::env::var_os("WEFT_BGP_LOG").is_none() {
+            return;
+        }
+        for process in self.world.processes() {
+            for line in self.world.lines(process) {
+                eprintln!("{} {line:?}", self.world.process_name(process));
+            }
+        }
+    }
+
     /// What BGP and the RIB of each router use: by network the AS path and the peer, or neither; and the gateway.
     fn used(&mut self) -> Vec<Tables> {
         let world = &mut self.world;
@@ -155,16 +167,12 @@ pub(crate) fn run(seed: u64) {
     }
     let until = network.world.now() + QUIET;
     network.world.run_until(until).unwrap();
+    network.log();
     let tables = network.used();
     let Faults { down, stubs_down, .. } = &faults;
     let plan = &network.plan;
     let state = State { plan, down, stubs_down };
     if std::env::var_os("WEFT_BGP_LOG").is_some() {
-        for process in network.world.processes() {
-            for line in network.world.lines(process) {
-                eprintln!("{} {line:?}", network.world.process_name(process));
-            }
-        }
         eprintln!("{tables:#?}");
     }
     let context = |router: usize| format!("seed {seed}, r{router}, after {:?}", faults.events);
