@@ -17,6 +17,8 @@ mod run;
 
 /// How many are done each time.
 const SEEDS: u64 = 100;
+/// Of those that follow, what has gone wrong once.
+const ONCE_WRONG: [u64; 2] = [1020, 1310];
 /// How many in a long run.
 const MANY: u64 = 1000;
 
@@ -29,7 +31,7 @@ fn number(variable: &str) -> Option<u64> {
 fn ten_routers_agree_with_the_reference_when_faults_are_over() {
     match number("WEFT_BGP_SEED") {
         Some(seed) => run::run(seed),
-        None => (0..SEEDS).for_each(run::run),
+        None => (0..SEEDS).chain(ONCE_WRONG).for_each(run::run),
     }
 }
 

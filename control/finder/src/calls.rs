@@ -302,9 +302,18 @@ impl Finder {
         if let Some(old) = old {
             self.dead(now, &instance, &old, out);
         }
-        let birth = || finder_client::Birth { class: class.clone(), instance: instance.clone() };
+        let process = self.process_of(channel);
+        let birth = || {
+            let (class, instance) = (class.clone(), instance.clone());
+            finder_client::Birth { class, instance, process }
+        };
         self.clients.tell_watchers(now, &class, birth, out);
         Ok(finder::RegisterReply { generation })
+    }
+
+    /// The number of the process at the other end, if it is on this machine.
+    fn process_of(&self, channel: ChannelId) -> Option<u32> {
+        self.clients.get(channel).and_then(|client| client.peer.pid())
     }
 
     pub(crate) fn unregister(&mut self, now: Instant, instance: &str, out: &mut Vec<Action>) {
@@ -441,6 +450,7 @@ impl Finder {
             .map(|(instance, target)| finder_client::Birth {
                 class: target.class.clone(),
                 instance: instance.clone(),
+                process: self.process_of(target.channel),
             })
             .collect();
         if let Some(client) = self.clients.get_mut(channel) {

@@ -113,8 +113,9 @@ class Node:
         self._served: dict[str, Served] = {}
         self._register_at: float | None = None
         self._watches: list[tuple[str | None, Callable[..., None] | None, Callable[..., None] | None]] = []
-        self._alive: set[tuple[str, str]] = set()
-        self._unconfirmed: set[tuple[str, str]] = set()
+        #: With the numbers of their processes.
+        self._alive: dict[tuple[str, str], int | None] = {}
+        self._unconfirmed: dict[tuple[str, str], int | None] = {}
         self._confirm_by: float | None = None
         #: What the program is to be told, in order.
         self._queue: deque[Callable[[], None]] = deque()
@@ -293,16 +294,20 @@ class Node:
                 self._queue.append(lambda one=one, instance=instance: born(one, instance))
         self._ask("watch", {} if class_ is None else {"class": class_}, deadline)
 
-    def _birth(self, one: tuple[str, str]) -> None:
-        known = one in self._alive or one in self._unconfirmed
-        self._unconfirmed.discard(one)
-        self._alive.add(one)
+    def _birth(self, one: tuple[str, str], process: int | None) -> None:
+        known = one in self._alive
+        if one in self._unconfirmed:
+            known = self._unconfirmed.pop(one) == process
+            # A process that came while there was no Finder does not know what its predecessor knew.
+            if not known:
+                self._tell(one, 2)
+        self._alive[one] = process
         if not known:
             self._tell(one, 1)
 
     def _death(self, one: tuple[str, str]) -> None:
         if one in self._alive:
-            self._alive.discard(one)
+            del self._alive[one]
             self._tell(one, 2)
 
     def _tell(self, one: tuple[str, str], which: int) -> None:
@@ -463,7 +468,7 @@ class Node:
             channel.send(wire.Name(slot, f"{self._finder_interface}/{method}").emit())
         if self._alive:
             self._unconfirmed |= self._alive
-            self._alive = set()
+            self._alive = {}
         for class_ in dict.fromkeys(watch[0] for watch in self._watches):
             values = {} if class_ is None else {"class": class_}
             self._send_finder("watch", values, Pending("watch"), self.timeout)
@@ -537,7 +542,7 @@ class Node:
                 # An interface may have been asked for without a call.
                 self._interfaces.clear()
             case "birth":
-                self._birth((values["class"], values["instance"]))
+                self._birth((values["class"], values["instance"]), values.get("process"))
             case "death":
                 self._death((values["class"], values["instance"]))
 
@@ -621,7 +626,7 @@ class Node:
             self._try_finder()
         if self._confirm_by is not None and self._confirm_by <= now:
             self._confirm_by = None
-            gone, self._unconfirmed = sorted(self._unconfirmed), set()
+            gone, self._unconfirmed = sorted(self._unconfirmed), {}
             for one in gone:
                 self._tell(one, 2)
         if self._register_at is not None and self._register_at <= now:

@@ -55,9 +55,9 @@ pub(super) struct Finder {
     names: BTreeMap<u16, u16>,
     watches: BTreeSet<(usize, Option<String>)>,
     /// Who is there, of the classes that are watched.
-    alive: BTreeSet<(String, String)>,
+    alive: BTreeMap<(String, String), Option<u32>>,
     /// Who was there before the Finder came back, and until when it may be silent.
-    unconfirmed: BTreeSet<(String, String)>,
+    unconfirmed: BTreeMap<(String, String), Option<u32>>,
     confirm_by: Option<Instant>,
     register_again: Option<Instant>,
     /// What was last reported, so that it is not said again and again.
@@ -211,7 +211,7 @@ impl Host {
         let asked = self.finder.watches.iter().any(|(_, other)| *other == class);
         self.finder.watches.insert((member, class.clone()));
         if asked {
-            let alive = self.finder.alive.iter();
+            let alive = self.finder.alive.keys();
             for (of, instance) in alive.filter(|(of, _)| class.as_ref().is_none_or(|one| one == of))
             {
                 let born = Input::Born { class: of.clone(), instance: instance.clone() };
@@ -286,7 +286,7 @@ impl Host {
         }
         if self.finder.confirm_by.is_some_and(|time| time <= now.time) {
             self.finder.confirm_by = None;
-            for (class, instance) in std::mem::take(&mut self.finder.unconfirmed) {
+            for (class, instance) in std::mem::take(&mut self.finder.unconfirmed).into_keys() {
                 self.tell_watchers(&class, || Input::Died {
                     class: class.clone(),
                     instance: instance.clone(),
@@ -414,16 +414,21 @@ impl Host {
                 self.settle(over, now);
                 self.resolve_waiting(now);
             }
-            client::Call::Birth(birth) => self.born(birth.class, birth.instance),
+            client::Call::Birth(birth) => self.born(birth.class, birth.instance, birth.process),
             client::Call::Death(death) => self.died(death.class, death.instance),
         }
         Ok(())
     }
 
-    fn born(&mut self, class: String, instance: String) {
+    fn born(&mut self, class: String, instance: String, process: Option<u32>) {
         let one = (class.clone(), instance.clone());
-        let was_there = self.finder.unconfirmed.remove(&one);
-        if self.finder.alive.insert(one) && !was_there {
+        let before = self.finder.unconfirmed.remove(&one);
+        let was_there = self.finder.alive.insert(one, process).is_some();
+        // A process that came while there was no Finder does not know what its predecessor knew.
+        if before.is_some_and(|before| before != process) {
+            self.tell_of_death(&class, &instance);
+        }
+        if !was_there && before != Some(process) {
             self.tell_watchers(&class, || Input::Born {
                 class: class.clone(),
                 instance: instance.clone(),
@@ -432,12 +437,14 @@ impl Host {
     }
 
     fn died(&mut self, class: String, instance: String) {
-        if self.finder.alive.remove(&(class.clone(), instance.clone())) {
-            self.tell_watchers(&class, || Input::Died {
-                class: class.clone(),
-                instance: instance.clone(),
-            });
+        if self.finder.alive.remove(&(class.clone(), instance.clone())).is_some() {
+            self.tell_of_death(&class, &instance);
         }
+    }
+
+    fn tell_of_death(&mut self, class: &str, instance: &str) {
+        let (of, name) = (class.to_owned(), instance.to_owned());
+        self.tell_watchers(class, || Input::Died { class: of.clone(), instance: name.clone() });
     }
 
     fn tell_watchers(&mut self, class: &str, input: impl Fn() -> Input) {
