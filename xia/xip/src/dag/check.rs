@@ -177,6 +177,16 @@ impl Address {
 /// rows of the address. The result has at least one element.
 #[inline]
 pub fn candidate_edges(edges: &Edges, node: LastNode, rows: usize) -> Result<Targets, EdgesError> {
+    // A row behind the last, or the last itself, has no row that an edge could lead to.
+    match sound_edges(edges, node.first_target(), rows) {
+        Some(targets) if !targets.is_empty() => Ok(targets),
+        _ => look_closely(edges, node, rows),
+    }
+}
+
+/// The same, whatever is wrong.
+#[cold]
+fn look_closely(edges: &Edges, node: LastNode, rows: usize) -> Result<Targets, EdgesError> {
     let row = match node {
         LastNode::Entry => rows.saturating_sub(1),
         LastNode::Row(row) if usize::from(row) >= rows => {
@@ -185,14 +195,9 @@ pub fn candidate_edges(edges: &Edges, node: LastNode, rows: usize) -> Result<Tar
         LastNode::Row(row) if usize::from(row) + 1 == rows => return Err(EdgesError::AtSink),
         LastNode::Row(row) => usize::from(row),
     };
-    let targets = match sound_edges(edges, row, rows) {
-        Some(count) => {
-            let mut targets = Targets::from(edges.map(|edge| edge.0));
-            targets.truncate(count);
-            targets
-        }
-        None => checked_edges(edges, row, rows)?,
-    };
+    check_edges(edges, row, rows)?;
+    // No edge follows an empty one.
+    let targets: Targets = edges.iter().map_while(|edge| edge.target()).collect();
     match (targets.is_empty(), node) {
         (false, _) => Ok(targets),
         (true, LastNode::Entry) => Err(CheckError::NoEntry.into()),
@@ -209,35 +214,30 @@ fn count_nodes(rows: &[Row]) -> Result<usize, CheckError> {
     }
 }
 
-/// The rows that one edge field leads to; says what is wrong with it.
-#[cold]
-fn checked_edges(edges: &Edges, row: usize, rows: usize) -> Result<Targets, CheckError> {
-    check_edges(edges, row, rows)?;
-    // No edge follows an empty one.
-    Ok(edges.iter().map_while(|edge| edge.target()).collect())
-}
-
-/// How many edges one edge field has, if [`check_edges`] finds nothing wrong with it: in few instructions, all bytes at once,
-/// because it need not say what is wrong.
+/// The rows that one edge field leads to, if each is the row `first` or a later one of `rows`, and [`check_edges`] finds
+/// nothing else: in few instructions, all bytes at once, because it need not say what is wrong.
 #[inline(always)]
-fn sound_edges(edges: &Edges, row: usize, rows: usize) -> Option<usize> {
+pub(crate) fn sound_edges(edges: &Edges, first: usize, rows: usize) -> Option<Targets> {
     /// Of each byte the lowest bit, and the highest: that of a chosen edge.
     const ONES: u32 = 0x0101_0101;
     const HIGH: u32 = 0x8080_8080;
     const NONE: u32 = u32::from_le_bytes([Edge::EMPTY.0; MAX_FAN_OUT]);
-    if rows > usize::from(Edge::EMPTY.0) {
+    if first.max(rows) > usize::from(Edge::EMPTY.0) {
         return None;
     }
     let bytes = u32::from_le_bytes(edges.map(|edge| edge.0));
     // Behind the last that is not empty. An empty one before it leads too far, and so does one that was chosen.
     let bits = u32::BITS - ((bytes ^ NONE).leading_zeros() & !(u8::BITS - 1));
     let of_these = HIGH & ((1_u64 << bits) - 1) as u32;
-    let first = if row + 1 == rows { 0 } else { row + 1 };
     // A byte with its highest bit keeps that if what is taken off is no more than the rest; no byte borrows from the next.
     let far_enough = (bytes | HIGH) - ONES * first as u32;
     let too_far = (bytes | HIGH) - ONES * rows as u32;
     let is_sound = far_enough & !too_far & !bytes & of_these == of_these;
-    is_sound.then_some((bits / u8::BITS) as usize)
+    is_sound.then(|| {
+        let mut targets = Targets::from(edges.map(|edge| edge.0));
+        targets.truncate((bits / u8::BITS) as usize);
+        targets
+    })
 }
 
 /// Checks one edge field. The last row's edges are the entry node's and may lead to any row.
@@ -284,14 +284,16 @@ mod tests {
     use crate::xid::XidType;
 
     #[test]
-    fn edges_are_sound_exactly_if_nothing_is_wrong_with_them() {
+    fn edges_are_sound_exactly_if_a_close_look_finds_nothing() {
         let bytes = [0, 1, 2, 7, 8, 9, 0x7e, 0x7f, 0x80, 0xff];
+        let nodes = |rows: usize| (0..=rows as u8 + 1).map(LastNode::Row).chain([LastNode::Entry]);
         for number in 0..10_usize.pow(MAX_FAN_OUT as u32) {
             let digit = |place| number / 10_usize.pow(place as u32) % 10;
             let edges = std::array::from_fn(|place| Edge::from_byte(bytes[digit(place)]));
-            for (row, rows) in (1..=9).flat_map(|rows| (0..rows).map(move |row| (row, rows))) {
-                let expected = checked_edges(&edges, row, rows).ok().map(|targets| targets.len());
-                assert_eq!(sound_edges(&edges, row, rows), expected, "{edges:?} {row} of {rows}");
+            for (node, rows) in (1..=9).flat_map(|rows| nodes(rows).map(move |node| (node, rows))) {
+                let (found, expected) =
+                    (candidate_edges(&edges, node, rows), look_closely(&edges, node, rows));
+                assert_eq!(found, expected, "{edges:?} {node:?} of {rows}");
             }
         }
     }

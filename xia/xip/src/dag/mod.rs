@@ -170,6 +170,14 @@ impl LastNode {
         }
     }
 
+    /// The first row that this node's edges may lead to.
+    pub(crate) const fn first_target(self) -> usize {
+        match self {
+            LastNode::Entry => 0,
+            LastNode::Row(row) => row as usize + 1,
+        }
+    }
+
     /// The row whose edge field holds this node's edges, in an address of `rows` rows; `None` if
     /// there is no such row.
     pub const fn edge_row(self, rows: usize) -> Option<usize> {

@@ -8,29 +8,29 @@
 
 use weft_base::{Instant, Packet, PortId};
 
-use super::cached::Place;
-use super::{Activity, DropReason, Forwarder, Trip, Verdict, spend_hop};
-use crate::forward::dst::{CacheActivity, Guess, HopId, Way};
+use super::{Activity, DropReason, Forwarder, Trip, Verdict};
+use crate::forward::dst::{CacheActivity, Found, Guess, HopId, Key, Tag, Way};
+use crate::header::Glance;
 use crate::principal::SocketId;
-use crate::{Targets, Xid, XipPacket};
+use crate::{Xid, XipPacket};
 
 /// Packets that wait for memory together.
-const GROUP: usize = 16;
+const GROUP: usize = 32;
 
 /// What a batch knows of one of its packets. It is written where it lies: a key can be long.
 #[derive(Default)]
+#[repr(align(64))]
 pub(super) struct Ahead {
-    fate: Fate,
-    exit: Exit,
+    key: Key,
+    tag: Tag,
     guess: Guess,
-    place: Place,
+    exit: Exit,
+    fate: Fate,
 }
 
-impl Ahead {
-    fn leaves(&self) -> bool {
-        matches!(self.fate, Fate::Leave)
-    }
+const _: () = assert!(size_of::<Ahead>() == 128, "it takes two cache lines");
 
+impl Ahead {
     #[inline]
     fn leave_by(&mut self, exit: Exit) -> Fate {
         self.exit = exit;
@@ -39,7 +39,7 @@ impl Ahead {
 }
 
 /// What is to become of a packet.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Fate {
     /// It has a place where the cache may have a decision.
     #[default]
@@ -73,17 +73,31 @@ struct Room {
     is_used_up: bool,
 }
 
-/// The packets of a group, with what is known of them; none if there is no such group.
-#[inline]
-fn group<'a>(
+/// What was done with the packets of a batch.
+#[derive(Default)]
+struct Tally {
+    received: usize,
+    hits: usize,
+    forwarded: usize,
+    delivered: usize,
+    /// That have passed through a node, and have to be looked for again.
+    passed: usize,
+}
+
+/// Some of the packets, and what is known of each.
+struct Group<'a> {
     packets: &'a mut [Packet],
     ahead: &'a mut [Ahead],
-    number: Option<usize>,
-) -> impl Iterator<Item = (&'a mut Packet, &'a mut Ahead)> {
-    let len = packets.len();
-    let begin = number.map_or(len, |number| len.min(number * GROUP));
-    let group = begin..len.min(begin + GROUP);
-    packets[group.clone()].iter_mut().zip(&mut ahead[group])
+}
+
+impl Group<'_> {
+    /// The packets of one group; none if there is no such group.
+    fn part(&mut self, number: Option<usize>) -> Group<'_> {
+        let len = self.packets.len();
+        let begin = number.map_or(len, |number| len.min(number * GROUP));
+        let part = begin..len.min(begin + GROUP);
+        Group { packets: &mut self.packets[part.clone()], ahead: &mut self.ahead[part] }
+    }
 }
 
 impl Forwarder {
@@ -97,142 +111,178 @@ impl Forwarder {
             packets.drain(..).for_each(|packet| self.route(now, packet, out));
             return;
         }
-        let mut all = std::mem::take(&mut self.ahead);
-        all.resize_with(packets.len().max(all.len()), Ahead::default);
-        let ahead = &mut all[..packets.len()];
-        let received = packets.iter().filter(|packet| packet.meta.port != PortId::NONE).count();
-        self.activity.add(Activity::Received, received as u64);
-        self.activity.add(Activity::Originated, (packets.len() - received) as u64);
+        let mut ahead = std::mem::take(&mut self.ahead);
+        ahead.resize_with(packets.len().max(ahead.len()), Ahead::default);
+        let all = Group { ahead: &mut ahead[..packets.len()], packets };
+        self.route_all(now, all, out);
+        packets.clear();
+        self.ahead = ahead;
+    }
+
+    fn route_all(&mut self, now: Instant, mut all: Group<'_>, out: &mut Vec<Verdict>) {
+        let mut tally = Tally::default();
         let mut room = Room { port: PortId::NONE, left: u32::MAX, is_used_up: false };
-        let (mut is_first, mut looks) = (true, true);
-        while looks {
-            looks = false;
-            for turn in 0..packets.len().div_ceil(GROUP) + 2 {
+        let mut is_first = true;
+        while is_first || tally.passed > 0 {
+            tally.passed = 0;
+            for turn in 0..all.packets.len().div_ceil(GROUP) + 2 {
                 if is_first {
-                    let group = group(packets, ahead, Some(turn));
-                    group.for_each(|(packet, ahead)| self.look_ahead(packet, ahead));
+                    self.look_ahead(all.part(Some(turn)), &mut tally);
                 }
-                let waits = group(packets, ahead, turn.checked_sub(1));
-                waits.for_each(|(packet, ahead)| self.fetch(now, packet, ahead, &mut room));
-                for (packet, ahead) in group(packets, ahead, turn.checked_sub(2)) {
-                    if let Fate::Looking = ahead.fate {
-                        looks |= self.go_on(now, packet, ahead);
-                    }
-                }
+                self.fetch(now, all.part(turn.checked_sub(1)), &mut room);
+                self.carry_out(now, all.part(turn.checked_sub(2)), &mut tally);
             }
             is_first = false;
         }
-        self.let_go(now, packets, ahead, out);
-        packets.clear();
-        self.ahead = all;
+        let originated = all.packets.len() - tally.received;
+        self.cache_activity.add(CacheActivity::Hit, tally.hits as u64);
+        self.activity.add(Activity::Received, tally.received as u64);
+        self.activity.add(Activity::Originated, originated as u64);
+        self.activity.add(Activity::Forwarded, tally.forwarded as u64);
+        self.activity.add(Activity::Delivered, tally.delivered as u64);
+        if tally.forwarded + tally.delivered == all.packets.len() {
+            leave(all, out);
+        } else {
+            self.let_go(now, all, out);
+        }
     }
 
     /// Makes the receive checks, cuts off what the link has added, and works out where the cache may have a
     /// decision.
-    #[inline]
-    fn look_ahead(&self, packet: &mut Packet, ahead: &mut Ahead) {
-        let received = packet.meta.port != PortId::NONE;
-        let Ok(view) = XipPacket::new_checked(packet.bytes()) else {
-            ahead.fate = Fate::Drop(DropReason::Malformed);
-            return;
-        };
-        let len = view.total_len();
-        self.find_place(&view, received, ahead);
-        packet.truncate(len);
-    }
-
-    /// Does with a packet what the cache says. True if it has passed through a node, and has to be looked for again.
-    #[inline]
-    fn go_on(&mut self, now: Instant, packet: &mut Packet, ahead: &mut Ahead) -> bool {
-        ahead.fate = self.carry_out(now, packet, ahead);
-        let looks = matches!(ahead.fate, Fate::Looking);
-        if looks {
-            self.look_ahead_again(packet, ahead);
-        }
-        looks
-    }
-
-    /// The next step of a packet that has passed through a node.
     #[inline(never)]
-    fn look_ahead_again(&self, packet: &Packet, ahead: &mut Ahead) {
-        let received = packet.meta.port != PortId::NONE;
-        self.find_place(&XipPacket::checked_before(packet.bytes()), received, ahead);
+    fn look_ahead(&self, group: Group<'_>, tally: &mut Tally) {
+        let mut received = 0;
+        for (packet, ahead) in group.packets.iter_mut().zip(&mut *group.ahead) {
+            received += usize::from(packet.meta.port != PortId::NONE);
+            match self.find_place(packet, ahead) {
+                Some(len) => packet.truncate(len),
+                None => look_closely(packet, ahead),
+            }
+        }
+        tally.received += received;
+        for ahead in group.ahead {
+            self.dst.fetch_slots(ahead.tag);
+        }
     }
 
+    /// Works out where the cache may have a decision, and says how long the packet is; `None` if there can be no decision.
     #[inline(always)]
-    fn find_place(&self, packet: &XipPacket<&[u8]>, received: bool, ahead: &mut Ahead) {
-        let Ok(targets) = packet.candidate_edges() else {
-            // It is counted there.
-            ahead.fate = Fate::Walk;
-            return;
-        };
-        ahead.fate = Fate::Looking;
-        let probe = self.dst.look_for(packet, &targets, received, &mut ahead.place.key);
-        ahead.place.probe = probe;
-        self.dst.fetch_slots(probe);
-    }
-
-    /// Has the entry brought near, or, if there is none, what principals will need. A packet that may not cause a decision
-    /// goes no further: a flood shall not cost more than this.
-    #[inline]
-    fn fetch(&mut self, now: Instant, packet: &Packet, ahead: &mut Ahead, room: &mut Room) {
-        if !matches!(ahead.fate, Fate::Looking) {
-            return;
-        }
-        ahead.guess = self.dst.fetch_entry(ahead.place.probe);
-        if ahead.guess == Guess::Nothing {
-            let port = packet.meta.port;
-            if port != room.port {
-                let is_used_up = port != PortId::NONE && self.slow_path.is_used_up(now, port);
-                *room = Room { port, left: self.slow_path.room(now, port), is_used_up };
-            }
-            if room.is_used_up {
-                self.cache_activity.add(CacheActivity::Miss, 1);
-                ahead.fate = Fate::Drop(DropReason::SlowPathFull);
-            } else if room.left > 0 {
-                room.left -= 1;
-                self.prefetch(packet);
-            }
-        }
-    }
-
-    /// Does with a packet what the cache says. It still looks when it has passed through a node.
-    #[inline]
-    fn carry_out(&mut self, now: Instant, packet: &mut Packet, ahead: &mut Ahead) -> Fate {
+    fn find_place(&self, packet: &Packet, ahead: &mut Ahead) -> Option<usize> {
         let received = packet.meta.port != PortId::NONE;
-        // Nothing has come or gone since the guess.
-        let place = &ahead.place;
-        let found = self.dst.find_guessed(&place.key, place.probe, ahead.guess);
-        let Some(found) = found else {
-            if received && self.slow_path.is_used_up(now, packet.meta.port) {
-                self.cache_activity.add(CacheActivity::Miss, 1);
-                return Fate::Drop(DropReason::SlowPathFull);
+        let bytes = packet.bytes();
+        let Glance { total_len, targets } = Glance::at(bytes)?;
+        let view = XipPacket::checked_before(bytes);
+        ahead.fate = Fate::Looking;
+        ahead.tag = self.dst.look_for(&view, &targets, received, &mut ahead.key);
+        Some(total_len)
+    }
+
+    /// Has the entries brought near, or, where there is none, what principals will need. A packet that may not cause a
+    /// decision goes no further: a flood shall not cost more than this.
+    #[inline(never)]
+    fn fetch(&mut self, now: Instant, group: Group<'_>, room: &mut Room) {
+        for (packet, ahead) in group.packets.iter().zip(&mut *group.ahead) {
+            if ahead.fate != Fate::Looking {
+                continue;
             }
-            return Fate::Walk;
-        };
-        self.cache_activity.add(CacheActivity::Hit, 1);
-        if let Some(hop) = found.hop() {
-            return self.depart_ahead(now, packet, hop, ahead);
+            ahead.guess = self.dst.guess(ahead.tag);
+            if ahead.guess == Guess::Nothing {
+                self.expect_a_miss(now, packet, ahead, room);
+            }
         }
-        let mut view = XipPacket::checked_before(packet.bytes_mut());
+        for ahead in group.ahead {
+            self.dst.fetch_entry(ahead.guess);
+        }
+    }
+
+    #[inline]
+    fn expect_a_miss(&mut self, now: Instant, packet: &Packet, ahead: &mut Ahead, room: &mut Room) {
+        let port = packet.meta.port;
+        if port != room.port {
+            let is_used_up = port != PortId::NONE && self.slow_path.is_used_up(now, port);
+            *room = Room { port, left: self.slow_path.room(now, port), is_used_up };
+        }
+        if room.is_used_up {
+            self.cache_activity.add(CacheActivity::Miss, 1);
+            ahead.fate = Fate::Drop(DropReason::SlowPathFull);
+        } else if room.left > 0 {
+            room.left -= 1;
+            self.prefetch(packet);
+        }
+    }
+
+    /// Does with packets what the cache says. They still look when they have passed through a node.
+    #[inline(never)]
+    fn carry_out(&mut self, now: Instant, group: Group<'_>, tally: &mut Tally) {
+        for (packet, ahead) in group.packets.iter_mut().zip(group.ahead) {
+            if ahead.fate != Fate::Looking {
+                continue;
+            }
+            // Nothing has come or gone since the guess.
+            let found = self.dst.find_guessed(&ahead.key, ahead.guess);
+            ahead.fate = match found.and_then(|found| found.hop()) {
+                Some(hop) => {
+                    tally.hits += 1;
+                    self.depart_ahead(now, packet, hop, ahead, tally)
+                }
+                None => self.carry_out_rest(now, packet, found, ahead, tally),
+            };
+        }
+    }
+
+    /// The same if the guess was wrong, or the packet is for no neighbour.
+    #[inline(never)]
+    fn carry_out_rest(
+        &mut self,
+        now: Instant,
+        packet: &mut Packet,
+        found: Option<Found>,
+        ahead: &mut Ahead,
+        tally: &mut Tally,
+    ) -> Fate {
+        let found = found.or_else(|| match ahead.guess {
+            Guess::Nothing => None,
+            _ => self.dst.find(&ahead.key, ahead.tag),
+        });
+        let Some(found) = found else { return self.miss(now, packet.meta.port) };
+        tally.hits += 1;
         match found.way() {
-            Way::Forward(hop) => self.depart_ahead(now, packet, hop, ahead),
+            Way::Forward(hop) => self.depart_ahead(now, packet, hop, ahead, tally),
             Way::Drop(reason) => {
                 let trip = self.trip(now, packet.meta.port);
                 self.note_drop(&XipPacket::checked_before(packet.bytes()), reason, &trip);
                 Fate::Drop(reason)
             }
             way @ (Way::Through | Way::Deliver(_)) => {
-                let slot = usize::from(found.slot());
-                let Some(row) = view.take_edge(slot) else { return Fate::Walk };
+                let mut view = XipPacket::checked_before(packet.bytes_mut());
+                let Some(row) = view.take_edge(usize::from(found.slot())) else {
+                    return Fate::Walk;
+                };
                 match (way, view.is_sink(usize::from(row))) {
-                    (Way::Deliver(socket), true) => ahead.leave_by(Exit::Socket(socket)),
+                    (Way::Deliver(socket), true) => {
+                        tally.delivered += 1;
+                        ahead.leave_by(Exit::Socket(socket))
+                    }
                     (Way::Deliver(_), false) => Fate::Drop(DropReason::NotPassable),
                     (_, true) => Fate::Drop(DropReason::NotASink),
-                    (_, false) => Fate::Looking,
+                    (_, false) => {
+                        tally.passed += 1;
+                        let place = self.find_place(packet, ahead);
+                        self.dst.fetch_slots(ahead.tag);
+                        place.map_or(Fate::Walk, |_| Fate::Looking)
+                    }
                 }
             }
         }
+    }
+
+    /// What becomes of a packet that the cache has nothing for.
+    fn miss(&mut self, now: Instant, port: PortId) -> Fate {
+        if port != PortId::NONE && self.slow_path.is_used_up(now, port) {
+            self.cache_activity.add(CacheActivity::Miss, 1);
+            return Fate::Drop(DropReason::SlowPathFull);
+        }
+        Fate::Walk
     }
 
     /// Sends the packet to a neighbour, as [`Forwarder::depart`] does.
@@ -243,59 +293,41 @@ impl Forwarder {
         packet: &mut Packet,
         hop: HopId,
         ahead: &mut Ahead,
+        tally: &mut Tally,
     ) -> Fate {
-        let received = packet.meta.port != PortId::NONE;
-        if !spend_hop(&mut XipPacket::checked_before(packet.bytes_mut()), received) {
-            let trip = self.trip(now, packet.meta.port);
-            let view = XipPacket::checked_before(packet.bytes());
-            self.note_drop(&view, DropReason::HopLimit, &trip);
-            return Fate::Drop(DropReason::HopLimit);
-        }
         let departure = self.dst.departure(hop);
         let port = departure.hop().port;
-        match departure.frame(packet) {
-            Ok(()) => ahead.leave_by(Exit::Port(port)),
+        match departure.send(packet) {
+            Ok(()) => {
+                tally.forwarded += 1;
+                ahead.leave_by(Exit::Port(port))
+            }
             Err(reason) => {
                 let trip = self.trip(now, packet.meta.port);
-                self.note_unframed(packet, reason, port, &trip);
+                self.note_unsent(packet, reason, port, &trip);
                 Fate::Drop(reason)
             }
         }
     }
 
-    /// The packets leave in their order. Those that leave as they are go in runs, each packet straight from its place
-    /// to that of its verdict.
-    fn let_go(
-        &mut self,
-        now: Instant,
-        mut packets: &mut [Packet],
-        mut ahead: &[Ahead],
-        out: &mut Vec<Verdict>,
-    ) {
+    /// The packets leave in their order, in runs of those that leave as they are.
+    fn let_go(&mut self, now: Instant, all: Group<'_>, out: &mut Vec<Verdict>) {
+        let Group { mut packets, mut ahead } = all;
         while let Some(first) = ahead.first() {
-            let leaves = first.leaves();
-            let end = ahead.iter().position(|ahead| ahead.leaves() != leaves);
-            let (run, rest) = ahead.split_at(end.unwrap_or(ahead.len()));
-            ahead = rest;
-            let (these, others) = packets.split_at_mut(run.len());
-            packets = others;
-            let these = these.iter_mut().zip(run);
+            let leaves = first.fate == Fate::Leave;
+            let end = ahead.iter().position(|ahead| (ahead.fate == Fate::Leave) != leaves);
+            let end = end.unwrap_or(ahead.len());
+            let (run, others) = packets.split_at_mut(end);
+            let (known, rest) = ahead.split_at_mut(end);
+            (packets, ahead) = (others, rest);
             if leaves {
-                self.count_leaving(run);
-                out.extend(these.map(|(packet, ahead)| match ahead.exit {
-                    Exit::Port(port) => Verdict::Transmit { port, packet: packet.take() },
-                    Exit::Socket(socket) => Verdict::Deliver { socket, packet: packet.take() },
-                }));
-            } else {
-                these.for_each(|(packet, ahead)| self.finish(now, packet, ahead.fate, out));
+                leave(Group { packets: run, ahead: known }, out);
+                continue;
+            }
+            for (packet, ahead) in run.iter_mut().zip(known) {
+                self.finish(now, packet, ahead.fate, out);
             }
         }
-    }
-
-    fn count_leaving(&mut self, run: &[Ahead]) {
-        let forwarded = run.iter().filter(|ahead| matches!(ahead.exit, Exit::Port(_))).count();
-        self.activity.add(Activity::Forwarded, forwarded as u64);
-        self.activity.add(Activity::Delivered, (run.len() - forwarded) as u64);
     }
 
     /// Counts a packet that is dropped, which stays where it is until all of them go; or walks it on.
@@ -333,17 +365,26 @@ impl Forwarder {
             time: now,
         }
     }
+}
 
-    /// Where the cache may have the decision for a packet whose edges lead to `targets`.
-    #[inline]
-    pub(super) fn place_of<T: AsRef<[u8]>>(
-        &self,
-        packet: &XipPacket<T>,
-        targets: &Targets,
-        received: bool,
-    ) -> Place {
-        let mut place = Place::default();
-        place.probe = self.dst.look_for(packet, targets, received, &mut place.key);
-        place
-    }
+/// Of a packet that has no place: it is no packet, or there is nothing that it could be looked for by, which is counted where
+/// it is walked.
+#[cold]
+fn look_closely(packet: &mut Packet, ahead: &mut Ahead) {
+    ahead.fate = match XipPacket::new_checked(packet.bytes()).map(|view| view.total_len()) {
+        Err(_) => Fate::Drop(DropReason::Malformed),
+        Ok(len) => {
+            packet.truncate(len);
+            Fate::Walk
+        }
+    };
+}
+
+/// All of these leave, each packet straight from its place to that of its verdict.
+fn leave(group: Group<'_>, out: &mut Vec<Verdict>) {
+    let these = group.packets.iter_mut().zip(group.ahead);
+    out.extend(these.map(|(packet, ahead)| match ahead.exit {
+        Exit::Port(port) => Verdict::Transmit { port, packet: packet.take() },
+        Exit::Socket(socket) => Verdict::Deliver { socket, packet: packet.take() },
+    }));
 }

@@ -8,20 +8,13 @@ use std::ops::{Deref, DerefMut};
 
 use weft_base::Counters;
 
-use super::dst::{CacheActivity, CacheSize, CachedDecision, Decision, Key, Probe};
+use super::dst::{CacheActivity, CacheSize, CachedDecision, Decision, Key};
 use super::resolve::{Chain, Outcome};
 use super::{CheckedPacket, DropReason, Forwarder, SlowPathLimit, Trip};
 use crate::changes::Change;
 use crate::offload::{Offload, OffloadRoom};
 use crate::principal::{Answer, Principal};
 use crate::{Targets, Xid, XidType};
-
-/// Where the cache may have a decision.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Place {
-    pub(super) key: Key,
-    pub(super) probe: Probe,
-}
 
 impl Forwarder {
     /// What is to be done with a packet whose edges lead to `targets`: the edge and the outcome.
@@ -36,8 +29,9 @@ impl Forwarder {
         if !self.dst.is_on() || self.tracer.is_recording() {
             return self.decide(xids(packet, targets), chain);
         }
-        let place = self.place_of(packet, targets, trip.received);
-        if let Some(found) = self.dst.find(&place.key, place.probe) {
+        let mut key = Key::default();
+        let tag = self.dst.look_for(packet, targets, trip.received, &mut key);
+        if let Some(found) = self.dst.find(&key, tag) {
             self.cache_activity.add(CacheActivity::Hit, 1);
             return (self.dst.decision(found.way()).into(), found.slot());
         }
@@ -51,7 +45,7 @@ impl Forwarder {
             Some(decision) => {
                 let decision = (decision, slot);
                 let (asked, egress) = (&self.asked, &self.egress);
-                let gone = self.dst.insert(&place.key, place.probe, port, decision, asked, egress);
+                let gone = self.dst.insert(&key, tag, port, decision, asked, egress);
                 self.cache_activity.add(CacheActivity::Evicted, gone as u64);
             }
             None => {
@@ -116,10 +110,10 @@ impl Forwarder {
                 continue;
             };
             let key = Key::of_xids(&edges, true);
-            let probe = self.dst.probe(&key);
+            let tag = self.dst.tag(&key);
             let (asked, egress) = (&self.asked, &self.egress);
-            let gone = self.dst.insert(&key, probe, port, (decision, slot), asked, egress);
-            self.dst.offload(&key, probe, edges);
+            let gone = self.dst.insert(&key, tag, port, (decision, slot), asked, egress);
+            self.dst.offload(&key, tag, edges);
             self.cache_activity.add(CacheActivity::Evicted, gone as u64);
             self.cache_activity.add(CacheActivity::Rewritten, 1);
         }

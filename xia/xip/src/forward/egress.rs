@@ -4,6 +4,7 @@ use weft_base::{LinkAddress, Packet, PortId};
 use weft_wire::{ETHERNET_HEADER_LEN, EtherType, EthernetRepr, MacAddr};
 
 use super::DropReason;
+use crate::XipPacket;
 use crate::numbers::ETHERTYPE_XIP;
 use crate::principal::NextHop;
 
@@ -116,16 +117,28 @@ impl Departure {
         &self.hop
     }
 
-    /// Puts the link header in front of an XIP packet.
-    #[inline]
-    pub(super) fn frame(&self, packet: &mut Packet) -> Result<(), DropReason> {
+    /// Takes one off the hop limit of an XIP packet, if it came in on a port, and puts the link header in front. Nothing is
+    /// changed if it cannot leave.
+    #[inline(always)]
+    pub(super) fn send(&self, packet: &mut Packet) -> Result<(), DropReason> {
+        let hop_limit = XipPacket::checked_before(packet.bytes()).hop_limit();
+        if hop_limit == 0 {
+            return Err(DropReason::HopLimit);
+        }
         if packet.len() > self.longest {
             return Err(self.refusal);
         }
+        let received = packet.meta.port != PortId::NONE;
         packet.meta.link = self.hop.link;
-        if self.is_framed {
-            packet.push_front(ETHERNET_HEADER_LEN).copy_from_slice(&self.header);
-        }
+        let bytes = match self.is_framed {
+            true => {
+                let (header, bytes) = packet.push_front_of(ETHERNET_HEADER_LEN);
+                header.copy_from_slice(&self.header);
+                bytes
+            }
+            false => packet.bytes_mut(),
+        };
+        XipPacket::checked_before(bytes).set_hop_limit(hop_limit - u8::from(received));
         Ok(())
     }
 }

@@ -454,18 +454,14 @@ impl Forwarder {
     /// Sends the packet to a neighbour.
     fn depart(
         &mut self,
-        mut packet: CheckedPacket,
+        packet: CheckedPacket,
         hop: NextHop,
         trip: &Trip,
         out: &mut Vec<Verdict>,
     ) -> Option<CheckedPacket> {
-        if !spend_hop(&mut packet, trip.received) {
-            self.note_drop(&packet, DropReason::HopLimit, trip);
-            return self.drop_packet(DropReason::HopLimit);
-        }
         let mut packet = packet.into_inner();
-        if let Err(reason) = self.egress.departure(hop).frame(&mut packet) {
-            self.note_unframed(&packet, reason, hop.port, trip);
+        if let Err(reason) = self.egress.departure(hop).send(&mut packet) {
+            self.note_unsent(&packet, reason, hop.port, trip);
             return self.drop_packet(reason);
         }
         self.tracer.step(|| Step::Sent { port: hop.port, link: hop.link });
@@ -487,9 +483,9 @@ impl Forwarder {
         }
     }
 
-    /// The same of a packet that could not be put on the link behind `port`.
+    /// The same of a packet that could not leave by `port`.
     #[inline]
-    fn note_unframed(&mut self, packet: &Packet, reason: DropReason, port: PortId, trip: &Trip) {
+    fn note_unsent(&mut self, packet: &Packet, reason: DropReason, port: PortId, trip: &Trip) {
         if self.errors.is_on() {
             let mtu = if reason == DropReason::TooBig { self.egress.mtu(port) } else { 0 };
             self.errors.note(&XipPacket::checked_before(packet.bytes()), reason, trip, mtu);
@@ -503,16 +499,6 @@ impl Forwarder {
         self.tracer.step(|| Step::Dropped(reason));
         None
     }
-}
-
-/// Takes one off the hop limit if the packet came from another node; false if it is used up.
-#[inline]
-fn spend_hop<T: AsRef<[u8]> + AsMut<[u8]>>(packet: &mut XipPacket<T>, received: bool) -> bool {
-    let limit = packet.hop_limit();
-    if limit > 0 {
-        packet.set_hop_limit(limit - u8::from(received));
-    }
-    limit > 0
 }
 
 impl Branch {

@@ -23,11 +23,13 @@
 //! they take. [`XipPacket`] reads and changes a packet in place, [`XipRepr`] is a header as a value.
 
 mod check;
+mod glance;
 mod repr;
 
 use weft_base::Packet;
 
 pub use check::HeaderError;
+pub(crate) use glance::Glance;
 pub use repr::{EmitError, XipRepr};
 
 use crate::dag::check::candidate_edges;

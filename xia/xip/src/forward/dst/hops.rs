@@ -101,6 +101,7 @@ mod tests {
 
     use super::*;
     use crate::forward::{DropReason, Egress, Framing};
+    use crate::{Address, Xid, XidType, XipRepr};
 
     #[test]
     fn packets_leave_as_the_ports_are_now() {
@@ -108,25 +109,41 @@ mod tests {
         let mut egress = EgressTable::default();
         let hop = NextHop { port: PortId(1), link: LinkAddress::Mac([7; 6]) };
         let (id, _) = hops.take(hop, &egress);
-        let leave = |hops: &Hops| {
-            let mut packet = Packet::from_slice(&[1; 100]);
-            hops.get(id).frame(&mut packet).map(|()| packet.bytes()[..14].to_vec())
+        let mut bytes = vec![0; 100];
+        let address = Address::scoping(&[Xid::new(XidType::HID, [9; 20])]).unwrap();
+        let repr = XipRepr { hop_limit: 5, ..XipRepr::new(address, None, 0) };
+        repr.emit(&mut bytes).unwrap();
+        bytes.truncate(repr.buffer_len());
+        let len = bytes.len();
+        let leave = |hops: &Hops, from: PortId| {
+            let mut packet = Packet::from_slice(&bytes);
+            packet.meta.port = from;
+            let sent = hops.get(id).send(&mut packet);
+            assert!(sent.is_ok() || packet.bytes() == bytes);
+            sent.map(|()| (packet.meta.link, packet.bytes().to_vec()))
         };
-        assert_eq!(leave(&hops), Err(DropReason::PortGone));
+        assert_eq!(leave(&hops, PortId(2)), Err(DropReason::PortGone));
         let mut open = |hops: &mut Hops, framing, mtu| {
             egress.insert(PortId(1), Egress { framing, mtu });
             hops.ports_changed(&egress);
         };
-        open(&mut hops, Framing::Ethernet { mac: [8; 6] }, 100);
-        let header = [&[7; 6][..], &[8; 6], &[0xc0, 0xde]].concat();
-        assert_eq!(leave(&hops), Ok(header));
-        open(&mut hops, Framing::Ethernet { mac: [8; 6] }, 99);
-        assert_eq!(leave(&hops), Err(DropReason::TooBig));
-        open(&mut hops, Framing::Bare, 100);
-        assert_eq!(leave(&hops), Ok(vec![1; 14]));
+        let with_limit = |limit: u8| {
+            let mut bytes = bytes.clone();
+            bytes[4] = limit;
+            bytes
+        };
+        open(&mut hops, Framing::Ethernet { mac: [8; 6] }, len);
+        let framed = [&[7; 6][..], &[8; 6], &[0xc0, 0xde], &with_limit(4)].concat();
+        assert_eq!(leave(&hops, PortId(2)), Ok((hop.link, framed)));
+        open(&mut hops, Framing::Ethernet { mac: [8; 6] }, len - 1);
+        assert_eq!(leave(&hops, PortId(2)), Err(DropReason::TooBig));
+        open(&mut hops, Framing::Bare, len);
+        assert_eq!(leave(&hops, PortId(2)), Ok((hop.link, with_limit(4))));
+        // It was made here.
+        assert_eq!(leave(&hops, PortId::NONE), Ok((hop.link, with_limit(5))));
         egress.remove(PortId(1));
         hops.ports_changed(&egress);
-        assert_eq!(leave(&hops), Err(DropReason::PortGone));
+        assert_eq!(leave(&hops, PortId(2)), Err(DropReason::PortGone));
     }
 
     #[test]

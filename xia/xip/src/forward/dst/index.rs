@@ -5,6 +5,8 @@
 //! others stand there is a branch that nobody can foresee. A look-up touches one line here and one of the entry, a look-up in
 //! vain the one here alone, and deleting moves back what has passed a full line without a look at any entry.
 
+use std::num::NonZeroU32;
+
 use weft_processor::{make_room, places, prefetch_element};
 
 /// The number of an entry; see [`store`](super::store).
@@ -41,6 +43,35 @@ impl Line {
     }
 }
 
+/// The part of a hash that slots keep, never that of an empty one. It says where an entry may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::forward) struct Tag(NonZeroU32);
+
+impl Tag {
+    /// Of a key's hash.
+    #[inline]
+    pub(super) fn of(hash: u64) -> Self {
+        Self::with((hash >> 32) as u32)
+    }
+
+    #[inline]
+    fn with(bits: u32) -> Self {
+        Self(NonZeroU32::new(bits).unwrap_or(NonZeroU32::MIN))
+    }
+
+    /// As slots have it.
+    #[inline]
+    pub(super) fn bits(self) -> u32 {
+        self.0.get()
+    }
+}
+
+impl Default for Tag {
+    fn default() -> Self {
+        Self(NonZeroU32::MIN)
+    }
+}
+
 /// What is known of where an entry may be, before anything of it is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::forward) enum Guess {
@@ -61,12 +92,6 @@ pub(super) struct Index {
     len: usize,
 }
 
-/// The part of a hash that slots keep, never [`EMPTY`].
-#[inline]
-pub(super) fn tag(hash: u64) -> u32 {
-    ((hash >> 32) as u32).max(EMPTY + 1)
-}
-
 impl Index {
     /// The most bytes that it takes for each entry, if there are not very few: a quarter of the slots is in use
     /// right after it has grown.
@@ -74,8 +99,8 @@ impl Index {
 
     /// The line that comes first for a tag, if there are lines.
     #[inline]
-    fn home(&self, tag: u32) -> usize {
-        tag as usize & self.lines.len().wrapping_sub(1)
+    fn home(&self, tag: Tag) -> usize {
+        tag.bits() as usize & self.lines.len().wrapping_sub(1)
     }
 
     #[inline]
@@ -85,34 +110,28 @@ impl Index {
 
     /// Has the line brought near that is looked at first.
     #[inline]
-    pub(super) fn prefetch(&self, hash: u64) {
-        prefetch_element(&self.lines, self.home(tag(hash)));
+    pub(super) fn prefetch(&self, tag: Tag) {
+        prefetch_element(&self.lines, self.home(tag));
     }
 
     /// What the line that is looked at first says.
     #[inline]
-    pub(super) fn guess(&self, hash: u64) -> Guess {
-        let tag = tag(hash);
+    pub(super) fn guess(&self, tag: Tag) -> Guess {
         let Some(line) = self.lines.get(self.home(tag)) else { return Guess::Nothing };
-        match line.with(tag) {
+        match line.with(tag.bits()) {
             0 if line.has_room() => Guess::Nothing,
             0 => Guess::Unknown,
             found => Guess::Entry(line.entries[found.trailing_zeros() as usize % SLOTS]),
         }
     }
 
-    /// The entry with this hash for which `is_it` holds.
+    /// The entry with this tag for which `is_it` holds.
     #[inline]
-    pub(super) fn find(
-        &self,
-        hash: u64,
-        mut is_it: impl FnMut(EntryId) -> bool,
-    ) -> Option<EntryId> {
-        let tag = tag(hash);
+    pub(super) fn find(&self, tag: Tag, mut is_it: impl FnMut(EntryId) -> bool) -> Option<EntryId> {
         let mut at = self.home(tag);
         loop {
             let line = self.lines.get(at)?;
-            let mut found = line.with(tag);
+            let mut found = line.with(tag.bits());
             while found != 0 {
                 let entry = line.entries[found.trailing_zeros() as usize % SLOTS];
                 if is_it(entry) {
@@ -128,22 +147,22 @@ impl Index {
     }
 
     /// Adds an entry that is not there.
-    pub(super) fn insert(&mut self, hash: u64, entry: EntryId) {
+    pub(super) fn insert(&mut self, tag: Tag, entry: EntryId) {
         // Half of the slots stay empty, so that few lines are full.
         if 2 * (self.len + 1) > self.lines.len() * SLOTS {
             self.grow();
         }
         self.len += 1;
-        self.place(tag(hash), entry);
+        self.place(tag, entry);
     }
 
-    fn place(&mut self, tag: u32, entry: EntryId) {
+    fn place(&mut self, tag: Tag, entry: EntryId) {
         let mut at = self.home(tag);
         while !self.lines[at].has_room() {
             at = self.behind(at);
         }
         let slot = self.lines[at].with(EMPTY).trailing_zeros() as usize;
-        self.lines[at].put(slot, tag, entry);
+        self.lines[at].put(slot, tag.bits(), entry);
     }
 
     fn grow(&mut self) {
@@ -155,15 +174,15 @@ impl Index {
         for line in &old {
             for (tag, entry) in line.tags.into_iter().zip(line.entries) {
                 if tag != EMPTY {
-                    self.place(tag, entry);
+                    self.place(Tag::with(tag), entry);
                 }
             }
         }
     }
 
     /// Removes an entry that is there.
-    pub(super) fn remove(&mut self, hash: u64, entry: EntryId) {
-        let Some((mut hole, mut slot)) = self.slot_of(tag(hash), entry) else { return };
+    pub(super) fn remove(&mut self, tag: Tag, entry: EntryId) {
+        let Some((mut hole, mut slot)) = self.slot_of(tag, entry) else { return };
         self.len -= 1;
         let mut at = hole;
         // Behind a line that has room nothing stands that belongs before it.
@@ -181,17 +200,18 @@ impl Index {
     /// A slot of the line `at` whose entry may as well stand in the line `hole`, which lies before it.
     fn before(&self, at: usize, hole: usize) -> Option<usize> {
         let distance = |from: usize| at.wrapping_sub(from) & (self.lines.len() - 1);
-        let is_before = |tag: &u32| *tag != EMPTY && distance(self.home(*tag)) >= distance(hole);
+        let is_before =
+            |tag: &u32| *tag != EMPTY && distance(self.home(Tag::with(*tag))) >= distance(hole);
         self.lines[at].tags.iter().position(is_before)
     }
 
     /// Where an entry stands.
-    fn slot_of(&self, tag: u32, entry: EntryId) -> Option<(usize, usize)> {
+    fn slot_of(&self, tag: Tag, entry: EntryId) -> Option<(usize, usize)> {
         let mut at = self.home(tag);
         loop {
             let line = self.lines.get(at)?;
             let mut slots = line.tags.iter().zip(line.entries);
-            let found = slots.position(|(own, of)| (*own, of) == (tag, entry));
+            let found = slots.position(|(own, of)| (*own, of) == (tag.bits(), entry));
             match found {
                 Some(slot) => return Some((at, slot)),
                 None if line.has_room() => return None,
@@ -219,21 +239,21 @@ mod tests {
         fn agrees_with_a_map(steps in prop::collection::vec((any::<bool>(), 0_u32..200, 0_u64..80), 0..400)) {
             let (mut index, mut model) = (Index::default(), BTreeMap::new());
             for (insert, entry, place) in steps {
-                let hash = ((place << 20) | (place % 3)) << 32;
+                let tag = Tag::of(((place << 20) | (place % 3)) << 32);
                 if insert {
                     if let std::collections::btree_map::Entry::Vacant(vacant) = model.entry(entry) {
-                        vacant.insert(hash);
-                        index.insert(hash, entry);
+                        vacant.insert(tag);
+                        index.insert(tag, entry);
                     }
-                } else if let Some(hash) = model.remove(&entry) {
-                    index.remove(hash, entry);
+                } else if let Some(tag) = model.remove(&entry) {
+                    index.remove(tag, entry);
                 }
                 for entry in 0..200 {
-                    let found = model.get(&entry).and_then(|hash| index.find(*hash, |id| id == entry));
+                    let found = model.get(&entry).and_then(|tag| index.find(*tag, |id| id == entry));
                     prop_assert_eq!(found, model.contains_key(&entry).then_some(entry));
                 }
                 prop_assert_eq!(index.len, model.len());
-                prop_assert_eq!(index.find(99 << 52, |_| true), None);
+                prop_assert_eq!(index.find(Tag::of(99 << 52), |_| true), None);
             }
         }
     }
@@ -241,11 +261,12 @@ mod tests {
     #[test]
     fn what_is_not_there_is_not_removed() {
         let mut index = Index::default();
-        index.remove(1 << 32, 0);
-        index.insert(1 << 32, 0);
-        index.remove(1 << 32, 1);
-        assert_eq!((index.find(1 << 32, |_| true), index.len), (Some(0), 1));
+        let tag = Tag::of(1 << 32);
+        index.remove(tag, 0);
+        index.insert(tag, 0);
+        index.remove(tag, 1);
+        assert_eq!((index.find(tag, |_| true), index.len), (Some(0), 1));
         index.clear();
-        assert_eq!((index.guess(1 << 32), index.lines.len()), (Guess::Nothing, 0));
+        assert_eq!((index.guess(tag), index.lines.len()), (Guess::Nothing, 0));
     }
 }

@@ -32,8 +32,9 @@ mod tests;
 use weft_base::{KeyedHash, PortId, Random};
 
 pub(super) use hops::HopId;
-pub(super) use index::Guess;
+pub(super) use index::{Guess, Tag};
 pub(super) use key::Key;
+pub(super) use store::Found;
 
 use super::egress::{Departure, EgressTable};
 use super::{DropReason, SlowPathLimit};
@@ -46,7 +47,7 @@ use hops::Hops;
 use index::{EntryId, Index};
 use offloading::Offloading;
 use replacement::Replacement;
-use store::{Found, Store};
+use store::Store;
 
 /// What is to be done with a packet, as entries hold it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,12 +148,6 @@ pub(super) struct DstCache {
     to_rewrite: Vec<(Edges, PortId)>,
 }
 
-/// Where an entry is looked for.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Probe {
-    hash: u64,
-}
-
 impl DstCache {
     /// An empty cache that uses `limit` bytes at most; none if it is 0.
     pub(super) fn new(limit: usize, random: &mut Random) -> Self {
@@ -187,51 +182,48 @@ impl DstCache {
         targets: &Targets,
         received: bool,
         key: &mut Key,
-    ) -> Probe {
-        Probe { hash: key.set(packet, targets, received, &self.hash) }
+    ) -> Tag {
+        Tag::of(key.set(packet, targets, received, &self.hash))
     }
 
     /// Where `key` would be.
-    pub(super) fn probe(&self, key: &Key) -> Probe {
-        Probe { hash: key.hash(&self.hash) }
+    pub(super) fn tag(&self, key: &Key) -> Tag {
+        Tag::of(key.hash(&self.hash))
     }
 
     /// Has the slots brought near in which [`DstCache::find`] looks first.
     #[inline]
-    pub(super) fn fetch_slots(&self, probe: Probe) {
-        self.index.prefetch(probe.hash);
+    pub(super) fn fetch_slots(&self, tag: Tag) {
+        self.index.prefetch(tag);
     }
 
-    /// Has the entry that is most likely meant brought near. The answer is good for as long as nothing is kept or forgotten.
+    /// What the slots say of where an entry is. Good for as long as nothing is kept or forgotten.
     #[inline]
-    pub(super) fn fetch_entry(&self, probe: Probe) -> Guess {
-        let guess = self.index.guess(probe.hash);
+    pub(super) fn guess(&self, tag: Tag) -> Guess {
+        self.index.guess(tag)
+    }
+
+    /// Has the entry brought near that is most likely meant.
+    #[inline]
+    pub(super) fn fetch_entry(&self, guess: Guess) {
         if let Guess::Entry(entry) = guess {
             self.store.prefetch(entry);
         }
-        guess
     }
 
-    /// As [`DstCache::find`], if [`DstCache::fetch_entry`] has made this guess.
+    /// As [`DstCache::find`], if the entry is the one that [`DstCache::guess`] named.
     #[inline]
-    pub(super) fn find_guessed(&mut self, key: &Key, probe: Probe, guess: Guess) -> Option<Found> {
-        match guess {
-            Guess::Nothing => None,
-            Guess::Entry(id) => match self.store.use_for(id, key) {
-                Some(found) => {
-                    self.tell_of_use(id);
-                    Some(found)
-                }
-                None => self.find(key, probe),
-            },
-            Guess::Unknown => self.find(key, probe),
-        }
+    pub(super) fn find_guessed(&mut self, key: &Key, guess: Guess) -> Option<Found> {
+        let Guess::Entry(id) = guess else { return None };
+        let found = self.store.use_for(id, key)?;
+        self.tell_of_use(id);
+        Some(found)
     }
 
     /// What is to be done with packets that have `key`, and the edge that it is about, if it is there; counts the use.
     #[inline]
-    pub(super) fn find(&mut self, key: &Key, probe: Probe) -> Option<Found> {
-        let id = self.index.find(probe.hash, |id| self.store.is_for(id, key))?;
+    pub(super) fn find(&mut self, key: &Key, tag: Tag) -> Option<Found> {
+        let id = self.index.find(tag, |id| self.store.is_for(id, key))?;
         self.tell_of_use(id);
         Some(self.store.used(id))
     }
@@ -271,7 +263,7 @@ impl DstCache {
     pub(super) fn insert(
         &mut self,
         key: &Key,
-        probe: Probe,
+        tag: Tag,
         port: PortId,
         (decision, slot): (Decision, u8),
         asked: &[(Xid, Answer)],
@@ -289,9 +281,9 @@ impl DstCache {
             }
             Decision::Drop(reason) => Way::Drop(reason),
         };
-        let id = self.store.insert(key, probe.hash, way, slot);
+        let id = self.store.insert(key, tag, way, slot);
         self.store.meta_mut(id).leaf = self.forest.attach(id, asked);
-        self.index.insert(probe.hash, id);
+        self.index.insert(tag, id);
         self.entries += 1;
         self.entry_bytes += Store::bytes(id);
         self.replacement.insert(&mut self.store, id, port, self.entries);
@@ -325,7 +317,7 @@ impl DstCache {
         self.offloading.take_back(&mut self.store, id);
         self.replacement.remove(&mut self.store, id);
         let meta = *self.store.meta(id);
-        self.index.remove(meta.hash(), id);
+        self.index.remove(meta.tag, id);
         self.forest.detach(meta.leaf);
         if let Way::Forward(hop) = meta.way()
             && self.hops.release(hop)
@@ -340,7 +332,7 @@ impl DstCache {
     /// Has brought near what [`DstCache::remove`] will change besides the entry.
     fn prefetch_for_removal(&self, id: EntryId) {
         let meta = self.store.meta(id);
-        self.index.prefetch(meta.hash());
+        self.index.prefetch(meta.tag);
         self.forest.prefetch_leaf(meta.leaf);
         [meta.older, meta.newer].into_iter().for_each(|id| self.store.prefetch(id));
     }
@@ -383,8 +375,8 @@ impl DstCache {
     }
 
     /// Gives the decision for `key` to the other engine, in place of what that has for it.
-    pub(super) fn offload(&mut self, key: &Key, probe: Probe, edges: Edges) {
-        let id = self.index.find(probe.hash, |id| self.store.is_for(id, key));
+    pub(super) fn offload(&mut self, key: &Key, tag: Tag, edges: Edges) {
+        let id = self.index.find(tag, |id| self.store.is_for(id, key));
         if !id.is_some_and(|id| self.offloading.add(&mut self.store, id)) {
             self.offloading.remove(edges);
         }

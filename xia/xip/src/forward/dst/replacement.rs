@@ -16,7 +16,7 @@
 
 use weft_base::PortId;
 
-use super::index::EntryId;
+use super::index::{EntryId, Tag};
 use super::store::{NOBODY, Store};
 
 /// The part of a share that is for entries which were not used again, as one in this many bytes.
@@ -109,25 +109,24 @@ impl Share {
 pub(super) struct Replacement {
     shares: Vec<Share>,
     /// Tags of keys that went without having been used again; each place takes the latest.
-    ghosts: Vec<u32>,
+    ghosts: Vec<Option<Tag>>,
 }
 
 impl Replacement {
     /// The most bytes that ghosts take for each entry, if there are not very few.
-    pub(super) const MOST_BYTES_EACH: usize = 2 * size_of::<u32>();
+    pub(super) const MOST_BYTES_EACH: usize = 2 * size_of::<Option<Tag>>();
 
     /// Puts a new entry of input port `port` into its queue. `entries` is how many there are.
     pub(super) fn insert(&mut self, store: &mut Store, id: EntryId, port: PortId, entries: usize) {
         let share = self.share_of(port);
-        let hash = store.meta(id).hash();
-        let is_main = self.is_ghost(hash);
+        let is_main = self.is_ghost(store.meta(id).tag);
         let meta = store.meta_mut(id);
         meta.set_main(is_main);
         meta.share = share as u8;
         self.shares[share].queue(is_main).push(store, id);
         if entries > self.ghosts.len() || self.ghosts.is_empty() {
             // Ghosts are forgotten by it, which happens as often as the table of entries grows.
-            self.ghosts = vec![0; entries.max(LEAST_GHOSTS).next_power_of_two()];
+            self.ghosts = vec![None; entries.max(LEAST_GHOSTS).next_power_of_two()];
         }
     }
 
@@ -157,7 +156,7 @@ impl Replacement {
         let share = self.shares.iter_mut().max_by_key(|share| share.bytes())?;
         let id = share.victim(store)?;
         if !store.meta(id).is_main() {
-            self.remember(store.meta(id).hash());
+            self.remember(store.meta(id).tag);
         }
         Some(id)
     }
@@ -167,24 +166,20 @@ impl Replacement {
         self.shares.get(usize::from(share)).map_or(PortId::NONE, |share| share.port)
     }
 
-    /// A tag as ghosts have it: never zero.
-    fn ghost(&self, hash: u64) -> (usize, u32) {
-        let tag = (hash >> 32) as u32;
-        (tag as usize & (self.ghosts.len() - 1), tag.max(1))
+    /// The place for a tag, if there are places.
+    fn place(&self, tag: Tag) -> usize {
+        tag.bits() as usize & self.ghosts.len().wrapping_sub(1)
     }
 
-    fn remember(&mut self, hash: u64) {
-        if !self.ghosts.is_empty() {
-            let (place, tag) = self.ghost(hash);
-            self.ghosts[place] = tag;
+    fn remember(&mut self, tag: Tag) {
+        let place = self.place(tag);
+        if let Some(ghost) = self.ghosts.get_mut(place) {
+            *ghost = Some(tag);
         }
     }
 
-    fn is_ghost(&self, hash: u64) -> bool {
-        !self.ghosts.is_empty() && {
-            let (place, tag) = self.ghost(hash);
-            self.ghosts[place] == tag
-        }
+    fn is_ghost(&self, tag: Tag) -> bool {
+        self.ghosts.get(self.place(tag)) == Some(&Some(tag))
     }
 
     /// What the entries of each input port take, in bytes.

@@ -9,7 +9,7 @@ use weft_base::Reason;
 use weft_processor::{make_room, prefetch, prefetch_element};
 
 use super::forest::{LeafId, NO_LEAF};
-use super::index::{EntryId, tag};
+use super::index::{EntryId, Tag};
 use super::key::{Key, XidWords};
 use super::{DropReason, HopId, Way};
 use crate::numbers::MAX_FAN_OUT;
@@ -32,8 +32,8 @@ pub(super) enum Offloaded {
 pub(super) struct Meta {
     /// Packets for which it was used.
     pub(super) hits: u64,
-    /// The high half of the key's hash.
-    tag: u32,
+    /// What the index finds it by.
+    pub(super) tag: Tag,
     /// The first of its leaves in the forest.
     pub(super) leaf: LeafId,
     /// Its neighbours in the queue it stands in.
@@ -245,13 +245,13 @@ impl Store {
     }
 
     /// Adds an entry, which stands in no queue and has no leaves yet. A key without edges is not for here.
-    pub(super) fn insert(&mut self, key: &Key, hash: u64, way: Way, slot: u8) -> EntryId {
+    pub(super) fn insert(&mut self, key: &Key, tag: Tag, way: Way, slot: u8) -> EntryId {
         let words = key.words();
         let (what, which) = parts(way);
         let received = if key.received { RECEIVED } else { 0 };
         let meta = Meta {
             hits: 0,
-            tag: tag(hash),
+            tag,
             leaf: NO_LEAF,
             newer: NOBODY,
             older: NOBODY,
@@ -402,13 +402,11 @@ impl Meta {
     #[inline]
     fn used(&mut self) -> Found {
         self.hits += 1;
-        self.warmth = (self.warmth + 1).min(MOST_WARMTH);
+        // Most are as warm as can be.
+        if self.warmth < MOST_WARMTH {
+            self.warmth += 1;
+        }
         self.found()
-    }
-
-    /// A hash that has the same tag as that of the key.
-    pub(super) fn hash(&self) -> u64 {
-        u64::from(self.tag) << 32
     }
 
     /// Whether it is for packets that came in on a port.

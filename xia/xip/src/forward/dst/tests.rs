@@ -18,20 +18,13 @@ fn ad(number: u32) -> Xid {
 /// Looks a packet to `ad(number)` up, as the forwarder does; true if it was in the cache.
 fn packet(cache: &mut DstCache, number: u32, port: PortId) -> bool {
     let key = Key::of_xids(&[ad(number)], true);
-    let probe = cache.probe(&key);
-    if cache.find(&key, probe).is_some() {
+    let tag = cache.tag(&key);
+    if cache.find(&key, tag).is_some() {
         return true;
     }
     let answer = Answer::Deliver(SocketId(number));
     let decision = Decision::Deliver(SocketId(number));
-    cache.insert(
-        &key,
-        probe,
-        port,
-        (decision, 0),
-        &[(ad(number), answer)],
-        &EgressTable::default(),
-    );
+    cache.insert(&key, tag, port, (decision, 0), &[(ad(number), answer)], &EgressTable::default());
     false
 }
 
@@ -46,11 +39,11 @@ fn a_decision_is_found_by_its_edges_in_order_and_by_where_the_packet_came_from()
         })
         .collect();
     for (number, key) in (0..).zip(&keys) {
-        let probe = cache.probe(key);
-        assert!(cache.find(key, probe).is_none(), "{key:?}");
+        let tag = cache.tag(key);
+        assert!(cache.find(key, tag).is_none(), "{key:?}");
         cache.insert(
             key,
-            probe,
+            tag,
             ALICE,
             (Decision::Deliver(SocketId(number)), 0),
             &[],
@@ -58,12 +51,12 @@ fn a_decision_is_found_by_its_edges_in_order_and_by_where_the_packet_came_from()
         );
     }
     for (number, key) in (0..).zip(&keys) {
-        let found = cache.find(key, cache.probe(key)).map(|found| (found.way(), found.slot()));
+        let found = cache.find(key, cache.tag(key)).map(|found| (found.way(), found.slot()));
         assert_eq!(found, Some((Way::Deliver(SocketId(number)), 0)), "{key:?}");
     }
     assert_eq!(cache.size().entries, keys.len());
     assert_eq!(cache.clear(), keys.len());
-    assert!(cache.find(&keys[0], cache.probe(&keys[0])).is_none());
+    assert!(cache.find(&keys[0], cache.tag(&keys[0])).is_none());
 }
 
 #[test]
@@ -72,7 +65,7 @@ fn an_entry_that_rests_on_several_changed_answers_goes_once() {
     let key = Key::of_xids(&[ad(1), ad(2)], true);
     let asked = [(ad(1), Answer::Unknown), (ad(2), Answer::Unknown)];
     let decision = (Decision::Drop(DropReason::Unreachable), 0);
-    cache.insert(&key, cache.probe(&key), ALICE, decision, &asked, &EgressTable::default());
+    cache.insert(&key, cache.tag(&key), ALICE, decision, &asked, &EgressTable::default());
     assert_eq!(cache.changed(XidType::HID, &[Change::All], |_| Answer::Through), 0);
     assert_eq!(cache.changed(XidType::AD, &[Change::All], |_| Answer::Through), 1);
     let size = cache.size();

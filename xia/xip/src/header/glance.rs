@@ -1,0 +1,100 @@
+//! A header at a glance: all that is needed to look for a decision, read and checked in one go.
+//!
+//! Reference: as for [`header`](super). The receive checks and those of the last node's edges say what is wrong with a
+//! packet, one thing after the other. Hardly anything ever is; so a forwarder asks first whether everything is right, which
+//! takes a third of the instructions.
+
+use super::check::{header_len, payload_len, row_offset};
+use super::{FIXED_HEADER_LEN, field};
+use crate::dag::check::sound_edges;
+use crate::dag::{Edge, LastNode, Targets};
+use crate::numbers::{MAX_FAN_OUT, MAX_NODES, XIP_VERSION};
+use crate::xid::XID_LEN;
+
+/// What is seen of a packet that passes the receive checks and has an edge to try.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Glance {
+    /// As [`XipPacket::total_len`](super::XipPacket::total_len).
+    pub(crate) total_len: usize,
+    /// As [`XipPacket::candidate_edges`](super::XipPacket::candidate_edges).
+    pub(crate) targets: Targets,
+}
+
+impl Glance {
+    /// Looks at the bytes of a packet. `None` if anything is wrong, or there is no edge to try.
+    #[inline(always)]
+    pub(crate) fn at(bytes: &[u8]) -> Option<Self> {
+        let fixed = bytes.first_chunk::<FIXED_HEADER_LEN>()?;
+        let [rows, source_rows] = [field::NUM_DST, field::NUM_SRC].map(|at| usize::from(fixed[at]));
+        let last = usize::from(fixed[field::LAST_NODE]);
+        // The row that has the edges, and the first that they may lead to.
+        let (row, first) = match last == usize::from(LastNode::ENTRY_BYTE) {
+            true => (rows.wrapping_sub(1), 0),
+            false => (last, last + 1),
+        };
+        let total_len = header_len(fixed) + usize::from(payload_len(fixed));
+        let is_sound = fixed[field::VERSION] == XIP_VERSION
+            && rows <= MAX_NODES
+            && source_rows <= MAX_NODES
+            && row < rows
+            && total_len <= bytes.len();
+        if !is_sound {
+            return None;
+        }
+        let edges = bytes.get(row_offset(row) + XID_LEN..)?.first_chunk::<MAX_FAN_OUT>()?;
+        let targets = sound_edges(&edges.map(Edge::from_byte), first, rows)?;
+        (!targets.is_empty()).then_some(Self { total_len, targets })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::XipPacket;
+
+    fn seen_closely(bytes: &[u8]) -> Option<Glance> {
+        let packet = XipPacket::new_checked(bytes).ok()?;
+        let targets = packet.candidate_edges().ok()?;
+        Some(Glance { total_len: packet.total_len(), targets })
+    }
+
+    /// Mostly this, and anything.
+    fn mostly(byte: impl Strategy<Value = u8>) -> impl Strategy<Value = u8> {
+        prop_oneof![9 => byte, 1 => any::<u8>()]
+    }
+
+    fn edge() -> impl Strategy<Value = u8> {
+        prop_oneof![4 => 0..10_u8, 4 => Just(Edge::EMPTY.to_byte()), 1 => any::<u8>()]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4096))]
+        /// Of packets most of whose fields are right, or nearly.
+        #[test]
+        fn a_glance_sees_what_a_close_look_does(
+            version in mostly(Just(XIP_VERSION)),
+            (rows, source_rows) in (mostly(0..=10_u8), mostly(0..=10_u8)),
+            last_node in mostly(prop_oneof![0..=10_u8, Just(LastNode::ENTRY_BYTE)]),
+            payload in 0..300_u16,
+            missing in -2..2_isize,
+            edges in prop::collection::vec([edge(), edge(), edge(), edge()], 9),
+        ) {
+            let [high, low] = payload.to_be_bytes();
+            let mut bytes = vec![version, 0, high, low, 64, rows, source_rows, last_node];
+            let len = header_len(&bytes) + usize::from(payload);
+            bytes.resize(len.saturating_add_signed(-missing), 0);
+            for (row, edges) in edges.iter().enumerate() {
+                let at = row_offset(row) + XID_LEN;
+                if let Some(place) = bytes.get_mut(at..at + MAX_FAN_OUT) {
+                    place.copy_from_slice(edges);
+                }
+            }
+            for len in [bytes.len(), bytes.len() / 2, 7, 0] {
+                let bytes = &bytes[..len.min(bytes.len())];
+                prop_assert_eq!(Glance::at(bytes), seen_closely(bytes));
+            }
+        }
+    }
+}
