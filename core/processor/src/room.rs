@@ -3,9 +3,11 @@
 //! To read an address in a table of many megabytes the processor first needs the page's entry in the tables of the memory
 //! management, which is in no cache either, and on a virtual machine those of two systems. Pages of 2 MiB need 512 times
 //! fewer entries. The kernel gives them to whoever asks, where that is how it is set up
-//! (`/sys/kernel/mm/transparent_hugepage/enabled`); small tables do not ask, for the last page is rarely full.
+//! (`/sys/kernel/mm/transparent_hugepage/enabled`); small tables do not ask, for the last page is rarely full. It gives them
+//! when memory is touched for the first time, and memory that the program has used before for something else is not; so the
+//! part that nothing was written to yet is handed back first.
 //!
-//! Reference: madvise(2), `MADV_HUGEPAGE`; Linux, `Documentation/admin-guide/mm/transhuge.rst`.
+//! Reference: madvise(2), `MADV_HUGEPAGE`, `MADV_DONTNEED`; Linux, `Documentation/admin-guide/mm/transhuge.rst`.
 
 use rustix::mm::{Advice, madvise};
 
@@ -13,6 +15,9 @@ use rustix::mm::{Advice, madvise};
 const LARGE: usize = 8 << 20;
 /// The size of a large page.
 const PAGE: usize = 2 << 20;
+/// What is aligned to no more than this may stay where it is, or move with its pages, when a vector grows; anything else is
+/// copied by the standard library.
+const MOVABLE: usize = 16;
 
 /// Makes room for `more` items at least. A vector grows by an eighth, so that a large one does not take twice the memory that
 /// it needs, and lies in large pages once it takes 8 MiB.
@@ -22,14 +27,16 @@ pub fn make_room<T>(items: &mut Vec<T>, more: usize) {
     }
     let more = more.max(items.len() / 8);
     let was_large = is_large::<T>(items.capacity());
-    if was_large || !is_large::<T>(items.len().saturating_add(more)) {
+    let will_be_large = is_large::<T>(items.len().saturating_add(more));
+    if !will_be_large || was_large && align_of::<T>() <= MOVABLE {
         items.reserve_exact(more);
     } else {
         // What has its pages keeps them: all of it goes elsewhere.
         let mut large = Vec::with_capacity(items.len().saturating_add(more));
-        ask_for_large_pages(&large);
+        ask_for_large_pages(&mut large);
         large.append(items);
         *items = large;
+        return;
     }
     if was_large {
         ask_for_large_pages(items);
@@ -41,16 +48,22 @@ fn is_large<T>(items: usize) -> bool {
 }
 
 /// Asks for large pages for all that a vector has room for, and not for its neighbours.
-fn ask_for_large_pages<T>(items: &Vec<T>) {
-    let first = items.as_ptr().addr();
-    let begin = first.next_multiple_of(PAGE);
+fn ask_for_large_pages<T>(items: &mut Vec<T>) {
+    let items_at = items.as_mut_ptr();
+    let first = items_at.addr();
     let end = (first + items.capacity() * size_of::<T>()) / PAGE * PAGE;
-    if begin < end {
-        let address = items.as_ptr().with_addr(begin).cast_mut().cast();
-        // SAFETY: the range lies within memory that the vector owns; the advice changes neither contents nor access.
-        // Where the kernel does not know it, pages are small, as before.
-        let _ = unsafe { madvise(address, end - begin, Advice::LinuxHugepage) };
-    }
+    let advise = |from: usize, advice| {
+        let begin = from.next_multiple_of(PAGE);
+        if begin < end {
+            let address = items_at.with_addr(begin).cast();
+            // SAFETY: the range lies within memory that the vector owns. The first advice changes neither contents nor access;
+            // the second is given for what lies behind the last item, which holds nothing. Where the kernel does not know
+            // them, pages are small, as before.
+            let _ = unsafe { madvise(address, end - begin, advice) };
+        }
+    };
+    advise(first, Advice::LinuxHugepage);
+    advise(first + items.len() * size_of::<T>(), Advice::LinuxDontNeed);
 }
 
 #[cfg(test)]
@@ -67,6 +80,22 @@ mod tests {
         }
         assert!((0..).zip(&items).all(|(number, item)| number == *item));
         assert!(items.capacity() <= items.len() + items.len() / 8 + 1);
+    }
+
+    /// In memory that was in use before, with items that are copied whenever the vector grows.
+    #[test]
+    fn items_stay_as_they_are_in_memory_that_was_used_before() {
+        #[derive(Clone, PartialEq, Debug)]
+        #[repr(align(64))]
+        struct Aligned(u64);
+        let used: Vec<_> = (0..8).map(|_| vec![Aligned(u64::MAX); LARGE / 64]).collect();
+        drop(used);
+        let mut items = Vec::new();
+        for number in 0..3 * (LARGE / 64) as u64 {
+            make_room(&mut items, 1);
+            items.push(Aligned(number));
+        }
+        assert!((0..).zip(&items).all(|(number, item)| number == item.0));
     }
 
     #[test]

@@ -13,12 +13,45 @@ use crate::{Targets, Xid, XipPacket};
 /// The 24 bytes of an XID as words, which compare and hash faster than bytes.
 pub(super) type XidWords = [u64; 3];
 
+/// What a key is besides its XIDs, in one byte, which is compared as such: how many they are, and whether the packet was
+/// received.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Kind(u8);
+
+impl Kind {
+    /// Of [`Kind`], that the packet was received. Below it is the number of XIDs.
+    const RECEIVED: u8 = 1 << 3;
+    /// No key is of this kind.
+    pub(super) const NONE: Self = Self(u8::MAX);
+
+    #[inline]
+    fn new(edges: usize, received: bool) -> Self {
+        const { assert!(MAX_FAN_OUT < Self::RECEIVED as usize) };
+        Self(edges as u8 | if received { Self::RECEIVED } else { 0 })
+    }
+
+    #[inline]
+    fn edges(self) -> usize {
+        usize::from(self.0 & (Self::RECEIVED - 1))
+    }
+
+    /// Whether the packet came in on a port.
+    pub(super) fn received(self) -> bool {
+        self.0 & Self::RECEIVED != 0
+    }
+
+    /// Zero if both are the same.
+    #[inline]
+    pub(super) fn difference(self, other: Self) -> u64 {
+        u64::from(self.0 ^ other.0)
+    }
+}
+
 /// The XIDs at the ends of the edges, in their order, and whether the packet was received.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Key {
     words: [XidWords; MAX_FAN_OUT],
-    edges: u8,
-    pub(super) received: bool,
+    kind: Kind,
 }
 
 impl Key {
@@ -32,8 +65,7 @@ impl Key {
         received: bool,
         hash: &KeyedHash,
     ) -> u64 {
-        self.edges = targets.len() as u8;
-        self.received = received;
+        self.kind = Kind::new(targets.len(), received);
         let mut state = self.first_state(hash);
         for (words, row) in self.words.iter_mut().zip(targets) {
             *words = to_words(packet.existing_xid_bytes(*row));
@@ -44,7 +76,7 @@ impl Key {
 
     /// The key of these XIDs, of which there are 1 to 4.
     pub(crate) fn of_xids(xids: &[Xid], received: bool) -> Self {
-        let mut key = Self { words: [[0; 3]; MAX_FAN_OUT], edges: xids.len() as u8, received };
+        let mut key = Self { words: [[0; 3]; MAX_FAN_OUT], kind: Kind::new(xids.len(), received) };
         for (words, xid) in key.words.iter_mut().zip(xids) {
             *words = to_words(&xid.to_bytes());
         }
@@ -54,13 +86,13 @@ impl Key {
     /// The words of every XID.
     #[inline]
     pub(super) fn words(&self) -> &[XidWords] {
-        &self.words[..usize::from(self.edges)]
+        &self.words[..self.kind.edges()]
     }
 
-    /// The number of XIDs.
+    /// How many XIDs there are, and whether the packet was received.
     #[inline]
-    pub(super) fn edges(&self) -> usize {
-        usize::from(self.edges)
+    pub(super) fn kind(&self) -> Kind {
+        self.kind
     }
 
     /// The words of the first XIDs, for a key that has so many.
@@ -79,7 +111,7 @@ impl Key {
     /// The hash before any XID.
     #[inline]
     fn first_state(&self, hash: &KeyedHash) -> u64 {
-        hash.start() ^ u64::from(self.received)
+        hash.start() ^ u64::from(self.kind.0)
     }
 }
 

@@ -298,7 +298,7 @@ impl DstCache {
             let Some(victim) = self.replacement.victim(&mut self.store) else { break };
             // It may be in use there.
             if chances > 0 && self.offloading.take_back(&mut self.store, victim) {
-                self.store.meta_mut(victim).warmth = 1;
+                self.store.meta_mut(victim).set_warmth(1);
                 chances -= 1;
                 continue;
             }

@@ -90,12 +90,12 @@ impl Share {
         for _ in 0..MOST_LOOKS {
             let from_small = self.small.bytes * SMALL_PART > self.bytes() || self.main.bytes == 0;
             let id = self.queue(!from_small).oldest;
-            if id == NOBODY || store.meta(id).warmth == 0 {
+            if id == NOBODY || store.meta(id).warmth() == 0 {
                 return (id != NOBODY).then_some(id);
             }
             self.queue(!from_small).remove(store, id);
             let meta = store.meta_mut(id);
-            meta.warmth = if from_small { 0 } else { meta.warmth - 1 };
+            meta.set_warmth(if from_small { 0 } else { meta.warmth() - 1 });
             meta.set_main(true);
             self.main.push(store, id);
         }

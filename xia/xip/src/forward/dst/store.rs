@@ -10,7 +10,7 @@ use weft_processor::{make_room, prefetch, prefetch_element};
 
 use super::forest::{LeafId, NO_LEAF};
 use super::index::{EntryId, Tag};
-use super::key::{Key, XidWords};
+use super::key::{Key, Kind, XidWords};
 use super::{DropReason, HopId, Way};
 use crate::numbers::MAX_FAN_OUT;
 use crate::principal::SocketId;
@@ -43,10 +43,10 @@ pub(super) struct Meta {
     which: u32,
     /// What is to be done.
     what: What,
+    /// Of which kind its key is; [`Kind::NONE`] if the place is free.
+    kind: Kind,
     /// The edge that the decision is about, and the bits below.
     bits: u8,
-    /// Uses since the replacement looked at it last, up to [`MOST_WARMTH`].
-    pub(super) warmth: u8,
     /// Which share of the cache it counts for.
     pub(super) share: u8,
 }
@@ -96,18 +96,14 @@ impl Found {
 
 /// Of [`Meta::bits`], the edge.
 const SLOT: u8 = 3;
-/// It is for packets that came in on a port.
-const RECEIVED: u8 = 1 << 2;
-/// The place is not free.
-const USED: u8 = 1 << 3;
 /// It stands in the main queue of its share.
-const MAIN: u8 = 1 << 4;
+const MAIN: u8 = 1 << 2;
 /// Another engine has it, or will be offered it.
-const OFFLOADED: u8 = 1 << 5;
-const WANTED: u8 = 1 << 6;
-
-/// Where [`Meta::warmth`] ends.
-const MOST_WARMTH: u8 = 3;
+const OFFLOADED: u8 = 1 << 3;
+const WANTED: u8 = 1 << 4;
+/// Uses since the replacement looked at it last, up to three.
+const WARMTH: u8 = 3 << WARMTH_SHIFT;
+const WARMTH_SHIFT: u32 = 5;
 
 /// A cache line for one edge, two for more. In the order in which it is written here, so that the first line has what is known
 /// of the entry and the last one the key's end, and both can be asked for.
@@ -126,10 +122,9 @@ impl<const N: usize> Entry<N> {
     /// Whether it is the one for `key`. All words are compared whether the first are equal or not: as a rule, they are.
     #[inline]
     fn is_for(&self, key: &Key) -> bool {
-        let other = if key.received { USED | RECEIVED } else { USED };
-        let bits = (self.meta.bits & (USED | RECEIVED)) ^ other;
+        let kind = self.meta.kind.difference(key.kind());
         let words = self.key.as_flattened().iter().zip(key.first::<N>().as_flattened());
-        words.fold(u64::from(bits), |differ, (one, other)| differ | (one ^ other)) == 0
+        words.fold(kind, |differ, (one, other)| differ | (one ^ other)) == 0
     }
 }
 
@@ -158,7 +153,7 @@ impl<const N: usize> Slab<N> {
     }
 
     fn remove(&mut self, place: usize) {
-        self.entries[place].meta.bits &= !USED;
+        self.entries[place].meta.kind = Kind::NONE;
         self.free.push(place as u32);
     }
 
@@ -179,8 +174,8 @@ impl<const N: usize> Slab<N> {
     /// Counts a use, if the entry is the one for `key`.
     #[inline]
     fn use_for(&mut self, place: usize, key: &Key) -> Option<Found> {
-        let entry = self.entries.get_mut(place).filter(|entry| entry.is_for(key))?;
-        Some(entry.meta.used())
+        let entry = self.entries.get_mut(place)?;
+        entry.is_for(key).then(|| entry.meta.used())
     }
 
     fn live(&self) -> impl Iterator<Item = usize> + '_ {
@@ -248,7 +243,6 @@ impl Store {
     pub(super) fn insert(&mut self, key: &Key, tag: Tag, way: Way, slot: u8) -> EntryId {
         let words = key.words();
         let (what, which) = parts(way);
-        let received = if key.received { RECEIVED } else { 0 };
         let meta = Meta {
             hits: 0,
             tag,
@@ -257,8 +251,8 @@ impl Store {
             older: NOBODY,
             which,
             what,
-            bits: USED | received | slot & SLOT,
-            warmth: 0,
+            kind: key.kind(),
+            bits: slot & SLOT,
             share: 0,
         };
         let place = match words.len() {
@@ -308,8 +302,10 @@ impl Store {
     /// Has an entry brought near.
     #[inline]
     pub(super) fn prefetch(&self, id: EntryId) {
+        if edges(id) == 1 {
+            return prefetch_element(&self.one.entries, place(id));
+        }
         match edges(id) {
-            1 => prefetch_element(&self.one.entries, place(id)),
             2 => self.two.prefetch(place(id)),
             3 => self.three.prefetch(place(id)),
             _ => self.four.prefetch(place(id)),
@@ -330,9 +326,6 @@ impl Store {
     /// Whether an entry is the one for `key`, and still there.
     #[inline]
     pub(super) fn is_for(&self, id: EntryId, key: &Key) -> bool {
-        if edges(id) != key.edges() {
-            return false;
-        }
         match edges(id) {
             1 => self.one.is_for(place(id), key),
             2 => self.two.is_for(place(id), key),
@@ -344,11 +337,11 @@ impl Store {
     /// Counts a use, if an entry is the one for `key`: what is to be done, and the edge that it is about.
     #[inline]
     pub(super) fn use_for(&mut self, id: EntryId, key: &Key) -> Option<Found> {
-        if edges(id) != key.edges() {
-            return None;
+        // Most have one, and a jump that can be foreseen is better than one by a table.
+        if edges(id) == 1 {
+            return self.one.use_for(place(id), key);
         }
         match edges(id) {
-            1 => self.one.use_for(place(id), key),
             2 => self.two.use_for(place(id), key),
             3 => self.three.use_for(place(id), key),
             _ => self.four.use_for(place(id), key),
@@ -403,19 +396,29 @@ impl Meta {
     fn used(&mut self) -> Found {
         self.hits += 1;
         // Most are as warm as can be.
-        if self.warmth < MOST_WARMTH {
-            self.warmth += 1;
+        if self.bits & WARMTH != WARMTH {
+            self.bits += 1 << WARMTH_SHIFT;
         }
         self.found()
     }
 
     /// Whether it is for packets that came in on a port.
     pub(super) fn received(&self) -> bool {
-        self.bits & RECEIVED != 0
+        self.kind.received()
     }
 
     fn is_used(&self) -> bool {
-        self.bits & USED != 0
+        self.kind != Kind::NONE
+    }
+
+    /// Uses since the replacement looked at it last, up to three.
+    pub(super) fn warmth(&self) -> u8 {
+        (self.bits & WARMTH) >> WARMTH_SHIFT
+    }
+
+    /// Sets what [`Meta::warmth`] says.
+    pub(super) fn set_warmth(&mut self, warmth: u8) {
+        self.bits = self.bits & !WARMTH | warmth << WARMTH_SHIFT & WARMTH;
     }
 
     /// In which queue of its share it stands.
