@@ -104,17 +104,11 @@ impl Buffer {
     /// whatever the frame held before. Takes a larger frame if the headroom is used up.
     #[inline]
     pub fn push_front(&mut self, count: usize) -> &mut [u8] {
-        self.push_front_of(count).0
-    }
-
-    /// As [`Buffer::push_front`]; returns what was there before, too, behind the new bytes.
-    #[inline]
-    pub fn push_front_of(&mut self, count: usize) -> (&mut [u8], &mut [u8]) {
         if count > self.start {
             self.grow(count + HEADROOM, 0);
         }
         self.start -= count;
-        self.frame[self.start..self.end].split_at_mut(count)
+        &mut self.frame[self.start..self.start + count]
     }
 
     /// Takes `count` bytes off the front. Returns false, and does nothing, if there are fewer.

@@ -5,6 +5,9 @@
 //! the decisions are carried out on the packets where they lie. While one group waits, others are worked on. What passed
 //! through a node goes another round. In the end
 //! the packets leave in their order, and those that the cache has nothing for are walked one by one.
+//!
+//! A group is asked for in one row, with nothing else in between: what asks for memory whose address has to be translated
+//! first is not done until that is known, and as many wait for it together as the processor can look ahead.
 
 use weft_base::{Instant, Packet, PortId};
 
@@ -14,8 +17,8 @@ use crate::header::Glance;
 use crate::principal::SocketId;
 use crate::{Xid, XipPacket};
 
-/// Packets that wait for memory together.
-const GROUP: usize = 32;
+/// Packets that wait for memory together: a third of what ports receive at once.
+const GROUP: usize = 22;
 
 /// What a batch knows of one of its packets. It is written where it lies: a key can be long.
 #[derive(Default)]
@@ -155,7 +158,11 @@ impl Forwarder {
         for (packet, ahead) in group.packets.iter_mut().zip(&mut *group.ahead) {
             received += usize::from(packet.meta.port != PortId::NONE);
             match self.find_place(packet, ahead) {
-                Some(len) => packet.truncate(len),
+                Some(0) => {}
+                Some(surplus) => {
+                    let len = packet.len() - surplus;
+                    packet.truncate(len);
+                }
                 None => look_closely(packet, ahead),
             }
         }
@@ -165,7 +172,8 @@ impl Forwarder {
         }
     }
 
-    /// Works out where the cache may have a decision, and says how long the packet is; `None` if there can be no decision.
+    /// Works out where the cache may have a decision, and says how much the link has added; `None` if there can be no
+    /// decision.
     #[inline(always)]
     fn find_place(&self, packet: &Packet, ahead: &mut Ahead) -> Option<usize> {
         let received = packet.meta.port != PortId::NONE;
@@ -174,7 +182,7 @@ impl Forwarder {
         let view = XipPacket::checked_before(bytes);
         ahead.fate = Fate::Looking;
         ahead.tag = self.dst.look_for(&view, &targets, received, &mut ahead.key);
-        Some(total_len)
+        Some(bytes.len() - total_len)
     }
 
     /// Has the entries brought near, or, where there is none, what principals will need. A packet that may not cause a

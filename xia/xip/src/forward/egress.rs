@@ -121,24 +121,21 @@ impl Departure {
     /// changed if it cannot leave.
     #[inline(always)]
     pub(super) fn send(&self, packet: &mut Packet) -> Result<(), DropReason> {
-        let hop_limit = XipPacket::checked_before(packet.bytes()).hop_limit();
+        let received = packet.meta.port != PortId::NONE;
+        let len = packet.len();
+        let mut view = XipPacket::checked_before(packet.bytes_mut());
+        let hop_limit = view.hop_limit();
         if hop_limit == 0 {
             return Err(DropReason::HopLimit);
         }
-        if packet.len() > self.longest {
+        if len > self.longest {
             return Err(self.refusal);
         }
-        let received = packet.meta.port != PortId::NONE;
+        view.set_hop_limit(hop_limit - u8::from(received));
         packet.meta.link = self.hop.link;
-        let bytes = match self.is_framed {
-            true => {
-                let (header, bytes) = packet.push_front_of(ETHERNET_HEADER_LEN);
-                header.copy_from_slice(&self.header);
-                bytes
-            }
-            false => packet.bytes_mut(),
-        };
-        XipPacket::checked_before(bytes).set_hop_limit(hop_limit - u8::from(received));
+        if self.is_framed {
+            packet.push_front(ETHERNET_HEADER_LEN).copy_from_slice(&self.header);
+        }
         Ok(())
     }
 }

@@ -27,11 +27,9 @@ impl Glance {
         let fixed = bytes.first_chunk::<FIXED_HEADER_LEN>()?;
         let [rows, source_rows] = [field::NUM_DST, field::NUM_SRC].map(|at| usize::from(fixed[at]));
         let last = usize::from(fixed[field::LAST_NODE]);
-        // The row that has the edges, and the first that they may lead to.
-        let (row, first) = match last == usize::from(LastNode::ENTRY_BYTE) {
-            true => (rows.wrapping_sub(1), 0),
-            false => (last, last + 1),
-        };
+        // The row that has the edges.
+        let is_entry = last == usize::from(LastNode::ENTRY_BYTE);
+        let row = if is_entry { rows.wrapping_sub(1) } else { last };
         let total_len = header_len(fixed) + usize::from(payload_len(fixed));
         let is_sound = fixed[field::VERSION] == XIP_VERSION
             && rows <= MAX_NODES
@@ -41,6 +39,7 @@ impl Glance {
         if !is_sound {
             return None;
         }
+        let first = if is_entry { 0 } else { row + 1 };
         let edges = bytes.get(row_offset(row) + XID_LEN..)?.first_chunk::<MAX_FAN_OUT>()?;
         let targets = sound_edges(&edges.map(Edge::from_byte), first, rows)?;
         (!targets.is_empty()).then_some(Self { total_len, targets })

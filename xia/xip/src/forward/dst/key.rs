@@ -20,14 +20,15 @@ pub(super) struct Kind(u8);
 
 impl Kind {
     /// Of [`Kind`], that the packet was received. Below it is the number of XIDs.
-    const RECEIVED: u8 = 1 << 3;
+    const RECEIVED: u8 = 1 << Self::EDGES;
+    const EDGES: u32 = 3;
     /// No key is of this kind.
     pub(super) const NONE: Self = Self(u8::MAX);
 
     #[inline]
     fn new(edges: usize, received: bool) -> Self {
         const { assert!(MAX_FAN_OUT < Self::RECEIVED as usize) };
-        Self(edges as u8 | if received { Self::RECEIVED } else { 0 })
+        Self(edges as u8 | u8::from(received) << Self::EDGES)
     }
 
     #[inline]
