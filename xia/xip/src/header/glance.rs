@@ -2,7 +2,7 @@
 //!
 //! Reference: as for [`header`](super). The receive checks and those of the last node's edges say what is wrong with a
 //! packet, one thing after the other. Hardly anything ever is; so a forwarder asks first whether everything is right, which
-//! takes a third of the instructions.
+//! takes fewer instructions.
 
 use super::check::{header_len, payload_len, row_offset};
 use super::{FIXED_HEADER_LEN, field};

@@ -19,9 +19,10 @@ pub(super) type XidWords = [u64; 3];
 pub(super) struct Kind(u8);
 
 impl Kind {
-    /// Of [`Kind`], that the packet was received. Below it is the number of XIDs.
-    const RECEIVED: u8 = 1 << Self::EDGES;
+    /// Bits that the number of XIDs has, the lowest ones.
     const EDGES: u32 = 3;
+    /// The packet was received.
+    const RECEIVED: u8 = 1 << Self::EDGES;
     /// No key is of this kind.
     pub(super) const NONE: Self = Self(u8::MAX);
 
