@@ -10,6 +10,8 @@
 //! Architecture Processor Supplement, §3.1.1 (levels of the instruction set); Arm Architecture Reference Manual for
 //! A-profile.
 
+#[cfg(target_arch = "x86_64")]
+mod asked;
 #[allow(unsafe_code, reason = "instructions that not every processor has")]
 mod ones;
 #[allow(unsafe_code, reason = "instructions of one kind of processor")]

@@ -62,26 +62,21 @@ mod compress {
         _mm512_extracti64x4_epi64, _mm512_loadu_si512, _mm512_maskz_compress_epi8,
         _mm512_set1_epi16, _mm512_storeu_si512,
     };
-    use std::sync::atomic::{AtomicU8, Ordering};
+
+    use crate::asked::Asked;
 
     /// Places that one store writes.
     const STORED: usize = 32;
 
-    /// Whether the processor has the instructions. It is asked once.
+    /// Whether the processor has the instructions.
     #[inline(always)]
     pub(super) fn is_there() -> bool {
-        static ANSWER: AtomicU8 = AtomicU8::new(0);
-        match ANSWER.load(Ordering::Relaxed) {
-            0 => {
-                let is_there = ask();
-                ANSWER.store(1 + u8::from(is_there), Ordering::Relaxed);
-                is_there
-            }
-            answer => answer == 2,
-        }
+        const YES: u8 = 1;
+        const NO: u8 = 2;
+        static ANSWER: Asked = Asked::new();
+        ANSWER.answer(|| if ask() { YES } else { NO }) == YES
     }
 
-    #[cold]
     fn ask() -> bool {
         is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")

@@ -7,63 +7,79 @@
 //! when memory is touched for the first time, and memory that the program has used before for something else is not; so the
 //! part that nothing was written to yet is handed back first.
 //!
-//! Reference: madvise(2), `MADV_HUGEPAGE`, `MADV_DONTNEED`; Linux, `Documentation/admin-guide/mm/transhuge.rst`.
+//! A table that grows moves to where there is room for it. Its pages move along, but large ones only if they are as far from
+//! the boundaries of such pages there as here; if not, they are broken up, and stay so. The kernel puts what is as long as a
+//! number of large pages on such a boundary (from Linux 6.7 on; what is of another length not since 6.13). So a large table
+//! takes so much that it is that long together with what the C library puts beside it.
+//!
+//! Reference: madvise(2), `MADV_HUGEPAGE`, `MADV_DONTNEED`; mremap(2); Linux, `Documentation/admin-guide/mm/transhuge.rst`.
 
 use rustix::mm::{Advice, madvise};
+use rustix::param::page_size;
 
 /// Bytes from which on large pages are asked for.
 const LARGE: usize = 8 << 20;
 /// The size of a large page.
 const PAGE: usize = 2 << 20;
+/// The C library takes less than this, and twice the alignment, besides what it is asked for.
+const BESIDE: usize = 128;
 /// What is aligned to no more than this may stay where it is, or move with its pages, when a vector grows; anything else is
 /// copied by the standard library.
 const MOVABLE: usize = 16;
 
 /// Makes room for `more` items at least. A vector grows by an eighth, so that a large one does not take twice the memory that
-/// it needs, and lies in large pages once it takes 8 MiB.
+/// it needs, and lies in large pages once it takes 8 MiB, of which the last one may be for the most part empty.
 pub fn make_room<T>(items: &mut Vec<T>, more: usize) {
     if items.capacity() - items.len() >= more {
         return;
     }
-    let more = more.max(items.len() / 8);
-    let was_large = is_large::<T>(items.capacity());
-    let will_be_large = is_large::<T>(items.len().saturating_add(more));
-    if !will_be_large || was_large && align_of::<T>() <= MOVABLE {
-        items.reserve_exact(more);
+    let capacity = items.len().saturating_add(more.max(items.len() / 8));
+    if !is_large::<T>(capacity) {
+        return items.reserve_exact(capacity - items.len());
+    }
+    let capacity = whole_pages::<T>(capacity);
+    if is_large::<T>(items.capacity()) && align_of::<T>() <= MOVABLE {
+        items.reserve_exact(capacity - items.len());
+        ask_for_large_pages(items);
     } else {
         // What has its pages keeps them: all of it goes elsewhere.
-        let mut large = Vec::with_capacity(items.len().saturating_add(more));
+        let mut large = Vec::with_capacity(capacity);
         ask_for_large_pages(&mut large);
         large.append(items);
         *items = large;
-        return;
     }
-    if was_large {
-        ask_for_large_pages(items);
-    }
+}
+
+/// As many items as this, or a few more, so that they take a number of large pages with what stands beside them.
+fn whole_pages<T>(items: usize) -> usize {
+    let beside = BESIDE + 2 * align_of::<T>();
+    let bytes = items.checked_mul(size_of::<T>()).and_then(|bytes| bytes.checked_add(beside));
+    let pages = bytes.and_then(|bytes| bytes.checked_next_multiple_of(PAGE));
+    pages.map_or(items, |pages| (pages - beside) / size_of::<T>())
 }
 
 fn is_large<T>(items: usize) -> bool {
     items.saturating_mul(size_of::<T>()) >= LARGE
 }
 
-/// Asks for large pages for all that a vector has room for, and not for its neighbours.
+/// Asks for large pages for all that a vector has room for.
 fn ask_for_large_pages<T>(items: &mut Vec<T>) {
     let items_at = items.as_mut_ptr();
     let first = items_at.addr();
-    let end = (first + items.capacity() * size_of::<T>()) / PAGE * PAGE;
-    let advise = |from: usize, advice| {
-        let begin = from.next_multiple_of(PAGE);
+    let end = first + items.capacity() * size_of::<T>();
+    let advise = |begin: usize, end: usize, advice| {
         if begin < end {
             let address = items_at.with_addr(begin).cast();
-            // SAFETY: the range lies within memory that the vector owns. The first advice changes neither contents nor access;
-            // the second is given for what lies behind the last item, which holds nothing. Where the kernel does not know
-            // them, pages are small, as before.
+            // SAFETY: the first advice changes neither contents nor access, of whatever else is in the pages where the vector
+            // begins and ends either. The second is given for pages that lie within its memory, behind the last item, and
+            // hold nothing. Where the kernel does not know them, pages are small, as before.
             let _ = unsafe { madvise(address, end - begin, advice) };
         }
     };
-    advise(first, Advice::LinuxHugepage);
-    advise(first + items.len() * size_of::<T>(), Advice::LinuxDontNeed);
+    let small = page_size();
+    advise(first / small * small, end.next_multiple_of(small), Advice::LinuxHugepage);
+    let behind = first + items.len() * size_of::<T>();
+    advise(behind.next_multiple_of(PAGE), end / PAGE * PAGE, Advice::LinuxDontNeed);
 }
 
 #[cfg(test)]
@@ -79,7 +95,42 @@ mod tests {
             items.push(number);
         }
         assert!((0..).zip(&items).all(|(number, item)| number == *item));
-        assert!(items.capacity() <= items.len() + items.len() / 8 + 1);
+        assert!(items.capacity() <= items.len() + items.len() / 8 + PAGE / size_of::<u64>());
+    }
+
+    /// Whether the kernel puts what is as long as a number of large pages on such a boundary.
+    fn kernel_aligns() -> bool {
+        use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
+
+        // The second cannot be where the first ends if that is no boundary.
+        [3 * PAGE + page_size(), 3 * PAGE].into_iter().all(|len| {
+            // SAFETY: it is memory of its own, which stays until the test ends.
+            let address = unsafe {
+                mmap_anonymous(std::ptr::null_mut(), len, ProtFlags::READ, MapFlags::PRIVATE)
+            };
+            !len.is_multiple_of(PAGE) || address.unwrap().addr().is_multiple_of(PAGE)
+        })
+    }
+
+    /// From 32 MiB on the C library always has mappings for it.
+    #[test]
+    fn large_pages_move_along_when_a_vector_grows() {
+        if !kernel_aligns() {
+            return eprintln!("skipped: this kernel breaks up large pages that move");
+        }
+        fn grow<T: Clone>(item: T) {
+            let mut items = Vec::<T>::new();
+            make_room(&mut items, (40 << 20) / size_of::<T>());
+            while size_of_val(&items[..]) < 200 << 20 {
+                let behind = items.as_ptr().addr() % PAGE;
+                assert!(behind < page_size(), "{behind} bytes behind the boundary");
+                items.resize(items.capacity(), item.clone());
+                make_room(&mut items, 1);
+            }
+        }
+        grow(7_u64);
+        grow([7_u8; 24]);
+        grow(Aligned(7));
     }
 
     /// Items that the standard library copies whenever a vector of them grows.
@@ -103,7 +154,7 @@ mod tests {
     fn is_present(pagemap: &std::fs::File, address: usize) -> bool {
         use std::os::unix::fs::FileExt;
         let mut entry = [0; 8];
-        let at = address / rustix::param::page_size() * entry.len();
+        let at = address / page_size() * entry.len();
         pagemap.read_exact_at(&mut entry, at as u64).unwrap();
         u64::from_ne_bytes(entry) >> 63 == 1
     }
@@ -119,11 +170,7 @@ mod tests {
         let begin = items.as_ptr().addr().next_multiple_of(PAGE);
         let end = (items.as_ptr().addr() + items.capacity()) / PAGE * PAGE;
         assert!(end - begin >= LARGE);
-        assert!(
-            (begin..end)
-                .step_by(rustix::param::page_size())
-                .all(|address| !is_present(&pagemap, address))
-        );
+        assert!((begin..end).step_by(page_size()).all(|address| !is_present(&pagemap, address)));
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! (x86-64-v3, x86-64-v4). Processors of other kinds have the instructions in question, and there is only one form.
 
 #[cfg(target_arch = "x86_64")]
-use std::sync::atomic::{AtomicU8, Ordering};
+use crate::asked::Asked;
 
 /// What can be compiled several times.
 ///
@@ -37,29 +37,16 @@ pub fn widest<W: Work>(work: W) -> W::Result {
     work.run()
 }
 
-/// The level of this processor's instruction set. It is asked once.
+/// The level of this processor's instruction set.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn level() -> u8 {
-    static LEVEL: AtomicU8 = AtomicU8::new(0);
-    match LEVEL.load(Ordering::Relaxed) {
-        0 => {
-            let level = find_level();
-            LEVEL.store(level, Ordering::Relaxed);
-            level
-        }
-        level => level,
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[cold]
-fn find_level() -> u8 {
-    match (level_3::is_there(), level_4::is_there()) {
+    static LEVEL: Asked = Asked::new();
+    LEVEL.answer(|| match (level_3::is_there(), level_4::is_there()) {
         (_, true) => 4,
         (true, false) => 3,
         (false, false) => 1,
-    }
+    })
 }
 
 /// A form for a level of the instruction set: its name, and all features that are needed.
