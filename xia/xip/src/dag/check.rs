@@ -179,7 +179,11 @@ impl Address {
 pub fn candidate_edges(edges: &Edges, node: LastNode, rows: usize) -> Result<Targets, EdgesError> {
     // A row behind the last, or the last itself, has no row that an edge could lead to.
     match sound_edges(edges, node.first_target(), rows) {
-        Some(targets) if !targets.is_empty() => Ok(targets),
+        Some(count) if count > 0 => {
+            let mut targets = Targets::from(edges.map(|edge| edge.0));
+            targets.truncate(count);
+            Ok(targets)
+        }
         _ => look_closely(edges, node, rows),
     }
 }
@@ -214,10 +218,10 @@ fn count_nodes(rows: &[Row]) -> Result<usize, CheckError> {
     }
 }
 
-/// The rows that one edge field leads to, if each is the row `first` or a later one of `rows`, and [`check_edges`] finds
+/// How many edges one edge field has, if each leads to the row `first` or a later one of `rows`, and [`check_edges`] finds
 /// nothing else: in few instructions, all bytes at once, because it need not say what is wrong.
 #[inline(always)]
-pub(crate) fn sound_edges(edges: &Edges, first: usize, rows: usize) -> Option<Targets> {
+pub(crate) fn sound_edges(edges: &Edges, first: usize, rows: usize) -> Option<usize> {
     /// Of each byte the lowest bit, and the highest: that of a chosen edge.
     const ONES: u32 = 0x0101_0101;
     const HIGH: u32 = 0x8080_8080;
@@ -233,11 +237,7 @@ pub(crate) fn sound_edges(edges: &Edges, first: usize, rows: usize) -> Option<Ta
     let far_enough = (bytes | HIGH) - ONES * first as u32;
     let too_far = (bytes | HIGH) - ONES * rows as u32;
     let is_sound = far_enough & !too_far & !bytes & of_these == of_these;
-    is_sound.then(|| {
-        let mut targets = Targets::from(edges.map(|edge| edge.0));
-        targets.truncate((bits / u8::BITS) as usize);
-        targets
-    })
+    is_sound.then_some((bits / u8::BITS) as usize)
 }
 
 /// Checks one edge field. The last row's edges are the entry node's and may lead to any row.

@@ -12,7 +12,7 @@
 use weft_base::{Instant, Packet, PortId};
 
 use super::{Activity, DropReason, Forwarder, Trip, Verdict};
-use crate::forward::dst::{CacheActivity, Found, Guess, HopId, Key, Tag, Way};
+use crate::forward::dst::{CacheActivity, Found, Guess, HopId, KeyRows, Tag, Way};
 use crate::header::Glance;
 use crate::principal::SocketId;
 use crate::{Xid, XipPacket};
@@ -20,18 +20,18 @@ use crate::{Xid, XipPacket};
 /// Packets that wait for memory together: a third of what ports receive at once.
 const GROUP: usize = 22;
 
-/// What a batch knows of one of its packets. It is written where it lies: a key can be long.
+/// What a batch knows of one of its packets. The key stays in the packet, which is near.
 #[derive(Default)]
-#[repr(align(64))]
+#[repr(align(32))]
 pub(super) struct Ahead {
-    key: Key,
+    key: KeyRows,
     tag: Tag,
     guess: Guess,
     exit: Exit,
     fate: Fate,
 }
 
-const _: () = assert!(size_of::<Ahead>() == 128, "it takes two cache lines");
+const _: () = assert!(size_of::<Ahead>() == 32, "two of them are a cache line");
 
 impl Ahead {
     #[inline]
@@ -178,10 +178,10 @@ impl Forwarder {
     fn find_place(&self, packet: &Packet, ahead: &mut Ahead) -> Option<usize> {
         let received = packet.meta.port != PortId::NONE;
         let bytes = packet.bytes();
-        let Glance { total_len, targets } = Glance::at(bytes)?;
-        let view = XipPacket::checked_before(bytes);
+        let Glance { total_len, rows, edges } = Glance::at(bytes)?;
         ahead.fate = Fate::Looking;
-        ahead.tag = self.dst.look_for(&view, &targets, received, &mut ahead.key);
+        ahead.key = KeyRows::new(rows, edges, received);
+        ahead.tag = self.dst.tag(&ahead.key.of_packet(&XipPacket::checked_before(bytes)));
         Some(bytes.len() - total_len)
     }
 
@@ -227,7 +227,8 @@ impl Forwarder {
                 continue;
             }
             // Nothing has come or gone since the guess.
-            let found = self.dst.find_guessed(&ahead.key, ahead.guess);
+            let view = XipPacket::checked_before(packet.bytes());
+            let found = self.dst.find_guessed(&ahead.key.of_packet(&view), ahead.guess);
             ahead.fate = match found.and_then(|found| found.hop()) {
                 Some(hop) => {
                     tally.hits += 1;
@@ -250,7 +251,10 @@ impl Forwarder {
     ) -> Fate {
         let found = found.or_else(|| match ahead.guess {
             Guess::Nothing => None,
-            _ => self.dst.find(&ahead.key, ahead.tag),
+            _ => {
+                let view = XipPacket::checked_before(packet.bytes());
+                self.dst.find(&ahead.key.of_packet(&view), ahead.tag)
+            }
         });
         let Some(found) = found else { return self.miss(now, packet.meta.port) };
         tally.hits += 1;

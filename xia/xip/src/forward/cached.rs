@@ -8,7 +8,7 @@ use std::ops::{Deref, DerefMut};
 
 use weft_base::Counters;
 
-use super::dst::{CacheActivity, CacheSize, CachedDecision, Decision, Key};
+use super::dst::{CacheActivity, CacheSize, CachedDecision, Decision, FreeKey, KeyRows};
 use super::resolve::{Chain, Outcome};
 use super::{CheckedPacket, DropReason, Forwarder, SlowPathLimit, Trip};
 use crate::changes::Change;
@@ -29,8 +29,8 @@ impl Forwarder {
         if !self.dst.is_on() || self.tracer.is_recording() {
             return self.decide(xids(packet, targets), chain);
         }
-        let mut key = Key::default();
-        let tag = self.dst.look_for(packet, targets, trip.received, &mut key);
+        let key = KeyRows::of(targets, trip.received).of_packet(packet);
+        let tag = self.dst.tag(&key);
         if let Some(found) = self.dst.find(&key, tag) {
             self.cache_activity.add(CacheActivity::Hit, 1);
             return (self.dst.decision(found.way()).into(), found.slot());
@@ -109,7 +109,7 @@ impl Forwarder {
                 self.dst.offload_nothing(edges);
                 continue;
             };
-            let key = Key::of_xids(&edges, true);
+            let key = FreeKey::new(&edges, true);
             let tag = self.dst.tag(&key);
             let (asked, egress) = (&self.asked, &self.egress);
             let gone = self.dst.insert(&key, tag, port, (decision, slot), asked, egress);

@@ -7,17 +7,20 @@
 use super::check::{header_len, payload_len, row_offset};
 use super::{FIXED_HEADER_LEN, field};
 use crate::dag::check::sound_edges;
-use crate::dag::{Edge, LastNode, Targets};
+use crate::dag::{Edge, LastNode};
 use crate::numbers::{MAX_FAN_OUT, MAX_NODES, XIP_VERSION};
 use crate::xid::XID_LEN;
 
 /// What is seen of a packet that passes the receive checks and has an edge to try.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct Glance {
     /// As [`XipPacket::total_len`](super::XipPacket::total_len).
     pub(crate) total_len: usize,
-    /// As [`XipPacket::candidate_edges`](super::XipPacket::candidate_edges).
-    pub(crate) targets: Targets,
+    /// The rows that the last node's edges lead to, as
+    /// [`XipPacket::candidate_edges`](super::XipPacket::candidate_edges) has them. Behind the last is anything.
+    pub(crate) rows: [u8; MAX_FAN_OUT],
+    /// How many edges there are: at least one.
+    pub(crate) edges: usize,
 }
 
 impl Glance {
@@ -40,9 +43,9 @@ impl Glance {
             return None;
         }
         let first = if is_entry { 0 } else { row + 1 };
-        let edges = bytes.get(row_offset(row) + XID_LEN..)?.first_chunk::<MAX_FAN_OUT>()?;
-        let targets = sound_edges(&edges.map(Edge::from_byte), first, rows)?;
-        (!targets.is_empty()).then_some(Self { total_len, targets })
+        let to = bytes.get(row_offset(row) + XID_LEN..)?.first_chunk::<MAX_FAN_OUT>()?;
+        let edges = sound_edges(&to.map(Edge::from_byte), first, rows)?;
+        (edges > 0).then_some(Self { total_len, rows: *to, edges })
     }
 }
 
@@ -51,12 +54,16 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::XipPacket;
+    use crate::{Targets, XipPacket};
 
-    fn seen_closely(bytes: &[u8]) -> Option<Glance> {
+    fn seen(bytes: &[u8]) -> Option<(usize, Targets)> {
+        let Glance { total_len, rows, edges } = Glance::at(bytes)?;
+        Some((total_len, rows[..edges].iter().copied().collect()))
+    }
+
+    fn seen_closely(bytes: &[u8]) -> Option<(usize, Targets)> {
         let packet = XipPacket::new_checked(bytes).ok()?;
-        let targets = packet.candidate_edges().ok()?;
-        Some(Glance { total_len: packet.total_len(), targets })
+        Some((packet.total_len(), packet.candidate_edges().ok()?))
     }
 
     /// Mostly this, and anything.
@@ -92,7 +99,7 @@ mod tests {
             }
             for len in [bytes.len(), bytes.len() / 2, 7, 0] {
                 let bytes = &bytes[..len.min(bytes.len())];
-                prop_assert_eq!(Glance::at(bytes), seen_closely(bytes));
+                prop_assert_eq!(seen(bytes), seen_closely(bytes));
             }
         }
     }

@@ -11,12 +11,12 @@ use crate::xid::XID_LEN;
 use crate::{Targets, Xid, XipPacket};
 
 /// The 24 bytes of an XID as words, which compare and hash faster than bytes.
-pub(super) type XidWords = [u64; 3];
+pub(in crate::forward) type XidWords = [u64; 3];
 
 /// What a key is besides its XIDs, in one byte, which is compared as such: how many they are, and whether the packet was
 /// received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Kind(u8);
+pub(in crate::forward) struct Kind(u8);
 
 impl Kind {
     /// Bits that the number of XIDs has, the lowest ones.
@@ -32,8 +32,9 @@ impl Kind {
         Self(edges as u8 | u8::from(received) << Self::EDGES)
     }
 
+    /// How many XIDs there are.
     #[inline]
-    fn edges(self) -> usize {
+    pub(super) fn edges(self) -> usize {
         usize::from(self.0 & (Self::RECEIVED - 1))
     }
 
@@ -49,71 +50,97 @@ impl Kind {
     }
 }
 
-/// The XIDs at the ends of the edges, in their order, and whether the packet was received.
+/// The XIDs at the ends of the edges, in their order, and whether the packet was received; wherever they stand.
+pub(in crate::forward) trait Key {
+    /// How many XIDs there are, 1 to 4, and whether the packet was received.
+    fn kind(&self) -> Kind;
+
+    /// The words of an XID, which counts from 0; any words if there are not so many.
+    fn words(&self, at: usize) -> XidWords;
+
+    /// The hash, with this key.
+    #[inline]
+    fn hash(&self, hash: &KeyedHash) -> u64 {
+        let kind = self.kind();
+        let start = hash.start() ^ u64::from(kind.0);
+        let all = 0..kind.edges().min(MAX_FAN_OUT);
+        all.fold(start, |state, at| hash.mix(state, self.words(at)))
+    }
+}
+
+/// Where in a packet its key stands.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Key {
-    words: [XidWords; MAX_FAN_OUT],
+pub(in crate::forward) struct KeyRows {
+    /// As many as the kind says; behind them is anything.
+    rows: [u8; MAX_FAN_OUT],
     kind: Kind,
 }
 
-impl Key {
-    /// Becomes the key for a packet whose last node has edges to these rows; returns its hash. What it has no edges for keeps
-    /// old words, which nobody looks at.
+impl KeyRows {
+    /// Of a packet whose last node has so many edges, to these rows of its destination.
     #[inline]
-    pub(crate) fn set<T: AsRef<[u8]>>(
-        &mut self,
+    pub(in crate::forward) fn new(rows: [u8; MAX_FAN_OUT], edges: usize, received: bool) -> Self {
+        Self { rows, kind: Kind::new(edges, received) }
+    }
+
+    /// The same.
+    pub(in crate::forward) fn of(targets: &Targets, received: bool) -> Self {
+        let mut rows = [0; MAX_FAN_OUT];
+        rows[..targets.len()].copy_from_slice(targets);
+        Self::new(rows, targets.len(), received)
+    }
+
+    /// The key of this packet, which stays where it is.
+    #[inline]
+    pub(in crate::forward) fn of_packet<T: AsRef<[u8]>>(
+        self,
         packet: &XipPacket<T>,
-        targets: &Targets,
-        received: bool,
-        hash: &KeyedHash,
-    ) -> u64 {
-        self.kind = Kind::new(targets.len(), received);
-        let mut state = self.first_state(hash);
-        for (words, row) in self.words.iter_mut().zip(targets) {
-            *words = to_words(packet.existing_xid_bytes(*row));
-            state = hash.mix(state, *words);
-        }
-        state
+    ) -> PacketKey<'_, T> {
+        PacketKey { packet, place: self }
     }
+}
 
-    /// The key of these XIDs, of which there are 1 to 4.
-    pub(crate) fn of_xids(xids: &[Xid], received: bool) -> Self {
-        let mut key = Self { words: [[0; 3]; MAX_FAN_OUT], kind: Kind::new(xids.len(), received) };
-        for (words, xid) in key.words.iter_mut().zip(xids) {
-            *words = to_words(&xid.to_bytes());
-        }
-        key
-    }
+/// A key in a packet.
+#[derive(Debug)]
+pub(in crate::forward) struct PacketKey<'a, T: AsRef<[u8]>> {
+    packet: &'a XipPacket<T>,
+    place: KeyRows,
+}
 
-    /// The words of every XID.
+impl<T: AsRef<[u8]>> Key for PacketKey<'_, T> {
     #[inline]
-    pub(super) fn words(&self) -> &[XidWords] {
-        &self.words[..self.kind.edges()]
+    fn kind(&self) -> Kind {
+        self.place.kind
     }
 
-    /// How many XIDs there are, and whether the packet was received.
     #[inline]
-    pub(super) fn kind(&self) -> Kind {
+    fn words(&self, at: usize) -> XidWords {
+        to_words(self.packet.xid_bytes(self.place.rows[at]))
+    }
+}
+
+/// A key that is in no packet.
+#[derive(Clone, Debug)]
+pub(in crate::forward) struct FreeKey {
+    xids: ArrayVec<XidWords, MAX_FAN_OUT>,
+    kind: Kind,
+}
+
+impl FreeKey {
+    /// Of these XIDs, of which there are 1 to 4.
+    pub(in crate::forward) fn new(xids: &[Xid], received: bool) -> Self {
+        let kind = Kind::new(xids.len(), received);
+        Self { xids: xids.iter().map(|xid| to_words(&xid.to_bytes())).collect(), kind }
+    }
+}
+
+impl Key for FreeKey {
+    fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// The words of the first XIDs, for a key that has so many.
-    #[inline]
-    pub(super) fn first<const N: usize>(&self) -> &[XidWords; N] {
-        const { assert!(N <= MAX_FAN_OUT) };
-        self.words.first_chunk().expect("there is room for as many as this, which is checked above")
-    }
-
-    /// The hash, as [`Key::set`] returns it.
-    pub(super) fn hash(&self, hash: &KeyedHash) -> u64 {
-        let start = self.first_state(hash);
-        self.words().iter().fold(start, |state, words| hash.mix(state, *words))
-    }
-
-    /// The hash before any XID.
-    #[inline]
-    fn first_state(&self, hash: &KeyedHash) -> u64 {
-        hash.start() ^ u64::from(self.kind.0)
+    fn words(&self, at: usize) -> XidWords {
+        self.xids.get(at).copied().unwrap_or_default()
     }
 }
 
@@ -138,13 +165,42 @@ fn to_xid(words: &XidWords) -> Xid {
 
 #[cfg(test)]
 mod tests {
+    use weft_base::Random;
+
     use super::*;
-    use crate::XidType;
+    use crate::{Address, XidType, XipRepr};
+
+    fn xid(first: u8) -> Xid {
+        Xid::new(XidType::HID, std::array::from_fn(|n| first + n as u8))
+    }
 
     #[test]
     fn words_and_xids_are_the_same_thing() {
-        let xid = Xid::new(XidType::HID, std::array::from_fn(|n| n as u8));
-        let key = Key::of_xids(&[xid, Xid::NAT], true);
-        assert_eq!(xids(key.words())[..], [xid, Xid::NAT]);
+        let key = FreeKey::new(&[xid(0), Xid::NAT], true);
+        assert_eq!(xids(&[key.words(0), key.words(1)])[..], [xid(0), Xid::NAT]);
+    }
+
+    #[test]
+    fn a_key_is_the_same_wherever_it_stands() {
+        let hash = KeyedHash::new(&mut Random::from_seed(1));
+        let all = [xid(0), xid(30), xid(60), xid(90)];
+        for count in 1..=all.len() {
+            // Its edges lead to the last node first.
+            let path: Vec<_> = all[..count].iter().rev().copied().collect();
+            let address = Address::refinement(&path).unwrap();
+            let mut bytes = vec![0; 300];
+            XipRepr::new(address, None, 0).emit(&mut bytes).unwrap();
+            let packet = XipPacket::new_checked(&bytes[..]).unwrap();
+            let targets = packet.candidate_edges().unwrap();
+            for received in [false, true] {
+                let place = KeyRows::of(&targets, received);
+                let (there, free) =
+                    (place.of_packet(&packet), FreeKey::new(&all[..count], received));
+                assert_eq!(there.kind().difference(free.kind()), 0);
+                assert_eq!((there.kind().edges(), there.kind().received()), (count, received));
+                assert!((0..count).all(|at| there.words(at) == free.words(at)));
+                assert_eq!(there.hash(&hash), free.hash(&hash));
+            }
+        }
     }
 }

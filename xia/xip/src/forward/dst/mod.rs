@@ -33,7 +33,7 @@ use weft_base::{KeyedHash, PortId, Random};
 
 pub(super) use hops::HopId;
 pub(super) use index::{Guess, Tag};
-pub(super) use key::Key;
+pub(super) use key::{FreeKey, Key, KeyRows};
 pub(super) use store::Found;
 
 use super::egress::{Departure, EgressTable};
@@ -41,7 +41,7 @@ use super::{DropReason, SlowPathLimit};
 use crate::changes::Change;
 use crate::offload::{Edges, Offload, OffloadRoom};
 use crate::principal::{Answer, NextHop, SocketId};
-use crate::{Targets, Xid, XidType, XipPacket};
+use crate::{Xid, XidType};
 use forest::Forest;
 use hops::Hops;
 use index::{EntryId, Index};
@@ -174,20 +174,9 @@ impl DstCache {
         self.limit > 0
     }
 
-    /// Makes `key` the one for a packet whose edges lead to `targets`, and says where it would be.
-    #[inline]
-    pub(super) fn look_for<T: AsRef<[u8]>>(
-        &self,
-        packet: &XipPacket<T>,
-        targets: &Targets,
-        received: bool,
-        key: &mut Key,
-    ) -> Tag {
-        Tag::of(key.set(packet, targets, received, &self.hash))
-    }
-
     /// Where `key` would be.
-    pub(super) fn tag(&self, key: &Key) -> Tag {
+    #[inline]
+    pub(super) fn tag(&self, key: &impl Key) -> Tag {
         Tag::of(key.hash(&self.hash))
     }
 
@@ -213,7 +202,7 @@ impl DstCache {
 
     /// As [`DstCache::find`], if the entry is the one that [`DstCache::guess`] named.
     #[inline]
-    pub(super) fn find_guessed(&mut self, key: &Key, guess: Guess) -> Option<Found> {
+    pub(super) fn find_guessed(&mut self, key: &impl Key, guess: Guess) -> Option<Found> {
         let Guess::Entry(id) = guess else { return None };
         let found = self.store.use_for(id, key)?;
         self.tell_of_use(id);
@@ -222,7 +211,7 @@ impl DstCache {
 
     /// What is to be done with packets that have `key`, and the edge that it is about, if it is there; counts the use.
     #[inline]
-    pub(super) fn find(&mut self, key: &Key, tag: Tag) -> Option<Found> {
+    pub(super) fn find(&mut self, key: &impl Key, tag: Tag) -> Option<Found> {
         let id = self.index.find(tag, |id| self.store.is_for(id, key))?;
         self.tell_of_use(id);
         Some(self.store.used(id))
@@ -262,7 +251,7 @@ impl DstCache {
     /// as one that came in on `port`, and leave as `egress` says. The key must not be there. Returns how many entries had to go for it.
     pub(super) fn insert(
         &mut self,
-        key: &Key,
+        key: &impl Key,
         tag: Tag,
         port: PortId,
         (decision, slot): (Decision, u8),
@@ -375,7 +364,7 @@ impl DstCache {
     }
 
     /// Gives the decision for `key` to the other engine, in place of what that has for it.
-    pub(super) fn offload(&mut self, key: &Key, tag: Tag, edges: Edges) {
+    pub(super) fn offload(&mut self, key: &impl Key, tag: Tag, edges: Edges) {
         let id = self.index.find(tag, |id| self.store.is_for(id, key));
         if !id.is_some_and(|id| self.offloading.add(&mut self.store, id)) {
             self.offloading.remove(edges);

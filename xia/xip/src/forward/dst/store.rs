@@ -121,10 +121,13 @@ const _: () = assert!(offset_of!(Entry<4>, meta) == 0, "its first line has what 
 impl<const N: usize> Entry<N> {
     /// Whether it is the one for `key`. All words are compared whether the first are equal or not: as a rule, they are.
     #[inline]
-    fn is_for(&self, key: &Key) -> bool {
+    fn is_for(&self, key: &impl Key) -> bool {
         let kind = self.meta.kind.difference(key.kind());
-        let words = self.key.as_flattened().iter().zip(key.first::<N>().as_flattened());
-        words.fold(kind, |differ, (one, other)| differ | (one ^ other)) == 0
+        let differ = (0..N).fold(kind, |differ, at| {
+            let [[a, b, c], [x, y, z]] = [self.key[at], key.words(at)];
+            differ | (a ^ x) | (b ^ y) | (c ^ z)
+        });
+        differ == 0
     }
 }
 
@@ -137,8 +140,8 @@ struct Slab<const N: usize> {
 
 impl<const N: usize> Slab<N> {
     /// Puts an entry into a free place.
-    fn insert(&mut self, meta: Meta, words: &[XidWords]) -> usize {
-        let entry = Entry { meta, key: std::array::from_fn(|at| words[at]) };
+    fn insert(&mut self, meta: Meta, key: &impl Key) -> usize {
+        let entry = Entry { meta, key: std::array::from_fn(|at| key.words(at)) };
         match self.free.pop() {
             Some(place) => {
                 self.entries[place as usize] = entry;
@@ -167,13 +170,13 @@ impl<const N: usize> Slab<N> {
     }
 
     #[inline]
-    fn is_for(&self, place: usize, key: &Key) -> bool {
+    fn is_for(&self, place: usize, key: &impl Key) -> bool {
         self.entries.get(place).is_some_and(|entry| entry.is_for(key))
     }
 
     /// Counts a use, if the entry is the one for `key`.
     #[inline]
-    fn use_for(&mut self, place: usize, key: &Key) -> Option<Found> {
+    fn use_for(&mut self, place: usize, key: &impl Key) -> Option<Found> {
         let entry = self.entries.get_mut(place)?;
         entry.is_for(key).then(|| entry.meta.used())
     }
@@ -240,8 +243,8 @@ impl Store {
     }
 
     /// Adds an entry, which stands in no queue and has no leaves yet. A key without edges is not for here.
-    pub(super) fn insert(&mut self, key: &Key, tag: Tag, way: Way, slot: u8) -> EntryId {
-        let words = key.words();
+    pub(super) fn insert(&mut self, key: &impl Key, tag: Tag, way: Way, slot: u8) -> EntryId {
+        let edges = key.kind().edges();
         let (what, which) = parts(way);
         let meta = Meta {
             hits: 0,
@@ -255,13 +258,13 @@ impl Store {
             bits: slot & SLOT,
             share: 0,
         };
-        let place = match words.len() {
-            1 => self.one.insert(meta, words),
-            2 => self.two.insert(meta, words),
-            3 => self.three.insert(meta, words),
-            _ => self.four.insert(meta, words),
+        let place = match edges {
+            1 => self.one.insert(meta, key),
+            2 => self.two.insert(meta, key),
+            3 => self.three.insert(meta, key),
+            _ => self.four.insert(meta, key),
         };
-        number(words.len(), place)
+        number(edges, place)
     }
 
     pub(super) fn remove(&mut self, id: EntryId) {
@@ -325,7 +328,7 @@ impl Store {
 
     /// Whether an entry is the one for `key`, and still there.
     #[inline]
-    pub(super) fn is_for(&self, id: EntryId, key: &Key) -> bool {
+    pub(super) fn is_for(&self, id: EntryId, key: &impl Key) -> bool {
         match edges(id) {
             1 => self.one.is_for(place(id), key),
             2 => self.two.is_for(place(id), key),
@@ -336,7 +339,7 @@ impl Store {
 
     /// Counts a use, if an entry is the one for `key`: what is to be done, and the edge that it is about.
     #[inline]
-    pub(super) fn use_for(&mut self, id: EntryId, key: &Key) -> Option<Found> {
+    pub(super) fn use_for(&mut self, id: EntryId, key: &impl Key) -> Option<Found> {
         // Most have one, and a jump that can be foreseen is better than one by a table.
         if edges(id) == 1 {
             return self.one.use_for(place(id), key);

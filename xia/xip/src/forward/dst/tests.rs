@@ -17,7 +17,7 @@ fn ad(number: u32) -> Xid {
 
 /// Looks a packet to `ad(number)` up, as the forwarder does; true if it was in the cache.
 fn packet(cache: &mut DstCache, number: u32, port: PortId) -> bool {
-    let key = Key::of_xids(&[ad(number)], true);
+    let key = FreeKey::new(&[ad(number)], true);
     let tag = cache.tag(&key);
     if cache.find(&key, tag).is_some() {
         return true;
@@ -31,11 +31,11 @@ fn packet(cache: &mut DstCache, number: u32, port: PortId) -> bool {
 #[test]
 fn a_decision_is_found_by_its_edges_in_order_and_by_where_the_packet_came_from() {
     let mut cache = cache(1 << 20);
-    let keys: Vec<Key> = [&[1][..], &[2], &[1, 2], &[2, 1], &[1, 2, 3], &[1, 2, 3, 4], &[1, 1]]
+    let keys: Vec<FreeKey> = [&[1][..], &[2], &[1, 2], &[2, 1], &[1, 2, 3], &[1, 2, 3, 4], &[1, 1]]
         .iter()
         .flat_map(|numbers| {
             let xids: Vec<_> = numbers.iter().map(|number| ad(*number)).collect();
-            [true, false].map(|received| Key::of_xids(&xids, received))
+            [true, false].map(|received| FreeKey::new(&xids, received))
         })
         .collect();
     for (number, key) in (0..).zip(&keys) {
@@ -62,7 +62,7 @@ fn a_decision_is_found_by_its_edges_in_order_and_by_where_the_packet_came_from()
 #[test]
 fn an_entry_that_rests_on_several_changed_answers_goes_once() {
     let mut cache = cache(1 << 20);
-    let key = Key::of_xids(&[ad(1), ad(2)], true);
+    let key = FreeKey::new(&[ad(1), ad(2)], true);
     let asked = [(ad(1), Answer::Unknown), (ad(2), Answer::Unknown)];
     let decision = (Decision::Drop(DropReason::Unreachable), 0);
     cache.insert(&key, cache.tag(&key), ALICE, decision, &asked, &EgressTable::default());
