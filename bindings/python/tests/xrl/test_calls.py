@@ -2,6 +2,7 @@
 somebody goes away or is hostile. The test plays the manager.
 """
 
+import contextlib
 import logging
 import os
 import random
@@ -194,7 +195,7 @@ class Coming(unittest.TestCase):
                     return False
 
             wait_until(is_back, "the component")
-            wait_until(lambda: not node.poll(0.1) and ("probe", "probe") in node._alive, "the birth")
+            wait_until(lambda: not node.poll(0.1) and ("probe", "probe") in node.finder.births.alive, "the birth")
             self.assertEqual(told, [("probe", "probe")])
 
     def test_who_does_not_come_back_with_the_finder_counts_as_dead(self):
@@ -202,11 +203,11 @@ class Coming(unittest.TestCase):
             told = []
             node.watch("probe", died=lambda *who: told.append(who))
             with serving(one.run, "probe", PROBE, probe_handlers()):
-                wait_until(lambda: node.poll(0.1) or node._alive, "the birth")
+                wait_until(lambda: node.poll(0.1) or node.finder.births.alive, "the birth")
                 one.process.kill()
                 one.process.wait()
                 # It ends unheard.
-                wait_until(lambda: node.poll(0.1) or node._unconfirmed, "the end of the Finder")
+                wait_until(lambda: node.poll(0.1) or node.finder.births.doubted, "the end of the Finder")
             one.start()
             wait_until(lambda: node.poll(0.1) and told, "the death")
             self.assertEqual(told[0], ("probe", "probe"))
@@ -256,6 +257,44 @@ class Rights(unittest.TestCase):
 
                     wait_until(may_not_add, "the end of the right")
                     self.assertEqual(node.call("probe", "probe/1.0/zero"), {})
+
+    def test_a_component_is_told_of_callers_that_are_gone_and_whether_for_good(self):
+        with finder() as one, one.owner() as owner:
+            self.allow(owner, "probe/probe/1.0/add")
+            left = []
+
+            def tell(caller, removed):
+                left.append((caller, removed))
+                raise AssertionError("what it does wrong ends nothing")
+
+            def called_by_b(stack):
+                node = stack.enter_context(Node(one.run, secret=self.B, timeout=PATIENCE))
+                node.call("probe", "probe/1.0/add", a=1, b=1)
+
+            with (
+                self.assertLogs("weft.xrl", "ERROR"),
+                serving(one.run, "probe", PROBE, probe_handlers(), secret=self.A, left=tell),
+            ):
+                with contextlib.ExitStack() as stack:
+                    called_by_b(stack)
+                    called_by_b(stack)
+                # Of the first of the two nothing is said: somebody of this name is there.
+                wait_until(lambda: left, "the end of the caller")
+                with contextlib.ExitStack() as stack:
+                    called_by_b(stack)
+                    probe = {"instance": "probe", "class": "probe", "secret": self.A, "access": ""}
+                    owner.call("finder", "finder/1.0/set_processes", processes=[probe])
+                    self.assertEqual(left, [("b", False)])
+                wait_until(lambda: left[-1] == ("b", True), "the end for good")
+                self.assertLessEqual(len(left), 3)
+                # Without a Finder it is known by the end of the connection.
+                self.allow(owner, "probe/probe/1.0/add")
+                with contextlib.ExitStack() as stack:
+                    called_by_b(stack)
+                    left.clear()
+                    one.process.kill()
+                    one.process.wait()
+                wait_until(lambda: left == [("b", False)], "the end of the caller")
 
     def test_a_process_registers_as_what_it_is_only(self):
         with finder() as one, one.owner() as owner:

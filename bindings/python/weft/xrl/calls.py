@@ -6,7 +6,8 @@ from collections import deque
 from typing import Callable
 
 from . import wire
-from .errors import InternalError, SendFailed, XrlError
+from .errors import InternalError, ReplyTimedOut, SendFailed, XrlError
+from .loop import Loop
 from .xif import Interface, Method
 
 
@@ -21,6 +22,18 @@ class Pending:
         #: Told once it is done.
         self.then: Callable[[Pending], None] | None = None
         self.method: tuple[Interface, Method] | None = None
+        #: The calls among which it is.
+        self.among: Outgoing | None = None
+
+    def wait(self, loop: Loop, deadline: float) -> str:
+        """The return arguments, as they came; waits for them no longer than until `deadline`."""
+        if not loop.until(lambda: self.done, deadline):
+            if self.among:
+                self.among.give_up(self)
+            raise ReplyTimedOut(f"no reply came in time: {self.what}")
+        if self.error:
+            raise self.error
+        return self.text
 
     def finish(self, text: str = "", error: XrlError | None = None) -> None:
         """Notes the answer."""
@@ -42,6 +55,7 @@ class Outgoing:
         self.waiting: deque[tuple[int, str, float, Pending]] = deque()
 
     def call(self, slot: int, args: str, timeout: float, pending: Pending) -> None:
+        pending.among = self
         self.waiting.append((slot, args, timeout, pending))
         self.flush()
 

@@ -1,46 +1,42 @@
-"""Components in Python: what of this process can be called, and by whom.
+"""Components in Python: what of this process can be called.
 
-A caller connects with a ticket and calls by keys, both of which it has from the Finder, which has told
-them to this process before. A key is good for one caller only: the kernel says who connects. Arguments
-are checked against the interface, and against the ranges that the Finder has set for this caller, before a
-handler sees them. Whatever a caller sends ends at worst its own connection.
+Arguments are checked against the interface, and against the ranges that the Finder has set for this caller,
+before a handler sees them. Whatever a caller sends ends at worst its own connection.
 
 Reference: Handley et al. (XORP), section 7.
 """
 
 from __future__ import annotations
 
-import hmac
 import logging
 import os
 import socket
 import struct
+import time
 from dataclasses import dataclass, field
 from typing import Any, Callable, Iterable, Mapping
 
 from . import wire
+from .callers import Callers, Right
 from .errors import (
     BadArgs,
     CommandFailed,
     InternalError,
-    NoSuchMethod,
     ResolveFailed,
     SendFailed,
     SendFailedTransient,
     XrlError,
 )
-from .limits import Limits
-from .node import WINDOW, Node, own_interface
-from .text import find_method, read_arguments, write_arguments
-from .xif import Interface, Method
+from .finder import WINDOW, own_interface
+from .node import Node
+from .text import read_arguments, write_arguments
+from .xif import Interface
 
 log = logging.getLogger("weft.xrl")
 
 #: What the names of the sockets begin with at which components take calls.
 CALLS = "xrl-"
 
-#: Tickets of one session that were not used; older ones are void.
-_MOST_TICKETS = 8
 #: Methods that one connection may bind.
 _MOST_SLOTS = 4096
 #: Connections, and those of them that have not said who they are.
@@ -54,27 +50,6 @@ _MOST_UNSENT = 8 << 20
 Handler = Callable[[dict[str, Any], str], Mapping[str, Any] | None]
 
 
-@dataclass
-class _Right:
-    """One caller's right to call one method."""
-
-    key: bytes
-    interface: Interface
-    method: Method
-    limits: Limits
-
-
-@dataclass
-class _Session:
-    """A caller, as long as it is connected to the Finder."""
-
-    caller: str
-    pid: int
-    uid: int
-    tickets: list[bytes] = field(default_factory=list)
-    rights: dict[str, _Right] = field(default_factory=dict)
-
-
 @dataclass(eq=False)
 class _Connection:
     channel: wire.Channel
@@ -83,7 +58,7 @@ class _Connection:
     #: Who it is, once it has shown its ticket.
     session: int | None = None
     caller: str = "?"
-    slots: dict[int, _Right] = field(default_factory=dict)
+    slots: dict[int, Right] = field(default_factory=dict)
     #: How many of its calls are not answered.
     open: int = 0
 
@@ -103,6 +78,10 @@ class Component:
     `configure` get the file's name, the number of the first line, and the text of the component's
     statement, and raise CommandFailed if they do not take it; `status` returns whether the component
     works, and more for people.
+
+    `left` is told of callers that are gone, by the names that handlers know them by, and whether the node does not
+    want their process any more. If it does, the process may be started again and call again, so that what it has
+    left may be kept for a while. That it will not come back may be said later.
     """
 
     def __init__(
@@ -119,6 +98,7 @@ class Component:
         configure: Callable[[str, int, str], None] | None = None,
         schema: str = "",
         status: Callable[[], tuple[bool, str]] | None = None,
+        left: Callable[[str, bool], None] | None = None,
         timeout: float = 5.0,
     ) -> None:
         texts = [interfaces] if isinstance(interfaces, str) else list(interfaces)
@@ -133,13 +113,14 @@ class Component:
         self._handlers: dict[str, Handler] = {**_own(check, configure, schema, status), **handlers}
         self._check_handlers()
         self._connections: dict[wire.Channel, _Connection] = {}
-        self._sessions: dict[int, _Session] = {}
+        self._left = left
+        self._callers = Callers(self._interfaces, self._tell_left)
         self._queued = 0
         self._made = ""
         self._listener = self._listen(listen)
         self._path = _path_of(self._listener)
-        node.add_listener(self._listener, self._accept)
-        node.add_served(self, timeout)
+        node.loop.add_listener(self._listener, self._accept)
+        node.finder.add_served(self, time.monotonic() + timeout)
 
     def _check_handlers(self) -> None:
         offered = {f"{one.name}/{method}" for one in self._interfaces for method in one.methods}
@@ -167,8 +148,8 @@ class Component:
 
     def close(self) -> None:
         """Takes the component back. Callers that wait for an answer are told that it is gone."""
-        self.node.remove_served(self)
-        self.node.remove_listener(self._listener)
+        self.node.finder.remove_served(self)
+        self.node.loop.remove_listener(self._listener)
         self._listener.close()
         if self._made:
             os.unlink(self._made)
@@ -201,32 +182,31 @@ class Component:
 
     def grant(self, grant: dict[str, Any]) -> None:
         """The Finder lets somebody call a method."""
-        path, key, ticket = grant["method"], grant["key"], grant["ticket"]
-        found = find_method(self._interfaces, path)
-        if found is None:
-            raise NoSuchMethod(f"{self.instance} has no method {path}")
-        if len(key) != wire.KEY_LEN or len(ticket) != wire.KEY_LEN:
-            raise BadArgs("a key or ticket is no key")
-        interface, method = found
-        right = _Right(key, interface, method, Limits(grant["limits"], method, interface))
-        session = self._sessions.setdefault(
-            grant["session"], _Session(grant["caller"], grant["pid"], grant["uid"])
-        )
-        session.tickets = [*session.tickets, ticket][-_MOST_TICKETS:]
-        # A newer key for the same method replaces the older one, which stays bound where it is.
-        session.rights[f"{interface.name}/{method.name}"] = right
+        self._callers.grant(grant)
 
-    def revoke(self, number: int) -> None:
-        """A caller is gone."""
-        self._sessions.pop(number, None)
+    def revoke(self, session: int, removed: bool) -> None:
+        """The Finder says that a caller is gone."""
+        self._callers.revoke(session, removed)
         for connection in list(self._connections.values()):
-            if connection.session == number:
+            if connection.session == session:
                 connection.channel.close()
 
     def finder_gone(self) -> None:
-        """Nobody will say any more which callers go: only those who are connected stay known."""
-        connected = {one.session for one in self._connections.values()}
-        self._sessions = {number: one for number, one in self._sessions.items() if number in connected}
+        """Nobody will say any more which callers go."""
+        self._callers.finder_gone({one.session for one in self._connections.values()})
+
+    def _tell_left(self, caller: str, removed: bool) -> None:
+        left = self._left
+        if left is None:
+            return
+
+        def work() -> None:
+            try:
+                left(caller, removed)
+            except Exception:
+                log.exception("%s, told that %s has left", self.instance, caller)
+
+        self.node.enqueue(work)
 
     # Connections.
 
@@ -243,11 +223,15 @@ class Component:
         self._make_room()
         channel = wire.Channel(sock, _MOST_UNSENT, wire.FIRST_FRAME)
         connection = self._connections[channel] = _Connection(channel, pid, uid)
-        self.node.add_channel(
-            channel,
-            lambda frame: self._frame(connection, frame),
-            lambda: self._connections.pop(channel, None),
+        self.node.loop.add_channel(
+            channel, lambda frame: self._frame(connection, frame), lambda: self._closed(connection)
         )
+
+    def _closed(self, connection: _Connection) -> None:
+        self._connections.pop(connection.channel, None)
+        session = connection.session
+        if session is not None and all(one.session != session for one in self._connections.values()):
+            self._callers.disconnected(session)
 
     def _make_room(self) -> None:
         """Ends the oldest connections if there are too many; first those of nobody knows whom."""
@@ -282,31 +266,20 @@ class Component:
             raise ResolveFailed("there was a hello already")
         if hello.credential != wire.TICKET:
             raise ResolveFailed("a ticket is needed; have the method resolved by the Finder")
-        for number, session in self._sessions.items():
-            ticket = next((one for one in session.tickets if hmac.compare_digest(one, hello.data)), None)
-            if ticket is None:
-                continue
-            if (session.pid, session.uid) != (connection.pid, connection.uid):
-                raise ResolveFailed("the ticket was given to another process")
-            session.tickets.remove(ticket)
-            connection.session, connection.caller = number, session.caller
-            connection.channel.longest = wire.LONGEST_FRAME
-            welcome = wire.Welcome(wire.PROTOCOL, WINDOW, session.caller)
-            connection.channel.send(welcome.emit())
-            return
-        raise ResolveFailed("the ticket is void or was used before; have the method resolved again")
+        connection.session, connection.caller = self._callers.admit(
+            hello.data, connection.pid, connection.uid
+        )
+        connection.channel.longest = wire.LONGEST_FRAME
+        welcome = wire.Welcome(wire.PROTOCOL, WINDOW, connection.caller)
+        connection.channel.send(welcome.emit())
 
     def _bind(self, connection: _Connection, bind: wire.Bind) -> None:
         if bind.slot >= _MOST_SLOTS or connection.session is None:
             return
         connection.slots.pop(bind.slot, None)
-        for number, session in self._sessions.items():
-            same = (session.pid, session.uid) == (connection.pid, connection.uid)
-            if number != connection.session and not same:
-                continue
-            for right in session.rights.values():
-                if hmac.compare_digest(right.key, bind.key):
-                    connection.slots[bind.slot] = right
+        right = self._callers.right(bind.key, connection.session, connection.pid, connection.uid)
+        if right:
+            connection.slots[bind.slot] = right
 
     def _call(self, connection: _Connection, call: wire.Call) -> None:
         """Checks a call and has it carried out when its turn comes."""
@@ -341,7 +314,7 @@ class Component:
         self.node.enqueue(work)
 
     def _answer(
-        self, number: int, right: _Right, values: dict[str, Any], caller: str
+        self, number: int, right: Right, values: dict[str, Any], caller: str
     ) -> wire.Reply | wire.Failed:
         name = f"{right.interface.name}/{right.method.name}"
         try:
