@@ -78,5 +78,5 @@ pub use configuration::{Configuration, Event, Want};
 pub use history::HistorySettings;
 pub use messages::{Action, BlockChange, Done, Lock, Objection, Reason, Refusal, Who};
 pub use parts::Parts;
-pub use revision::{Revision, Unconfirmed};
+pub use revision::{Revision, Unconfirmed, file_name};
 pub use transaction::Transaction;

@@ -99,7 +99,8 @@ impl Revision {
 }
 
 /// The name of the file of a revision.
-pub(crate) fn file_name(number: u64) -> String {
+#[must_use]
+pub fn file_name(number: u64) -> String {
     format!("{number:010}.conf")
 }
 

@@ -66,8 +66,8 @@ pub struct Transaction {
 struct Pending {
     deadline: Instant,
     until: WallTime,
-    /// What everything falls back to: a revision and its tree.
-    back_to: u64,
+    /// What everything falls back to: a revision, none if it is the empty configuration, and its tree.
+    back_to: Option<Revision>,
     tree: Tree,
 }
 
@@ -136,6 +136,9 @@ impl Transaction {
 
     /// Who edits what, for as long as somebody of the world outside does.
     pub(crate) fn kept(&self) -> Option<Kept> {
+        if self.kept.is_some() {
+            return self.kept.clone();
+        }
         let lock = self.lock.clone().filter(|lock| lock.who.session != 0)?;
         let edited = (self.candidate != self.running).then(|| self.candidate.clone());
         Some(Kept { lock, edited })

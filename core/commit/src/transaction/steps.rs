@@ -194,8 +194,11 @@ impl Transaction {
 
     /// The revision to fall back to.
     fn last_confirmed(&self) -> u64 {
-        let running = self.revision.as_ref().map_or(0, |revision| revision.number);
-        self.pending.as_ref().map_or(running, |pending| pending.back_to)
+        let confirmed = match &self.pending {
+            Some(pending) => &pending.back_to,
+            None => &self.revision,
+        };
+        number_of(confirmed.as_ref())
     }
 
     /// The history has written, or could not.
@@ -221,6 +224,10 @@ impl Transaction {
             (Err(reason), Purpose::Fallback { .. }) => {
                 let text = format!("the history does not know of falling back: {reason}");
                 out.push(Output::Notice(text));
+                // What nobody confirmed does not run any more, whatever the history says.
+                if let Some(pending) = &self.pending {
+                    self.revision.clone_from(&pending.back_to);
+                }
                 self.fallen_back(job, out);
             }
             (Err(reason), _) => {
@@ -236,18 +243,17 @@ impl Transaction {
             return self.fallen_back(job, out);
         }
         let before = self.run(&job.target);
-        let number = self.revision.as_ref().map_or(0, |revision| revision.number);
+        let confirmed = self.revision.replace(revision.clone());
         let earlier = self.pending.take();
         self.pending = revision.unconfirmed.map(|unconfirmed| {
             let left = between(revision.time, unconfirmed.until);
             let (back_to, tree) =
-                earlier.map_or((number, before), |earlier| (earlier.back_to, earlier.tree));
+                earlier.map_or((confirmed, before), |earlier| (earlier.back_to, earlier.tree));
             // The time since the revision was handed to the disk has passed already.
             let passed = between(revision.time, self.wall(now));
             let deadline = now + left.saturating_sub(passed);
             Pending { deadline, until: unconfirmed.until, back_to, tree }
         });
-        self.revision = Some(revision.clone());
         reply(&job, Ok(Done::Committed(revision)), out);
     }
 
@@ -264,6 +270,10 @@ impl Transaction {
             Output::Notice(text)
         });
         out.extend(refused);
+        // The time had passed before the start.
+        if !self.is_ready {
+            self.ready(out);
+        }
     }
 
     /// Makes a tree what runs, and what a session without edits sees; returns what ran before.
@@ -285,7 +295,7 @@ impl Transaction {
             && self.job.is_none()
             && let Some(pending) = &self.pending
         {
-            let (number, tree) = (pending.back_to, pending.tree.clone());
+            let (number, tree) = (number_of(pending.back_to.as_ref()), pending.tree.clone());
             let purpose = Purpose::Fallback { number, objections: Vec::new() };
             let text = tree.text().into();
             self.begin(now, purpose, tree, text, out);
@@ -346,7 +356,7 @@ impl Transaction {
         // A clock that was set back does not prolong what was granted.
         let left = between(self.wall(now), until).min(between(time, until));
         if back_to == 0 {
-            self.fall_back_later(now, until, left, 0, Tree::empty(), out);
+            self.fall_back_later(now, until, left, None, Tree::empty(), out);
         } else {
             self.loading = Some(Loading::Fallback { until, left });
             out.push(Output::Load { number: back_to });
@@ -359,7 +369,7 @@ impl Transaction {
         now: Instant,
         until: WallTime,
         left: Duration,
-        back_to: u64,
+        back_to: Option<Revision>,
         tree: Tree,
         out: &mut Vec<Output>,
     ) {
@@ -369,7 +379,10 @@ impl Transaction {
             self.candidate = tree.clone();
         }
         self.pending = Some(Pending { deadline: now + left, until, back_to, tree });
-        self.ready(out);
+        // What falls back at once would only be busy with that for whoever asks: it is ready afterwards.
+        if !left.is_zero() {
+            self.ready(out);
+        }
     }
 
     /// What runs is known, and who edits what.
@@ -396,11 +409,11 @@ impl Transaction {
             }
             Some(Loading::Fallback { until, left }) => {
                 let read = result.and_then(|(revision, text)| {
-                    read(&revision, &text).map(|tree| (revision.number, tree))
+                    read(&revision, &text).map(|tree| (revision, tree))
                 });
                 match read {
-                    Ok((number, tree)) => {
-                        self.fall_back_later(now, until, left, number, tree, out);
+                    Ok((revision, tree)) => {
+                        self.fall_back_later(now, until, left, Some(revision), tree, out);
                     }
                     Err(reason) => {
                         out.push(Output::Notice(format!(
@@ -428,6 +441,11 @@ impl Transaction {
         self.candidate = loaded.map_err(Refusal::Mistakes)?;
         Ok(())
     }
+}
+
+/// The number of a revision; 0 is the empty configuration.
+fn number_of(revision: Option<&Revision>) -> u64 {
+    revision.map_or(0, |revision| revision.number)
 }
 
 fn name(revision: &Revision) -> String {

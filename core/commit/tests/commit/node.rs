@@ -47,6 +47,8 @@ pub(crate) struct Node {
     pub(crate) notices: Vec<String>,
     pub(crate) failed: Option<String>,
     pub(crate) is_ready: bool,
+    /// What is asked for as soon as the configuration is ready, as a manager does that starts a node.
+    pub(crate) asked_first: Vec<Action>,
     /// Replies that nobody has looked at yet.
     pub(crate) replies: VecDeque<Result<Done, Refusal>>,
 }
@@ -106,6 +108,7 @@ impl Node {
             notices: Vec::new(),
             failed: None,
             is_ready: false,
+            asked_first: Vec::new(),
             replies: VecDeque::new(),
         }
     }
@@ -129,9 +132,19 @@ impl Node {
                 if self.is_off {
                     return;
                 }
+                if matches!(want, Want::Ready) {
+                    events.extend(self.first_requests());
+                }
                 events.extend(self.carry_out(want));
             }
         }
+    }
+
+    fn first_requests(&mut self) -> Vec<Event> {
+        let wall = self.wall();
+        let who = || Who { session: 0, user: "weft".to_owned(), uid: 0 };
+        let request = |action| Event::Request { token: Token(0), who: who(), wall, action };
+        self.asked_first.drain(..).map(request).collect()
     }
 
     fn carry_out(&mut self, want: Want) -> Option<Event> {

@@ -179,6 +179,35 @@ fn what_is_not_confirmed_falls_back_in_time() {
 }
 
 #[test]
+fn what_was_not_confirmed_is_nothing_to_go_back_to_though_the_disk_was_full() {
+    // Whether the time was over while the node ran, or while it was down.
+    for down in [false, true] {
+        let mut node = running_one();
+        node.ask(edit("set fea mtu 2")).unwrap();
+        committed(node.ask(commit_confirmed(600)));
+        if down {
+            let late = node.now + 11 * MINUTE;
+            let mut again = Node::off(node.disk, late, node.day, None);
+            let read = Node::start(again.disk.clone(), Instant::ZERO, again.day).disk.requests;
+            again.disk.failing = Some((read + 1, DiskErrorKind::Full));
+            again.boot();
+            node = again;
+        } else {
+            node.disk.failing = Some((node.disk.requests + 1, DiskErrorKind::Full));
+            node.wait(11 * MINUTE);
+        }
+        assert_eq!(node.running(), ONE);
+        assert!(node.notices[0].starts_with("the history does not know"), "{:?}", node.notices);
+        let revision = node.configuration.transaction().revision().unwrap();
+        assert_eq!((revision.number, revision.unconfirmed), (1, None));
+        node.disk.failing = None;
+        node.ask(edit("set fea mtu 3")).unwrap();
+        committed(node.ask(commit_confirmed(600)));
+        assert_eq!(restarted(node, 11 * MINUTE).running(), ONE);
+    }
+}
+
+#[test]
 fn a_confirmed_commit_stays() {
     let mut node = running_one();
     node.ask(edit("set fea mtu 2")).unwrap();
@@ -246,6 +275,57 @@ fn the_time_to_confirm_goes_on_while_the_manager_is_away() {
     let mut back = Node::start(node.disk, node.now + MINUTE, 0);
     back.wait(11 * MINUTE);
     assert_eq!(back.running(), ONE);
+}
+
+#[test]
+fn a_node_starts_when_a_commit_expired_while_it_was_down() {
+    // With a full disk, too, on which the fallback cannot be written.
+    for full in [false, true] {
+        let mut node = running_one();
+        node.ask(edit("set fea mtu 2")).unwrap();
+        committed(node.ask(commit_confirmed(600)));
+        node.ask(Action::Unlock).unwrap();
+        let late = node.now + 11 * MINUTE;
+        let mut again = Node::off(node.disk, late, node.day, None);
+        let file = Tree::parse("file", TWO).unwrap();
+        again.asked_first = vec![Action::Lock, Action::Load(file, LoadMode::Override), commit()];
+        if full {
+            // What is there is read with fewer requests.
+            let reading = Node::start(again.disk.clone(), node.now, node.day).disk.requests;
+            let to_write = reading + 3;
+            again.disk.failing = Some((to_write, DiskErrorKind::Full));
+        }
+        again.boot();
+        assert!(again.is_ready);
+        assert_eq!(again.replies.pop_front(), Some(Ok(Done::Locked)));
+        assert_eq!(again.replies.pop_front(), Some(Ok(Done::Edited)));
+        committed(again.replies.pop_front().unwrap());
+        assert_eq!(again.running(), TWO);
+        again.assert_components_hold_what_runs();
+        let unwritten = |notice: &String| notice.starts_with("the history does not know");
+        assert_eq!(again.notices.iter().any(unwritten), full, "{:?}", again.notices);
+    }
+}
+
+#[test]
+fn edits_outlive_a_commit_that_expired_while_the_node_was_down() {
+    let mut node = running_one();
+    node.ask(edit("set fea mtu 2")).unwrap();
+    committed(node.ask(commit_confirmed(600)));
+    node.ask(edit("set rib limit 7")).unwrap();
+    let edits = node.candidate();
+    let late = node.now + 11 * MINUTE;
+    let requests = node.disk.requests;
+    let again = Node::start(node.disk.clone(), late, node.day);
+    assert_eq!((again.running(), again.candidate()), (ONE.to_owned(), edits.clone()));
+    // Wherever the node goes down meanwhile.
+    for request in requests..again.disk.requests {
+        let mut cut = Node::off(node.disk.clone(), late, node.day, Some(request));
+        cut.boot();
+        assert!(cut.is_off, "request {request}");
+        let again = Node::start(cut.disk, late, cut.day);
+        assert_eq!((again.running(), again.candidate()), (ONE.to_owned(), edits.clone()));
+    }
 }
 
 #[test]

@@ -11,7 +11,6 @@ use super::{Kind, List, Members, Schema, Shape};
 use crate::error::{Error, ErrorKind, Errors};
 use crate::source::{Location, Source, Span, shown};
 use crate::statement::Word;
-use crate::suggest::suggest;
 use crate::tree::{Level, Node, Tree, is_version};
 
 /// What stands in messages instead of a secret.
@@ -130,7 +129,7 @@ impl Checker {
         let word = node.keyword();
         let kind = ErrorKind::UnknownStatement {
             word: word.to_owned(),
-            suggestion: suggest(word, members.names()).map(str::to_owned),
+            suggestion: members.suggest(word).map(str::to_owned),
             accepted: members.names().map(str::to_owned).collect(),
         };
         self.report(kind, node.location());
@@ -154,7 +153,20 @@ impl Checker {
                 }
                 self.no_more(node, list.head());
             }
-            Shape::Words { .. } => {}
+            Shape::Words { .. } => {
+                (1..node.words().len()).for_each(|index| self.mask(kind, node, index));
+            }
+        }
+    }
+
+    /// Refuses the mask in place of a secret: whoever loads what was shown would have it as a secret that everybody knows.
+    fn mask(&mut self, kind: &Kind, node: &Node, index: usize) {
+        if kind.secret && node.words().get(index).is_some_and(|word| word.text() == HIDDEN) {
+            let text = format!(
+                "`{HIDDEN}` is the mask that stands for a secret: write the secret of `{}` itself",
+                kind.name
+            );
+            self.report(ErrorKind::Meaning(text), node.location_of(index));
         }
     }
 
@@ -173,7 +185,7 @@ impl Checker {
             return;
         };
         match value.check(word.text()) {
-            Ok(()) => {}
+            Ok(()) => self.mask(kind, node, index),
             Err(_) if kind.secret => {
                 let text = format!("the secret value of `{}` is not {}", kind.name, value.what());
                 self.report(ErrorKind::Meaning(text), node.location_of(index));

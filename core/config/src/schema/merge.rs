@@ -87,10 +87,11 @@ pub(super) fn merge(
                 (Mark::Replace, Some(slot)) => {
                     slots[slot] = Some(Arc::new(fresh(members, &piece, marked)?));
                 }
-                (Mark::None, Some(slot)) => {
-                    let old = slots[slot].get_or_insert_with(|| Arc::clone(&before[slot]));
-                    into_statement(members, old, &piece, marked)?;
-                }
+                (Mark::None, Some(slot)) => match &mut slots[slot] {
+                    Some(old) => into_statement(members, old, &piece, marked)?,
+                    // It was deleted before.
+                    empty => *empty = Some(Arc::new(fresh(members, &piece, marked)?)),
+                },
                 (_, None) => {
                     let new = Some(Arc::new(fresh(members, &piece, marked)?));
                     match freed {

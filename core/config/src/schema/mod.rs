@@ -31,7 +31,7 @@
 //! | `any;` | statements of any form in this block, which only the component can check |
 //!
 //! `help TEXT` stands in any of them; `mandatory` in containers, leaves and flags; `default`, `range`,
-//! `example`, `form` and `secret` where there is a value; `at-most N` in lists; `alone VALUE…`
+//! `known-as WORD…` too, for what others call it, so that who writes that is told its name; `example`, `form` and `secret` where there is a value; `at-most N` in lists; `alone VALUE…`
 //! in leaf-lists, for values that cannot stand beside others, and replace them when they are set; `usage TEXT` in `words`;
 //! `case KEY { … }` in a list for what is accepted only below that key.
 
@@ -53,6 +53,7 @@ use std::sync::Arc;
 use crate::error::{Error, ErrorKind, Errors};
 use crate::source::Location;
 use crate::statement::Word;
+use crate::suggest::suggest;
 use crate::tree::Node;
 
 pub use complete::{Candidate, Completion};
@@ -83,6 +84,8 @@ struct Kind {
     mandatory: bool,
     secret: bool,
     shape: Shape,
+    /// What others call it, so that who writes that is told its name.
+    known_as: Vec<String>,
     /// Where its description stands.
     location: Location,
 }
@@ -179,6 +182,13 @@ impl Members {
 
     fn names(&self) -> impl Iterator<Item = &str> {
         self.kinds.iter().map(|kind| kind.name.as_str())
+    }
+
+    /// The name that was meant by one that is unknown.
+    fn suggest(&self, word: &str) -> Option<&str> {
+        let is_it = |kind: &&Arc<Kind>| kind.known_as.iter().any(|other| other == word);
+        let meant = self.kinds.iter().find(is_it).map(|kind| kind.name.as_str());
+        meant.or_else(|| suggest(word, self.names()))
     }
 
     /// How many of the first words of a statement tell it from the others of its block.

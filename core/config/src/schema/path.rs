@@ -150,7 +150,7 @@ impl<'c> Path<'c> {
         let word = self.words[0].text();
         let kind = ErrorKind::UnknownStatement {
             word: word.to_owned(),
-            suggestion: suggest(word, members.names()).map(str::to_owned),
+            suggestion: members.suggest(word).map(str::to_owned),
             accepted: members.names().map(str::to_owned).collect(),
         };
         Error::new(kind, self.at(0))

@@ -52,6 +52,10 @@ fn kind(mut entry: Entry<'_>) -> Result<Kind, Errors> {
     let location = name.location.clone();
     entry.read_block(|block| {
         let help = block.leaf::<String>("help")?.unwrap_or_default();
+        let known_as = match block.one("known-as")? {
+            Some(mut entry) => entry.rest()?,
+            None => Vec::new(),
+        };
         let has_value = value.is_some();
         let secret = (has_value || form == "words") && block.flag("secret")?;
         let can_miss = matches!(form, "leaf" | "container" | "flag");
@@ -70,7 +74,8 @@ fn kind(mut entry: Entry<'_>) -> Result<Kind, Errors> {
                 _ => Shape::Flag,
             },
         };
-        Ok(Kind { name: name.value.as_str().to_owned(), help, mandatory, secret, shape, location })
+        let name = name.value.as_str().to_owned();
+        Ok(Kind { name, help, mandatory, secret, shape, known_as, location })
     })
 }
 

@@ -27,8 +27,9 @@ container xia {
 }
 container bgp {
     list peer {
+        known-as neighbor neighbour;
         key address address;
-        leaf as number { mandatory; range 1 4294967295; }
+        leaf as number { mandatory; known-as remote-as; range 1 4294967295; }
         leaf password text { secret; help "of the session"; }
         leaf pin number { secret; range 0 9999; }
         leaf mode one-of active passive;
@@ -169,6 +170,22 @@ fn secrets_are_shown_nowhere() {
 }
 
 #[test]
+fn the_mask_is_no_secret() {
+    let schema = schema();
+    let text = "node r; bgp { peer 10.0.0.1 { as 1; password geheim; } }";
+    let shown = tree(&schema.mask(&tree(text)).to_string());
+    let errors = schema.check(&shown, None).unwrap_err().to_string();
+    assert!(errors.contains("node.conf:6:18: `********` is the mask that stands"), "{errors}");
+    let merged = schema.load(&tree(text), &shown, LoadMode::Merge).unwrap_err().to_string();
+    assert!(merged.contains("write the secret of `password` itself"), "{merged}");
+    let set = schema.edit(&tree(text), "set bgp peer 10.0.0.1 password ********");
+    assert!(set.unwrap_err().to_string().contains("is the mask"));
+    let words = Schema::parse("schema", "version 1; words key { secret; }").unwrap();
+    let errors = words.check(&tree("key ********;"), None).unwrap_err().to_string();
+    assert!(errors.contains("write the secret of `key` itself"), "{errors}");
+}
+
+#[test]
 fn set_makes_the_way_to_a_statement_and_gives_leaves_a_value() {
     assert_eq!(
         edited(
@@ -188,6 +205,22 @@ fn set_makes_the_way_to_a_statement_and_gives_leaves_a_value() {
         ),
         "version 1;\nxia {\n    echo off;\n    principal zf {\n        route a via b;\n    }\n}\n"
     );
+}
+
+#[test]
+fn who_writes_what_others_call_a_statement_is_told_its_name() {
+    let schema = schema();
+    let known = tree("node r; bgp { peer 10.0.0.2 { as 1; } }");
+    let errors = schema.check(&tree("node r; bgp { neighbor 10.0.0.1 { as 1; } }"), None);
+    assert!(errors.unwrap_err().to_string().contains("did you mean `peer`?"));
+    for (command, meant) in [
+        ("set bgp neighbour 10.0.0.1 as 1", "did you mean `peer`?"),
+        ("set bgp peer 10.0.0.1 remote-as 1", "did you mean `as`?"),
+        ("delete bgp neighbor 10.0.0.1", "did you mean `peer`?"),
+    ] {
+        let error = schema.edit(&known, command).unwrap_err().to_string();
+        assert!(error.contains(meant), "{command}: {error}");
+    }
 }
 
 /// A list of values of which two stand alone.
@@ -392,6 +425,17 @@ fn load_replace_replaces_and_deletes_what_is_marked() {
         ),
         "version 1;\nnode r;\nxia {\n    interface eth0;\n    principal hid {\n        quiet;\n    }\n}\nbgp {}\n"
     );
+    // What follows a deletion is new, and holds nothing of what was deleted.
+    for (text, expected) in [
+        ("delete: xia; xia { principal hid; }", "version 1;\nxia {\n    principal hid;\n}\n"),
+        (
+            "xia { delete: principal hid; principal hid { quiet; } }",
+            "version 1;\nxia {\n    echo on;\n    principal hid {\n        quiet;\n    }\n    principal zf;\n}\n",
+        ),
+    ] {
+        let base = "xia { echo on; principal hid { local a; } principal zf; }";
+        assert_eq!(loaded(base, text, LoadMode::Replace), expected);
+    }
     let base = tree(base);
     for text in
         ["delete: bgp;", "xia { delete: interface eth9; }", "replace:;", "delete: replace: xia;"]
