@@ -223,6 +223,21 @@ pub struct Called {
 }
 
 impl Called {
+    /// A call of a component that has no host, by whoever has made it: it answers by an [`Output::Answer`].
+    #[must_use]
+    pub fn directly<R: Request>(request: R) -> Self {
+        Self {
+            id: CallId(0),
+            caller: "".into(),
+            session: 0,
+            uid: None,
+            pid: None,
+            interface: R::INTERFACE,
+            method: R::METHOD,
+            arguments: Encoded::new(request),
+        }
+    }
+
     /// Reads the call as one of an interface.
     ///
     /// # Errors

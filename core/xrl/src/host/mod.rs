@@ -265,13 +265,13 @@ impl Host {
                 self.channels.insert(channel, Owner::Finder);
                 self.finder_connected(channel, now);
             }
-            Event::Connected { channel, .. } => {
-                self.channels.insert(channel, Owner::Target);
-                if !self.targets.connected(token, channel, now) {
-                    self.channels.remove(&channel);
-                    now.out.push(Action::Close { channel });
+            Event::Connected { channel, .. } => match self.targets.connected(token, channel, now) {
+                Some(over) => {
+                    self.channels.insert(channel, Owner::Target);
+                    self.settle(over, now);
                 }
-            }
+                None => now.out.push(Action::Close { channel }),
+            },
             Event::ChannelFailed { error, .. } if token == finder::TOKEN => {
                 self.finder.failed(now, &error);
                 // Another machine is not being started, as a Finder may be.

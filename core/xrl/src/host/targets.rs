@@ -60,7 +60,8 @@ struct Target {
 enum Link {
     #[default]
     None,
-    Connecting(Key),
+    /// The ticket to show, and the connection that is being made.
+    Connecting(Key, Token),
     Up(ChannelId),
 }
 
@@ -164,13 +165,13 @@ impl Targets {
             Link::Up(channel) => {
                 now.send(channel, Frame::Bind { slot, key: answer.key }.emit());
             }
-            Link::Connecting(_) => target.binds.push((slot, answer.key)),
+            Link::Connecting(..) => target.binds.push((slot, answer.key)),
             Link::None => {
                 target.binds.push((slot, answer.key));
-                target.link = Link::Connecting(answer.ticket);
                 self.last_token = self.last_token.wrapping_add(1) & 0xff_ffff;
                 // The lowest tokens are the host's own.
                 let token = Token(self.last_token + 16);
+                target.link = Link::Connecting(answer.ticket, token);
                 self.connecting.insert(token, name.to_owned());
                 // A path of the other machine means nothing here.
                 let address = self.gateway.clone().unwrap_or(address);
@@ -185,16 +186,16 @@ impl Targets {
         self.all.get_mut(name).map_or(Vec::new(), |target| target.fail_method(key, error))
     }
 
-    /// A connection is there; `false` if nobody wants it any more.
+    /// A connection is there; returns calls that failed, or `None` if nobody wants it any more.
     pub(super) fn connected(
         &mut self,
         token: Token,
         channel: ChannelId,
         now: &mut Now<'_>,
-    ) -> bool {
-        let Some(name) = self.connecting.remove(&token) else { return false };
-        let Some(target) = self.all.get_mut(&name) else { return false };
-        let Link::Connecting(ticket) = target.link else { return false };
+    ) -> Option<Over> {
+        let name = self.connecting.remove(&token)?;
+        let target = self.all.get_mut(&name)?;
+        let ticket = target.link.ticket_of(token)?;
         if self.gateway.is_some() {
             now.send(channel, Frame::Via { target: target.instance.clone() }.emit());
         }
@@ -206,14 +207,18 @@ impl Targets {
         }
         target.link = Link::Up(channel);
         self.channels.insert(channel, name);
-        // Nothing fails here: what waits has a route, or waits on.
-        drop(target.pump(now));
-        true
+        // What waited may be too long, or have no form as text.
+        Some(target.pump(now))
     }
 
     /// A connection could not be made.
     pub(super) fn failed(&mut self, token: Token, error: &str) -> Over {
         let Some(name) = self.connecting.remove(&token) else { return Vec::new() };
+        // Meanwhile it was forgotten, perhaps, and found again elsewhere.
+        let its = |target: &Target| target.link.ticket_of(token).is_some();
+        if !self.all.get(&name).is_some_and(its) {
+            return Vec::new();
+        }
         let Some(mut target) = self.all.remove(&name) else { return Vec::new() };
         let error = XrlError::new(ErrorCode::SendFailed, format!("{name}: {error}"));
         target.waiting.drain(..).map(|waiting| (waiting.caller, error.clone())).collect()
@@ -333,6 +338,16 @@ impl Targets {
     }
 }
 
+impl Link {
+    /// The ticket for this connection, if it is the one that is being made.
+    fn ticket_of(&self, token: Token) -> Option<Key> {
+        match self {
+            Self::Connecting(ticket, own) if *own == token => Some(*ticket),
+            Self::None | Self::Connecting(..) | Self::Up(_) => None,
+        }
+    }
+}
+
 impl Target {
     /// Sends what waits, as far as its methods are known.
     fn pump(&mut self, now: &mut Now<'_>) -> Over {
@@ -438,5 +453,44 @@ pub(super) fn address_text(address: &ChannelAddress) -> Option<String> {
         ChannelAddress::Tcp(address) => Some(format!("tcp:{address}")),
         ChannelAddress::Tls { address, .. } => Some(format!("tls:{address}")),
         ChannelAddress::Packets(_) | ChannelAddress::Flow(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_runtime::Action;
+
+    use super::*;
+
+    /// The Finder says where the target is; the token of the connection that is begun.
+    fn found(targets: &mut Targets, out: &mut Vec<Action>) -> Token {
+        let mut now = Now { time: Instant::ZERO, out };
+        for (target, key, _) in targets.take_wanted() {
+            let address = "unix:/run/probe".to_owned();
+            let resolution =
+                Resolution { instance: target.clone(), address, ticket: [1; 16], key: [2; 16] };
+            assert!(targets.resolved(&target, key, resolution, &mut now).is_empty());
+        }
+        let Some(Action::Connect { mut token, .. }) = out.pop() else { panic!("nobody connects") };
+        members::take_owner(&mut token).1
+    }
+
+    #[test]
+    fn a_connection_that_is_not_wanted_any_more_fails_nothing() {
+        let (mut targets, mut out) = (Targets::default(), Vec::new());
+        let xrl = "finder://probe/probe/1.0/zero".parse().unwrap();
+        let caller = Caller { member: 0, token: 7 };
+        let mut now = Now { time: Instant::ZERO, out: &mut out };
+        assert!(targets.call(caller, Call::from_text(7, &xrl), &mut now).is_empty());
+        let first = found(&mut targets, &mut out);
+        // The target is another process now, and is resolved anew.
+        assert!(targets.forget("probe").0.is_empty());
+        let second = found(&mut targets, &mut out);
+        assert!(targets.failed(first, "it is not there").is_empty());
+        let mut now = Now { time: Instant::ZERO, out: &mut out };
+        let over = targets.connected(second, ChannelId(1), &mut now);
+        assert!(over.is_some_and(|over| over.is_empty()));
+        let sent = out.iter().filter(|action| matches!(action, Action::Send { .. }));
+        assert_eq!(sent.count(), 3, "hello, bind and the call");
     }
 }
