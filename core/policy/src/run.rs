@@ -120,7 +120,8 @@ impl<'r, W: Watch> Machine<'_, 'r, W> {
                 }
                 Op::Store(variable) => {
                     if let Some(Some(value)) = stack.pop() {
-                        self.set(*variable, Some(value));
+                        let kind = self.program.variables[*variable].kind;
+                        self.set(*variable, Some(value.within(kind)));
                     }
                 }
                 Op::Remove(variable) => self.set(*variable, None),

@@ -155,6 +155,8 @@ fn actions_do_what_they_say() {
         ("metric remove; metric add 3;", "metric 3"),
         ("hops add 3;", "hops 15"),
         ("hops metric;", "hops 5"),
+        ("metric 256; hops metric;", "metric 256; hops 15"),
+        ("hops set local-as;", "hops 15"),
         ("origin incomplete;", "origin incomplete"),
         ("next-hop self;", "next-hop 10.0.0.9"),
         ("next-hop neighbor;", ""),

@@ -17,7 +17,7 @@ use crate::community::CommunityKind;
 pub enum Kind {
     /// On or off.
     Switch,
-    /// A number from 0 to `most`. What is calculated stays in these bounds.
+    /// A number from 0 to `most`. What is calculated, or taken from another variable, stays in these bounds.
     Number {
         /// The greatest.
         most: u64,
@@ -34,6 +34,16 @@ pub enum Kind {
     AsPath,
     /// Communities of one kind.
     Communities(CommunityKind),
+}
+
+impl Value<'_> {
+    /// The same, or what comes closest to it that a variable of this kind may have.
+    pub(crate) fn within(self, kind: Kind) -> Self {
+        match (self, kind) {
+            (Self::Number(number), Kind::Number { most }) => Self::Number(number.min(most)),
+            (value, _) => value,
+        }
+    }
 }
 
 impl Kind {

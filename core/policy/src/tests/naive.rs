@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use super::VARIABLES;
 use crate::as_path::AsPath;
 use crate::run::part_of;
 use crate::tree::{Change, Condition, End, Operand, Policy, Source, Term, Test};
-use crate::value::{Route, Value};
+use crate::value::{Kind, Route, Value};
 
 /// What variables have.
 type Values = BTreeMap<usize, Option<Value<'static>>>;
@@ -152,7 +153,12 @@ fn change(change: &Change, variable: usize, values: &mut Values) {
             values.insert(variable, None);
             return;
         }
-        Change::Set(other) => operand(values, other),
+        Change::Set(other) => match (operand(values, other), VARIABLES[variable].kind) {
+            (Some(Value::Number(number)), Kind::Number { most }) => {
+                Some(Value::Number(number.min(most)))
+            }
+            (value, _) => value,
+        },
         Change::Calculate(operator, other, most) => match operand(values, other) {
             Some(Value::Number(other)) => Some(Value::Number(operator.apply(number, other, *most))),
             _ => None,
