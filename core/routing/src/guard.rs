@@ -39,6 +39,19 @@ impl<F: PartialEq> Allowance<F> {
         let holds = |(of, prefix): &(F, Prefix)| *of == family && prefix.contains(destination);
         self.within.is_empty() || self.within.iter().any(holds)
     }
+
+    /// Whether something may be told that another allowance refuses.
+    #[must_use]
+    pub fn exceeds(&self, other: &Self) -> bool
+    where
+        F: Copy,
+    {
+        let is_wider = match self.within.is_empty() {
+            true => !other.within.is_empty(),
+            false => self.within.iter().any(|(family, prefix)| !other.holds(*family, prefix)),
+        };
+        is_wider || self.most > other.most || self.rate > other.rate
+    }
 }
 
 /// Nanoseconds in a second: one change is worth as many units of credit.
@@ -165,6 +178,17 @@ mod tests {
         };
         assert_eq!([0, 499, 500, 1500, 60_000].map(&mut told), [5, 0, 1, 2, 5]);
         assert_eq!(guard.refused().get(Refusal::TooFast), 500 - 13);
+    }
+
+    #[test]
+    fn an_allowance_exceeds_another_if_anything_more_may_be_told() {
+        let all = Allowance { within: Vec::<(u8, Prefix)>::new(), most: 5, rate: 2 };
+        let some = guard(5, 2).allowance().clone();
+        assert!(all.exceeds(&some) && !some.exceeds(&all) && !some.exceeds(&some));
+        assert!(Allowance { most: 6, ..some.clone() }.exceeds(&some));
+        assert!(Allowance { rate: 3, ..some.clone() }.exceeds(&some));
+        let family = Allowance { within: vec![(6, some.within[0].1)], ..some.clone() };
+        assert!(family.exceeds(&some));
     }
 
     proptest! {

@@ -19,6 +19,22 @@ use crate::{
     TOGETHER, Turns,
 };
 
+/// Whether packets from elsewhere may be sent to a network, so that a protocol may tell it: it is none of multicast, none
+/// that stays on a host or on a link, and none that is reserved (RFC 1122 §3.2.1.3, RFC 1112 §4, RFC 4291 §2.5.3, §2.5.6 and
+/// §2.7). The default routes are.
+#[must_use]
+pub fn is_destination(net: &IpNet) -> bool {
+    if net.prefix_len() == 0 {
+        return true;
+    }
+    match net.addr() {
+        IpAddr::V4(address) => (1..224).contains(&address.octets()[0]) && !address.is_loopback(),
+        IpAddr::V6(address) => {
+            !(address.is_multicast() || address.is_unicast_link_local() || address.is_loopback())
+        }
+    }
+}
+
 /// A version of IP, and what routes are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
@@ -207,6 +223,12 @@ impl<R: Copy + PartialEq> IpRoutes<R> {
     #[must_use]
     pub fn routes_of(&self, version: Version, origin: OriginId) -> usize {
         with!(self, version, table => table.routes_of(origin))
+    }
+
+    /// As [`RouteTable::fresh_routes_of`].
+    #[must_use]
+    pub fn fresh_routes_of(&self, version: Version, origin: OriginId) -> usize {
+        with!(self, version, table => table.fresh_routes_of(origin))
     }
 
     /// As [`RouteTable::is_stale`].

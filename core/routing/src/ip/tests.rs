@@ -124,3 +124,30 @@ fn routes_for_multicast_are_apart_from_those_that_packets_follow() {
     }
     assert_eq!(Version::ALL.map(|version| routes.len(version)), [3, 3, 0, 0]);
 }
+
+#[test]
+fn packets_from_elsewhere_go_to_networks_that_are_not_on_a_host_or_a_link() {
+    for (text, expected) in [
+        ("0.0.0.0/0", true),
+        ("1.0.0.0/8", true),
+        ("169.254.0.0/16", true),
+        ("223.255.255.0/24", true),
+        ("0.0.0.0/8", false),
+        ("0.1.0.0/16", false),
+        ("127.0.0.0/8", false),
+        ("127.1.2.3/32", false),
+        ("224.0.0.0/4", false),
+        ("240.0.0.0/4", false),
+        ("255.255.255.255/32", false),
+        ("::/0", true),
+        ("2001:db8::/32", true),
+        ("fc00::/7", true),
+        ("::1/128", false),
+        ("fe80::/10", false),
+        ("fe80::/64", false),
+        ("ff00::/8", false),
+        ("ff02::1/128", false),
+    ] {
+        assert_eq!(super::is_destination(&text.parse().unwrap()), expected, "{text}");
+    }
+}

@@ -75,6 +75,8 @@ struct Origin {
     kept_from: Generation,
     /// How many routes it has, stale ones included.
     routes: usize,
+    /// How many of them it has told in this generation.
+    fresh: usize,
     /// Until which step of the walk its stale routes are taken, if they are.
     swept_until: Option<Place>,
     /// Routes of generations before this one go in the next round, if this is later.
@@ -110,6 +112,12 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
     #[must_use]
     pub fn routes_of(&self, origin: OriginId) -> usize {
         self.origins[origin.place()].routes
+    }
+
+    /// How many of them it has told since it began anew.
+    #[must_use]
+    pub fn fresh_routes_of(&self, origin: OriginId) -> usize {
+        self.origins[origin.place()].fresh
     }
 
     /// Whether a route was told before its origin began anew, and not since.
@@ -195,15 +203,19 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         self.check.change((destination, origin, path), known.is_some(), Some(route));
         let before = match known {
             Some(place) => {
-                let before = std::mem::replace(self.nets.at_mut(number, place), candidate).route;
-                if before == route {
-                    // Nothing is different but the generation.
-                    return Some(before);
+                let before = std::mem::replace(self.nets.at_mut(number, place), candidate);
+                if before.generation < candidate.generation {
+                    state.fresh += 1;
                 }
-                Some(before)
+                if before.route == route {
+                    // Nothing is different but the generation.
+                    return Some(before.route);
+                }
+                Some(before.route)
             }
             None => {
                 state.routes += 1;
+                state.fresh += 1;
                 self.nets.push(number, candidate);
                 None
             }
@@ -275,7 +287,11 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
     fn take(&mut self, number: u32, place: u32) -> Candidate<R> {
         let gone = self.nets.take(number, place);
         self.check.change((self.destination(number), gone.origin, gone.path), true, None);
-        self.origins[gone.origin.place()].routes -= 1;
+        let state = &mut self.origins[gone.origin.place()];
+        state.routes -= 1;
+        if gone.generation == state.generation {
+            state.fresh -= 1;
+        }
         gone
     }
 
@@ -285,19 +301,22 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         if !self.check.is_due(self.nets.len()) {
             return;
         }
-        let mut counts = vec![0; self.origins.len()];
+        let mut counts = vec![(0, 0); self.origins.len()];
         let mut all = Vec::new();
         for number in (0..self.end_of_numbers()).filter(|number| !self.nets.get(*number).is_free())
         {
             let destination = self.destination(number);
             debug_assert_eq!(self.index.get(&destination), Some(number), "{destination:?}");
             for one in self.candidates(number) {
-                counts[one.origin.place()] += 1;
+                let count = &mut counts[one.origin.place()];
+                count.0 += 1;
+                count.1 += usize::from(!self.is_stale(one));
                 all.push(((destination, one.origin, one.path), one.route));
             }
         }
         self.check.compare(all);
-        debug_assert!(self.origins.iter().map(|origin| origin.routes).eq(counts), "how many");
+        let known = self.origins.iter().map(|origin| (origin.routes, origin.fresh));
+        debug_assert!(known.eq(counts), "how many");
     }
 
     /// Decides which route to a destination is best, where `old` was, and has readers hear of it.

@@ -221,6 +221,11 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
         for (place, origin) in origins.iter().enumerate() {
             let routes = twin.routes.keys().filter(|(_, of, _)| of == origin).count();
             prop_assert_eq!(table.routes_of(*origin), routes, "origin {}", place);
+            let of = |(key, told): &(&(Ipv4Net, OriginId, u32), &(u32, u64))| {
+                key.1 == *origin && told.1 == twin.generations[place]
+            };
+            let fresh = twin.routes.iter().filter(of).count();
+            prop_assert_eq!(table.fresh_routes_of(*origin), fresh, "origin {}", place);
         }
     }
     while table.has_work() {

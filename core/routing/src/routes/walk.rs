@@ -151,6 +151,7 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         });
         let state = &mut self.origins[origin.place()];
         state.generation = next.expect("those that are numbered anew have low numbers");
+        state.fresh = 0;
     }
 
     /// Gives the generations of an origin low numbers. Whoever begins anew so often pays for that himself: a step at each
