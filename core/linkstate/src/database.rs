@@ -125,18 +125,17 @@ impl Database {
         }
     }
 
-    /// Makes room for an advertisement that is new and whose proof is good.
+    /// Makes room for an advertisement that is new and whose proof is good; returns what was displaced for it. What
+    /// nodes advertise that are `needed` stays.
     pub(crate) fn admit(
         &mut self,
         now: Instant,
         id: &LsaId,
-        reachable: impl Fn(NodeId) -> bool,
-    ) -> Result<(), Refusal> {
-        let allowed = match self.entries.get_mut(id) {
-            Some(entry) => entry.arrivals.take(now, ARRIVAL, ARRIVALS).then_some(()),
-            None => return self.make_room(reachable).then_some(()).ok_or(Refusal::Full),
-        };
-        allowed.ok_or(Refusal::TooOften)
+        needed: impl Fn(NodeId) -> bool,
+    ) -> Result<Option<(LsaId, Entry)>, Refusal> {
+        let Some(entry) = self.entries.get_mut(id) else { return self.make_room(needed) };
+        let allowed = entry.arrivals.take(now, ARRIVAL, ARRIVALS);
+        if allowed { Ok(None) } else { Err(Refusal::TooOften) }
     }
 
     /// Keeps an advertisement, which is newer than what was there; returns what was there.
@@ -187,18 +186,19 @@ impl Database {
         Some(old)
     }
 
-    /// Makes room for one more. What has expired goes first, then what nobody can reach: a stranger
+    /// Makes room for one more. What has expired goes first, then what no route needs: a stranger
     /// who advertises many nodes that are linked to nobody displaces nobody else.
-    fn make_room(&mut self, reachable: impl Fn(NodeId) -> bool) -> bool {
+    fn make_room(
+        &mut self,
+        needed: impl Fn(NodeId) -> bool,
+    ) -> Result<Option<(LsaId, Entry)>, Refusal> {
         if self.entries.len() < self.limit {
-            return true;
+            return Ok(None);
         }
         let expired = self.entries.iter().rev().find(|(_, entry)| entry.bytes.is_none());
-        let unreachable = || self.entries.keys().rev().find(|id| !reachable(id.origin));
-        match expired.map(|(id, _)| id).or_else(unreachable).copied() {
-            Some(id) => self.remove(&id).is_some(),
-            None => false,
-        }
+        let idle = || self.entries.keys().rev().find(|id| !needed(id.origin));
+        let id = expired.map(|(id, _)| id).or_else(idle).copied().ok_or(Refusal::Full)?;
+        Ok(self.remove(&id).map(|old| (id, old)))
     }
 
     /// How many advertisements are kept, expired ones included.
@@ -231,7 +231,7 @@ mod tests {
             Judgement::Older(_) => return "older",
         };
         match database.admit(at(seconds), &view.id(), |node| node.0[0] < 10) {
-            Ok(()) => {
+            Ok(_) => {
                 database.install(at(seconds), version, &view, bytes.clone());
                 "new"
             }

@@ -114,8 +114,9 @@ impl Originator {
         if self.gone {
             return None;
         }
-        let refresh = self.fragments.values().filter_map(|fragment| fragment.refresh).min();
-        self.throttle.due().into_iter().chain(refresh).min()
+        // While an issue has to wait, what is to be refreshed waits with it: nothing can be done earlier.
+        let refresh = || self.fragments.values().filter_map(|fragment| fragment.refresh).min();
+        self.throttle.due().or_else(refresh)
     }
 
     /// The advertisements that are to be issued now.
@@ -325,6 +326,27 @@ mod tests {
         assert!(world.issue(1_349_000).is_empty());
         let again = world.issue(1_800_000);
         assert_eq!((again.len(), again[0].sequence), (1, 2));
+    }
+
+    #[test]
+    fn what_is_to_be_refreshed_while_a_change_has_to_wait_waits_with_it() {
+        let mut world = World::new();
+        world.set(0, 0..100);
+        world.issue(0);
+        let refresh = |world: &mut World, ms| {
+            world.originator.fragments.get_mut(&1).unwrap().refresh = Some(at(ms));
+        };
+        // The next issue may be 100 ms after the first.
+        refresh(&mut world, 20);
+        world.set(10, 1..100);
+        for ms in [10, 20, 99] {
+            assert!(world.issue(ms).is_empty());
+            assert_eq!(world.originator.deadline(), Some(at(100)));
+        }
+        let issued: Vec<_> = world.issue(100).iter().map(|lsa| lsa.id.fragment).collect();
+        assert_eq!(issued, [0, 1]);
+        refresh(&mut world, 50_000);
+        assert_eq!(world.originator.deadline(), Some(at(50_000)), "nothing waits");
     }
 
     #[test]

@@ -102,6 +102,12 @@ impl Routes {
     pub(crate) fn get(&self, destination: &Destination) -> Option<&Route> {
         self.routes.get(destination)
     }
+
+    /// How many destinations somebody advertises.
+    #[cfg(test)]
+    pub(crate) fn names(&self) -> usize {
+        self.advertised.len()
+    }
 }
 
 /// The route to the nearest of these nodes; none to what this node advertises itself.

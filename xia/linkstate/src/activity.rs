@@ -7,6 +7,6 @@ weft_base::reasons! {
         BeaconsReceived = "beacons-received", "beacons of other nodes";
         BadFrame = "bad-frame", "frames that are neither a beacon nor a message";
         OtherHost = "other-host", "frames addressed to another host, or sent by this one";
-        TooManyNeighbours = "too-many-neighbours", "frames of hardware addresses beyond the limit of an interface";
+        TooManyNeighbours = "too-many-neighbours", "frames of new hardware addresses that no other gave way to, at the limit of an interface";
     }
 }

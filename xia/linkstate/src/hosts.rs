@@ -37,12 +37,17 @@ impl Authority for Hosts {
 
     /// A host is advertised by nobody but itself.
     fn allows(&self, node: NodeId, destination: &Destination) -> bool {
-        xid(destination).is_some_and(|xid| xid.kind != XidType::HID || xid == host(node))
+        xid(destination).is_some_and(|xid| !names_host(&xid) || xid.id == node.0)
     }
 
     fn agree(&self, proof: &[u8], context: &[u8]) -> Option<SharedSecret> {
         self.0.agree(proof, context)
     }
+}
+
+/// Whether an XID is the hash of a host's key. Both versions of HID are.
+pub(crate) fn names_host(xid: &Xid) -> bool {
+    matches!(xid.kind, XidType::HID | XidType::HID2)
 }
 
 /// The host that a node is.
@@ -79,6 +84,8 @@ mod tests {
         let allows = |xid| hosts.allows(own, &destination(xid));
         assert!(allows(host(own)));
         assert!(!allows(Xid::new(XidType::HID, [7; 20])));
+        assert!(allows(Xid::new(XidType::HID2, own.0)), "the second version has the same name");
+        assert!(!allows(Xid::new(XidType::HID2, [7; 20])));
         assert!(allows(Xid::new(XidType::AD, [7; 20])) && allows(Xid::new(XidType::XDP, [7; 20])));
         let other = Destination::new(b"no XID").unwrap();
         assert!(!hosts.allows(own, &other));

@@ -4,7 +4,7 @@
 //! redirects); the protocol itself is that of [`weft_linkstate`], which this crate carries.
 //!
 //! A node is named by its key, as its HID is: 20 bytes. It advertises
-//! * its own HID, which nobody else can: other nodes ignore a HID that its holder does not advertise;
+//! * its own HID, which nobody else can: other nodes ignore a HID, of either version, that its holder does not advertise;
 //! * the ADs that it belongs to;
 //! * XIDs that it was told to (`advertise`), as long as they are this node: a socket's name, for instance. If
 //!   several nodes advertise one, the nearest is used.

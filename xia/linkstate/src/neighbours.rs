@@ -17,6 +17,10 @@ pub(crate) const BEACON_PERIOD: Duration = Duration::from_secs(2);
 /// After so long without a frame, a hardware address without a session is forgotten.
 pub(crate) const FORGET: Duration = Duration::from_secs(30);
 
+/// So long a hardware address keeps its link though there is no session, and the interface has no room for others:
+/// long enough for the handshake of one that speaks.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(4);
+
 /// An interface that carries XIP packets.
 #[derive(Debug)]
 pub(crate) struct Interface {

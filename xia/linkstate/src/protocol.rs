@@ -20,8 +20,8 @@ use weft_xip::words::WordError;
 use weft_xip::{Xid, XidType};
 
 use crate::activity::Activity;
-use crate::hosts::{Hosts, destination, host, node, xid};
-use crate::neighbours::{BEACON, BEACON_PERIOD, FORGET, Heard, Interface, Links, frame};
+use crate::hosts::{Hosts, destination, host, names_host, node, xid};
+use crate::neighbours::{BEACON, BEACON_PERIOD, FORGET, Heard, Interface, Links, PATIENCE, frame};
 use crate::statements::Statement;
 
 /// What it costs to send over an interface of which nothing is said.
@@ -199,9 +199,6 @@ impl LinkState {
     }
 
     fn interface_up(&mut self, name: &str, xip: PortId, info: &PortInfo, out: &mut Vec<Output>) {
-        if let Some(old) = self.interfaces.get(name).map(|interface| interface.xip) {
-            self.interface_down(old, out);
-        }
         let interface = Interface::new(name, xip, info);
         let needed = Settings::default().message_size;
         if interface.has_addresses() && interface.mtu < needed {
@@ -211,7 +208,18 @@ impl LinkState {
             );
             out.push(Output::Report { level: Level::Warning, line });
         }
-        self.interfaces.insert(name.to_owned(), interface);
+        match self.interfaces.get_mut(name) {
+            // What neighbours know of this node holds, and sessions go on.
+            Some(known) if known.mac == interface.mac => {
+                (known.xip, known.mtu) = (xip, interface.mtu);
+            }
+            known => {
+                if let Some(old) = known.map(|known| known.xip) {
+                    self.interface_down(old, out);
+                }
+                self.interfaces.insert(name.to_owned(), interface);
+            }
+        }
         self.apply_switches(out);
     }
 
@@ -319,7 +327,14 @@ impl LinkState {
             _ => return self.counters.add(Activity::BadFrame, 1),
         };
         let limit = self.options.limit.unwrap_or(DEFAULT_LIMIT);
-        let link = match self.links.hear(self.now, name, source, limit) {
+        let mut heard = self.links.hear(self.now, name, source, limit);
+        if heard == Heard::TooMany
+            && let Some(idle) = self.idle_link(name)
+        {
+            self.forget(vec![idle], out);
+            heard = self.links.hear(self.now, name, source, limit);
+        }
+        let link = match heard {
             Heard::Known(link) => link,
             Heard::New(link) => {
                 let metric = self.metric(name);
@@ -333,6 +348,20 @@ impl LinkState {
         } else {
             self.tell(engine::Input::Received { link, message: payload.to_vec() }, out);
         }
+    }
+
+    /// The link on an interface that gives way to a new one: of those that have had time for a session, and have none,
+    /// that of which nothing was heard for longest.
+    fn idle_link(&self, name: &str) -> Option<LinkId> {
+        let neighbours = self.engine.as_ref()?.neighbours();
+        let idle = neighbours.filter(|one| {
+            one.state == NeighbourState::Greeted && self.now.since(one.since) >= PATIENCE
+        });
+        let heard = |link: LinkId| {
+            let place = self.links.place(link).filter(|place| place.interface == name)?;
+            Some((place.heard, link))
+        };
+        idle.filter_map(|one| heard(one.link)).min().map(|(_, link)| link)
     }
 
     /// Does what is due.
@@ -375,6 +404,8 @@ impl LinkState {
         let is_ours = |xid: &Xid| match xid.kind {
             XidType::HID => *xid == own,
             XidType::AD => true,
+            // Others would not believe it.
+            _ if names_host(xid) && xid.id != own.id => false,
             _ => self.options.advertised.contains(xid),
         };
         let ours = self.locals.iter().filter(|xid| is_ours(xid));
@@ -428,7 +459,8 @@ fn gateways(xid: Xid, route: Option<&Route>) -> Vec<Xid> {
     // Several links can lead to one neighbour.
     via.dedup();
     // A neighbour needs no redirect to itself: the principal knows where it is. No other way is shorter.
-    if via.contains(&xid) { Vec::new() } else { via }
+    let is_neighbour = names_host(&xid) && via.iter().any(|host| host.id == xid.id);
+    if is_neighbour { Vec::new() } else { via }
 }
 
 /// A token that no port was asked for with yet.
@@ -496,7 +528,7 @@ impl Protocol for LinkState {
     ) -> Result<(), WordError> {
         let mut options = self.options.clone();
         if !options.delete(&Statement::read(words)?) {
-            return Err(WordError::new("there is no such statement to delete"));
+            return Err(WordError::new("there is no such statement to delete").absent());
         }
         self.apply(now, options, out)
     }

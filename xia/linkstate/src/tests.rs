@@ -101,6 +101,13 @@ impl Network {
         self.carry(node, out);
     }
 
+    /// Node 0 hears a beacon from a hardware address at which nobody is, on the cable to node 1.
+    fn beacon(&mut self, number: usize) {
+        let frame = [&[0xff; 6][..], &mac(9, number), &[0xc0, 0xe0, 0, 1]].concat();
+        let packets = vec![Packet::from_slice(&frame)];
+        self.tell(0, Input::Packets { port: port(1, true), packets });
+    }
+
     /// Carries out what a node wants, and what follows from it at others.
     fn carry(&mut self, node: usize, out: Vec<Output>) {
         let mut waiting: VecDeque<_> = out.into_iter().map(|output| (node, output)).collect();
@@ -259,6 +266,47 @@ fn an_interface_that_goes_is_noticed_at_once() {
 }
 
 #[test]
+fn sessions_go_on_over_an_interface_with_another_mtu_that_is_long_enough() {
+    let mut network = Network::new(2, &[[0, 1]]);
+    network.run(2000);
+    network.reports.clear();
+    let change = |network: &mut Network, mac: [u8; 6], mtu: usize| {
+        let info = PortInfo { mac, mtu, local: None };
+        let (name, port) = ("to1".to_owned(), port(1, false));
+        network.tell(0, Input::InterfaceUp { name, port, info });
+    };
+    let is_adjacent = |network: &Network| network.adjacencies[0].contains(&host(1));
+    change(&mut network, mac(0, 1), 1400);
+    assert!(is_adjacent(&network) && network.reports.is_empty(), "{:?}", network.reports);
+    change(&mut network, mac(0, 1), 1399);
+    assert!(!is_adjacent(&network), "no room for its messages");
+    assert!(network.reports.iter().any(|(_, _, line)| line.contains("its MTU is 1399")));
+    change(&mut network, mac(0, 1), 9000);
+    network.run(1000);
+    assert!(is_adjacent(&network));
+}
+
+#[test]
+fn over_an_interface_with_another_address_there_is_a_session_again_at_once() {
+    let mut network = Network::new(3, &[[0, 1], [1, 2]]);
+    network.run(2000);
+    let info = PortInfo { mac: [2, 0, 0, 0, 9, 9], mtu: 1500, local: None };
+    let (name, port) = ("to1".to_owned(), port(1, false));
+    network.tell(0, Input::InterfaceUp { name, port, info });
+    network.run(100);
+    assert_eq!(network.via(0, host(2)), Some(host(1)));
+    assert_eq!(network.via(2, host(0)), Some(host(1)));
+    // What neighbours knew of the old address they forget without losing the way.
+    for _ in 0..70 {
+        network.run(100);
+        assert_eq!(network.via(2, host(0)), Some(host(1)));
+    }
+    let neighbours = network.nodes[1].show()["neighbours"].as_array().cloned().unwrap();
+    let usable = neighbours.iter().filter(|one| one["state"] == "usable").count();
+    assert_eq!(usable, 2, "{neighbours:?}");
+}
+
+#[test]
 fn domains_and_chosen_names_are_advertised_while_they_are_local() {
     let mut network = Network::new(3, &[[0, 1], [1, 2]]);
     network.set(2, &format!("advertise {}", service(7)));
@@ -282,6 +330,63 @@ fn nobody_advertises_the_host_of_another() {
     network.run(1000);
     assert_eq!(network.via(0, host(9)), None);
     assert_eq!(network.nodes[0].distance(host(2)), Some(20));
+}
+
+#[test]
+fn hosts_of_the_second_version_are_advertised_by_themselves_and_reached_as_neighbours() {
+    let second = |node: usize| Xid::new(XidType::HID2, host(node).id);
+    let mut network = Network::new(3, &[[0, 1], [1, 2]]);
+    for name in [second(2), second(9)] {
+        network.set(2, &format!("advertise {name}"));
+    }
+    network.set_locals(2, &[host(2), second(2), second(9)]);
+    network.run(1000);
+    assert_eq!(network.via(0, second(2)), Some(host(1)));
+    assert_eq!(network.via(1, second(2)), None, "a neighbour needs no redirect");
+    assert_eq!(network.via(0, second(9)), None);
+}
+
+#[test]
+fn hardware_addresses_that_only_send_beacons_keep_no_neighbour_out() {
+    let mut network = Network::new(2, &[]);
+    network.cables.push([0, 1]);
+    network.set(0, "neighbour-limit 2");
+    network.interface_up(0, 1);
+    let beacons = |network: &mut Network| {
+        (1..3).for_each(|number| network.beacon(number));
+    };
+    beacons(&mut network);
+    network.interface_up(1, 0);
+    for _ in 0..60 {
+        beacons(&mut network);
+        network.run(200);
+    }
+    assert_eq!(network.nodes[0].distance(host(1)), Some(10));
+    // Who has a session is not replaced.
+    for _ in 0..300 {
+        beacons(&mut network);
+        network.run(200);
+    }
+    assert_eq!(network.adjacencies[0], BTreeSet::from([host(1)]));
+    let lost = |(_, level, _): &(usize, Level, String)| *level == Level::Warning;
+    assert!(!network.reports.iter().any(lost), "{:?}", network.reports);
+}
+
+#[test]
+fn a_hardware_address_has_time_for_a_session_before_another_takes_its_place() {
+    let mut network = Network::new(2, &[]);
+    network.cables.push([0, 1]);
+    network.set(0, "neighbour-limit 1");
+    network.interface_up(0, 1);
+    let beacon = |network: &mut Network, number: usize| {
+        network.beacon(number);
+        network.nodes[0].show()["neighbours"][0]["link"].clone()
+    };
+    let first = beacon(&mut network, 1);
+    network.run(3900);
+    assert_eq!(beacon(&mut network, 2), first);
+    network.run(200);
+    assert_ne!(beacon(&mut network, 2), first);
 }
 
 #[test]

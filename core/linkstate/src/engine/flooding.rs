@@ -96,8 +96,18 @@ impl<A: Authority> LinkState<A> {
             self.originator.outbid(now, id.fragment, version.sequence);
             return self.has(now, link, LsaHeader { id, version });
         }
-        match self.database.admit(now, &id, |node| self.reach.contains_key(&node)) {
-            Ok(()) => {
+        // Routes rest on this node and its neighbours, too, also before they are computed the next time.
+        let is_neighbour = |node| {
+            let mut links = self.links.values().chain([&*link]);
+            links.any(|link| link.neighbour() == Some(node))
+        };
+        let needed =
+            |node| node == self.node || self.reach.contains_key(&node) || is_neighbour(node);
+        match self.database.admit(now, &id, needed) {
+            Ok(displaced) => {
+                if let Some((id, old)) = displaced {
+                    self.content_changed(now, &id, Some(&old));
+                }
                 self.counters.add(Activity::Learned, 1);
                 self.install(now, version, lsa);
             }

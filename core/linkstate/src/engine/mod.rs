@@ -177,7 +177,7 @@ impl<A: Authority> LinkState<A> {
         }
     }
 
-    /// An advertisement was replaced or has expired: finds out what that means for routes.
+    /// An advertisement was replaced or displaced, or has expired: finds out what that means for routes.
     fn content_changed(&mut self, now: Instant, id: &LsaId, old: Option<&Entry>) {
         let old = old.and_then(Entry::lsa);
         let new = self.database.get(id).and_then(Entry::lsa);

@@ -310,7 +310,12 @@ struct Liar {
 
 impl Liar {
     fn new() -> Self {
-        let mut victim = engine(1);
+        Self::with(Settings::default())
+    }
+
+    /// The victim has these settings.
+    fn with(settings: Settings) -> Self {
+        let mut victim = LinkState::new(keys(1), settings, Random::from_seed(1)).unwrap();
         tell(&mut victim, 0, advertise(&["one"]));
         let greeting = messages(&tell(&mut victim, 0, up(LINK))).remove(0);
         let theirs = Message::new_checked(&greeting).unwrap();
@@ -342,9 +347,19 @@ impl Liar {
 }
 
 fn lsa(by: &Keys, about: NodeId, sequence: u64) -> Vec<u8> {
+    emit_lsa(by, about, sequence, &[&keys(1)], &[])
+}
+
+/// What a node says of itself: links to the nodes of `to`, and these destinations.
+fn own_lsa(by: &Keys, sequence: u64, to: &[&Keys], names: &[&str]) -> Vec<u8> {
+    emit_lsa(by, by.node(), sequence, to, names)
+}
+
+fn emit_lsa(by: &Keys, about: NodeId, sequence: u64, to: &[&Keys], names: &[&str]) -> Vec<u8> {
     let id = LsaId { origin: about, fragment: 0 };
-    let links = vec![(keys(1).node(), 1)];
-    let repr = LsaRepr { id, sequence, lifetime: 3600, links, destinations: Vec::new() };
+    let links = to.iter().map(|keys| (keys.node(), 1)).collect();
+    let destinations = names.iter().map(|text| (name(text), 0)).collect();
+    let repr = LsaRepr { id, sequence, lifetime: 3600, links, destinations };
     let prove = |bytes: &[u8]| by.prove(&[crate::origin::PURPOSE, bytes].concat());
     repr.emit(by.proof_len(), prove).to_vec()
 }
@@ -366,6 +381,77 @@ fn nobody_advertises_for_another() {
     changed[30] ^= 1;
     liar.say(4, &MessageRepr::update([&changed[..]]));
     assert_eq!(liar.count(Activity::BadProof), 3);
+}
+
+/// A victim whose database has room for three, which has a route to "two" at its neighbour, the liar.
+fn full_of_strangers() -> Liar {
+    let mut liar = Liar::with(Settings { database: 3, ..Settings::default() });
+    liar.say(1, &MessageRepr::update([&own_lsa(&keys(2), 1, &[&keys(1)], &["two"])[..]]));
+    tell(&mut liar.victim, 1000, Input::Tick);
+    assert!(liar.victim.route(&name("two")).is_some());
+    liar
+}
+
+/// Keys of nodes that the victim has no links with. In the order of names they come before it and its neighbour.
+fn strangers() -> impl Iterator<Item = Keys> {
+    let first = keys(1).node().min(keys(2).node());
+    (10..).map(keys).filter(move |stranger| stranger.node() < first)
+}
+
+#[test]
+fn strangers_displace_neither_the_node_itself_nor_its_neighbours() {
+    let mut liar = full_of_strangers();
+    for stranger in strangers().take(4) {
+        liar.say(1000, &MessageRepr::update([&lsa(&stranger, stranger.node(), 1)[..]]));
+    }
+    tell(&mut liar.victim, 2000, Input::Tick);
+    let kept = |node: NodeId| liar.victim.database(at(2000)).any(|lsa| lsa.id.origin == node);
+    assert!(kept(keys(1).node()) && kept(keys(2).node()));
+    assert!(liar.victim.route(&name("two")).is_some());
+}
+
+#[test]
+fn a_neighbour_is_kept_before_routes_are_computed() {
+    let mut liar = Liar::with(Settings { database: 3, ..Settings::default() });
+    let own = keys(2);
+    liar.say(1, &MessageRepr::update([&lsa(&own, own.node(), 1)[..]]));
+    for stranger in strangers().take(4) {
+        liar.say(1, &MessageRepr::update([&lsa(&stranger, stranger.node(), 1)[..]]));
+    }
+    assert!(liar.victim.database(at(1)).any(|lsa| lsa.id.origin == own.node()));
+}
+
+#[test]
+fn what_is_displaced_is_no_longer_known_to_be_anywhere() {
+    let mut liar = full_of_strangers();
+    for (number, stranger) in (0..20).zip(strangers()) {
+        let text = format!("behind stranger {number}");
+        let lsa = own_lsa(&stranger, 1, &[], &[&text]);
+        liar.say(1000, &MessageRepr::update([&lsa[..]]));
+    }
+    let names = liar.victim.routes.names();
+    assert_eq!(names, 3, "what this node, its neighbour and the last stranger advertise");
+}
+
+#[test]
+fn a_node_that_comes_back_is_believed_only_what_it_says_now() {
+    let mut liar = full_of_strangers();
+    let mut strangers = strangers();
+    let [stranger, other] = [strangers.next().unwrap(), strangers.next().unwrap()];
+    let (victim, neighbour) = (keys(1), keys(2));
+    let before = own_lsa(&stranger, 1, &[&neighbour], &["before"]);
+    let now = own_lsa(&stranger, 2, &[&neighbour], &["now"]);
+    liar.say(1000, &MessageRepr::update([&before[..]]));
+    liar.say(1000, &MessageRepr::update([&own_lsa(&other, 1, &[], &[])[..]]));
+    let kept = liar.victim.database(at(1000)).any(|lsa| lsa.id.origin == stranger.node());
+    assert!(!kept, "it was displaced");
+    liar.say(1000, &MessageRepr::update([&now[..]]));
+    // It can be reached from now on.
+    let links = own_lsa(&neighbour, 2, &[&victim, &stranger], &["two"]);
+    liar.say(1000, &MessageRepr::update([&links[..]]));
+    tell(&mut liar.victim, 2000, Input::Tick);
+    assert!(liar.victim.route(&name("now")).is_some());
+    assert_eq!(liar.victim.route(&name("before")), None);
 }
 
 #[test]
