@@ -28,6 +28,13 @@ pub(crate) struct Call {
 
 /// How long processes that are no more may take to say goodbye, which is longer than the launcher lets them live.
 const GOODBYE: Duration = Duration::from_secs(3);
+/// The longest name of a class or an instance, in bytes.
+const LONGEST_NAME: usize = 64;
+/// How many classes a process watches at most.
+const MOST_WATCHES: usize = 64;
+/// How many calls of the Finder may wait for a process that begins to watch a class. A node has 200 processes, so that
+/// the births of as many classes as can be watched are less.
+const MOST_WAITING: usize = 1 << 14;
 /// What the Finder can be asked.
 const INTERFACES: [&Interface; 2] = [&finder::INTERFACE, &monitor::INTERFACE];
 /// The method of a number that was not given a name.
@@ -230,8 +237,7 @@ impl Finder {
                 Encoded::new(self.interfaces(target)?)
             }
             finder::Call::Watch(finder::Watch { class }) => {
-                self.watch(now, channel, class, out);
-                Encoded::default()
+                return self.watch(now, channel, class, out);
             }
             finder::Call::Unwatch(finder::Unwatch { class }) => {
                 if let Some(client) = self.clients.get_mut(channel) {
@@ -289,7 +295,7 @@ impl Finder {
             Identity::Owner | Identity::Operator(..) => {}
         }
         let is_name = |name: &str| {
-            !name.is_empty()
+            (1..=LONGEST_NAME).contains(&name.len())
                 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
         };
         if !is_name(&class) || !is_name(&instance) || class == weft_xrl::FINDER {
@@ -436,13 +442,36 @@ impl Finder {
         Ok(finder::InterfacesReply { interfaces })
     }
 
+    /// Tells a process of births and deaths from now on. Returns no answer if its connection ended instead.
     fn watch(
         &mut self,
         now: Instant,
         channel: ChannelId,
         class: Option<String>,
         out: &mut Vec<Action>,
-    ) {
+    ) -> Result<Option<Encoded>, XrlError> {
+        if class.as_ref().is_some_and(|class| class.len() > LONGEST_NAME) {
+            let note = format!("the name of a class has at most {LONGEST_NAME} bytes");
+            return Err(XrlError::bad_args(note));
+        }
+        let Some(client) = self.clients.get_mut(channel) else { return Ok(None) };
+        if client.watches.contains(&class) {
+            return Ok(Some(Encoded::default()));
+        }
+        if client.watches.len() >= MOST_WATCHES {
+            let note = format!("{MOST_WATCHES} classes are watched already: watch all, or fewer");
+            return Err(XrlError::failed(note));
+        }
+        if client.outgoing.waiting() > MOST_WAITING {
+            let who = client.identity.as_ref().map(Identity::name).unwrap_or_default();
+            let note = format!("more than {MOST_WAITING} calls of the Finder were not answered");
+            let line = format!("the Finder ends the connection of {who}: {note}");
+            out.push(Action::Report { level: Level::Warning, line });
+            refuse(channel, XrlError::new(ErrorCode::SendFailedTransient, note), out);
+            self.gone(now, channel, out);
+            return Ok(None);
+        }
+        client.watches.insert(class.clone());
         let births: Vec<_> = self
             .tables
             .iter()
@@ -453,12 +482,10 @@ impl Finder {
                 process: self.process_of(target.channel),
             })
             .collect();
-        if let Some(client) = self.clients.get_mut(channel) {
-            client.watches.insert(class);
-        }
         for birth in births {
             self.clients.ask(now, channel, birth, Asked::Notice, out);
         }
+        Ok(Some(Encoded::default()))
     }
 
     fn set_processes(

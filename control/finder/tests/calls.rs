@@ -2,13 +2,16 @@
 //! the Finder or a target has been away.
 
 mod network;
+mod raw;
 mod remote;
 
 use std::rc::Rc;
 use std::time::Duration;
 
 use network::{Network, probe, process};
-use weft_xrl::frame::Secret;
+use raw::{call, hello, name};
+use weft_base::Handle;
+use weft_xrl::frame::{Frame, Secret};
 use weft_xrl::text::Xrl;
 use weft_xrl::{Call, Input, Reply, finder};
 
@@ -300,4 +303,84 @@ fn a_target_that_was_restarted_is_resolved_anew() {
     network.spawn_probe("probe", PROBE);
     network.run(SECOND);
     assert_eq!(network.take_log(), ["caller calls probe", "Ok(AddReply { sum: 2 })"]);
+}
+
+#[test]
+fn what_a_target_cannot_be_sent_fails_though_it_is_the_first_call() {
+    let mut network = Network::new();
+    network.spawn_owner(vec![process("probe", PROBE, ""), process("caller", CALLER, "probe")]);
+    // Handles cannot be written as text.
+    let register = finder::Register {
+        class: "probe".to_owned(),
+        instance: "probe".to_owned(),
+        sole: false,
+        address: "text+unix:/run/probe".to_owned(),
+        interfaces: vec![probe::INTERFACE.text.to_owned()],
+    };
+    network.run(SECOND);
+    let says = vec![hello(PROBE), name::<finder::Register>(0), call(0, 1, register)];
+    network.spawn_raw(Some("/run/probe"), says, true);
+    let log = Rc::clone(&network.log);
+    network.spawn("caller", Some(CALLER), Vec::new(), move |_, input, out| match input {
+        Input::Registered => {
+            let request =
+                probe::Pass { handle: Handle::from_number(1), name: "a descriptor".to_owned() };
+            out.push(Call::new(7, "probe", request).within(SECOND).into());
+        }
+        Input::Replied { result, .. } => log.borrow_mut().push(result.unwrap_err().to_string()),
+        _ => {}
+    });
+    network.run(SECOND / 2);
+    let log = network.take_log();
+    assert!(log.len() == 1 && log[0].contains("text"), "{log:?}");
+}
+
+/// How many calls of the Finder were heard, and how many of one's own it refused.
+fn heard_calls(heard: &raw::Heard) -> (usize, usize) {
+    let heard = heard.borrow();
+    let count = |is: fn(&Frame) -> bool| heard.iter().filter(|frame| is(frame)).count();
+    (
+        count(|frame| matches!(frame, Frame::Call { .. })),
+        count(|frame| matches!(frame, Frame::Failed { .. })),
+    )
+}
+
+#[test]
+fn watches_of_one_process_are_bounded_and_told_once() {
+    let mut network = with_access("");
+    let watch = |id, class: &str| call(0, id, finder::Watch { class: Some(class.to_owned()) });
+    let mut says = vec![hello(CALLER), name::<finder::Watch>(0)];
+    says.extend((0..3).map(|id| watch(id, "probe")));
+    says.extend((3..70).map(|id| watch(id, &format!("class{id}"))));
+    let many = network.spawn_raw(None, says, true);
+    let long = [watch(1, &"x".repeat(65)), watch(2, &"x".repeat(64))];
+    let says = [hello(CALLER), name::<finder::Watch>(0)].into_iter().chain(long).collect();
+    let long = network.spawn_raw(None, says, true);
+    network.run(SECOND);
+    assert_eq!(heard_calls(&many), (1, 4), "one birth, and 64 of 68 classes");
+    assert_eq!(heard_calls(&long), (0, 1));
+}
+
+#[test]
+fn who_watches_again_and_again_and_does_not_answer_is_ended() {
+    let mut network = with_access("probe");
+    let again = |id| {
+        let class = || Some("probe".to_owned());
+        let watch = call(0, id, finder::Watch { class: class() });
+        [watch, call(1, id, finder::Unwatch { class: class() })]
+    };
+    let says = |times| {
+        let names = [hello(CALLER), name::<finder::Watch>(0), name::<finder::Unwatch>(1)];
+        names.into_iter().chain((0..times).flat_map(again)).collect()
+    };
+    let often = network.spawn_raw(None, says(1_000), false);
+    let without_end = network.spawn_raw(None, says(20_000), false);
+    network.run(SECOND);
+    let ended =
+        |heard: &raw::Heard| heard.borrow().iter().any(|frame| matches!(frame, Frame::Goodbye(_)));
+    assert!(!ended(&often));
+    assert!(ended(&without_end));
+    network.spawn_caller("caller", Some(CALLER), "probe", add(40, 2));
+    network.run(SECOND);
+    assert_eq!(network.take_log(), ["caller calls probe", "caller: AddReply { sum: 42 }"]);
 }

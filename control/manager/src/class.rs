@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use weft_commit::Parts;
+use weft_config::Tree;
 use weft_launcher::protocol::Limits;
 
 use crate::programs::PROGRAM;
@@ -19,6 +21,8 @@ pub struct Class {
     /// Further statements that it reads: they are given to it together with its own, and a change of theirs is one of its
     /// own.
     pub reads: &'static [&'static str],
+    /// Statements of others without which it runs, but can do nothing.
+    pub needs: &'static [&'static str],
     /// Whether it runs even if its statement is not there.
     pub always: bool,
     /// What it may call, as the Finder reads it.
@@ -77,6 +81,13 @@ impl Class {
             && self.program == other.program
     }
 
+    /// What it is given of a configuration; nothing if its own statement is not there.
+    #[must_use]
+    pub fn part(&self, configuration: &Tree) -> Tree {
+        let Some(own) = self.statement else { return Tree::empty() };
+        Parts::from(vec![own.to_owned()]).with(own, self.reads).of(configuration, own)
+    }
+
     /// A class without statement, rights and sockets.
     #[must_use]
     pub fn new(name: &'static str) -> Self {
@@ -84,6 +95,7 @@ impl Class {
             name: name.into(),
             statement: None,
             reads: &[],
+            needs: &[],
             always: false,
             access: "".into(),
             sockets: &[],
@@ -91,5 +103,43 @@ impl Class {
             arguments: Vec::new(),
             program: None,
         }
+    }
+}
+
+/// What a configuration lacks so that its statements have an effect, in a sentence each. It is no mistake: statements may
+/// come one after the other.
+#[must_use]
+pub fn lacks(configuration: &Tree, classes: &[Class]) -> Vec<String> {
+    let is_there = |statement: &str| !configuration.part(statement).is_empty();
+    let mut sentences = Vec::new();
+    for class in classes {
+        let Some(own) = class.statement.filter(|own| is_there(own)) else { continue };
+        for need in class.needs.iter().filter(|need| !is_there(need)) {
+            // As the handbook calls it.
+            let name = need.to_uppercase();
+            sentences.push(format!("`{own}` needs the {name}: add `{need};`"));
+        }
+    }
+    sentences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_effect_without_another_statement_is_told() {
+        let of = |statement: &'static str, needs: &'static [&'static str]| Class {
+            statement: Some(statement),
+            needs,
+            ..Class::new(statement)
+        };
+        let classes = [of("rib", &[]), of("static", &["rib"]), of("bgp", &["rib"])];
+        let told = |text: &str| lacks(&Tree::parse_part("node.conf", text).unwrap(), &classes);
+        assert_eq!(told("static;"), ["`static` needs the RIB: add `rib;`"]);
+        assert_eq!(told("bgp { as 1; } static;").len(), 2);
+        assert_eq!(told("rib; static;"), [""; 0]);
+        assert_eq!(told("rib { } bgp { as 1; }"), [""; 0]);
+        assert_eq!(told("node r1;"), [""; 0]);
     }
 }

@@ -16,13 +16,13 @@ use weft_launcher::protocol::{Command, SIGKILL};
 use weft_runtime::{Component, Level};
 use weft_xrl::{Call, Called, Output, XrlError, configurable, finder};
 
-use crate::instances::Run;
+use crate::instances::{Asked, Run};
 use crate::log::{LOG, LogLevels};
 use crate::operators::{self, OPERATORS};
 use crate::programs::{CONFIG, PROGRAM, Program};
 use crate::refusals::{SOURCE, kept, log_of, operators_of, programs_of};
 use crate::schemas::Schemas;
-use crate::{Class, Manager, Settings, report};
+use crate::{Class, Manager, Settings, lacks, report};
 
 /// How many revisions are kept.
 const KEEP: usize = 50;
@@ -210,6 +210,10 @@ impl Manager {
         match result {
             Ok(Done::Committed(_)) | Err(Refusal::NothingToCommit) => {
                 self.commits.state = State::Running;
+                if result.is_err() {
+                    // Of a new revision it is said where that comes into effect.
+                    self.say_what_lacks(out);
+                }
                 self.take_parts();
                 self.request(now, OWN, own(), Action::Unlock, out);
                 self.begin(now, out);
@@ -295,6 +299,18 @@ impl Manager {
         }
         if self.commits.revision() != revision {
             self.try_schemas_again(now, out);
+            // At the start the last revision of before is not what will run.
+            if self.commits.state == State::Running {
+                self.say_what_lacks(out);
+            }
+        }
+    }
+
+    /// Writes to the log which statements of what runs have no effect.
+    fn say_what_lacks(&self, out: &mut Vec<Output>) {
+        let running = self.commits.machine.transaction().running();
+        for sentence in lacks(running, &self.settings.classes) {
+            report(out, Level::Warning, sentence);
         }
     }
 
@@ -486,7 +502,8 @@ impl Manager {
         // First, so that whoever hears that it is gone hears that it will not come back.
         self.say_who_there_is(out);
         if let Ok(instance) = name.parse() {
-            self.ask(Command::Stop { instance, grace_ms: GRACE }, out);
+            let id = self.ask(Command::Stop { instance, grace_ms: GRACE }, out);
+            self.instances.asked(id, Asked::Stop, name);
         }
     }
 

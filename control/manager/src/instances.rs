@@ -16,6 +16,15 @@ pub(crate) struct Instances {
     all: BTreeMap<String, Instance>,
     /// Processes that were told to end and have not yet.
     ending: BTreeSet<String>,
+    /// What the launcher was asked and has not answered, by the number of the request.
+    asked: BTreeMap<u64, (Asked, String)>,
+}
+
+/// What the launcher is asked of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    Start,
+    Stop,
 }
 
 /// One process.
@@ -97,7 +106,17 @@ impl Instances {
         self.ending.extend(std::mem::take(&mut self.all).into_keys());
     }
 
-    /// A process has ended; whether it was told to.
+    /// The launcher was asked something of a process.
+    pub(crate) fn asked(&mut self, id: u64, what: Asked, name: &str) {
+        self.asked.insert(id, (what, name.to_owned()));
+    }
+
+    /// The launcher has answered: what it was asked, and of which process.
+    pub(crate) fn answered(&mut self, id: u64) -> Option<(Asked, String)> {
+        self.asked.remove(&id)
+    }
+
+    /// A process has ended, or is not there at all; whether it was told to end.
     pub(crate) fn ended(&mut self, name: &str) -> bool {
         self.ending.remove(name)
     }

@@ -11,7 +11,7 @@ use weft_runtime::{Action, Level};
 use weft_xrl::{FINDER, Output};
 
 use crate::commit::Found;
-use crate::instances::Run;
+use crate::instances::{Asked, Run};
 use crate::{Class, Manager, ProgramKind, report};
 
 /// How long a process has to end when it is not needed any more, in milliseconds.
@@ -60,7 +60,8 @@ impl Manager {
                 self.refused(now, id, error, out);
             }
             Ok(protocol::Message::Reply { id, outcome: Outcome::Done {} }) => {
-                self.calls.done(id, out)
+                self.instances.answered(id);
+                self.calls.done(id, out);
             }
             Ok(protocol::Message::Started { instance, pid, uid }) => {
                 if let Some(one) = self.instances.get_mut(instance.as_str()) {
@@ -89,6 +90,11 @@ impl Manager {
             }
             Ok(protocol::Message::Failed { instance, error }) => {
                 let name = instance.as_str();
+                // It was not wanted any more, and one that is wanted again need not wait for its end.
+                if self.instances.ended(name) {
+                    self.start_due(now, out);
+                    return;
+                }
                 if let Some(one) = self.instances.get_mut(name) {
                     report(out, Level::Error, format!("{name} cannot be started: {error}"));
                     one.down(now, error.clone());
@@ -110,7 +116,25 @@ impl Manager {
             return;
         }
         report(out, Level::Error, format!("the launcher refuses: {error}"));
-        // What was asked to start and is not there will not come.
+        match self.instances.answered(id) {
+            // What is not there, or cannot be ended, is not waited for.
+            Some((_, name)) if self.instances.ended(&name) => self.start_due(now, out),
+            Some((Asked::Start, name)) => self.will_not_come(now, &name, &error),
+            Some((Asked::Stop, _)) => {}
+            None => self.nothing_will_come(now, &error),
+        }
+    }
+
+    /// What was asked to start is not there.
+    fn will_not_come(&mut self, now: Instant, name: &str, error: &str) {
+        let asked = self.instances.get_mut(name).filter(|one| one.run == Run::Asked);
+        if let Some(one) = asked {
+            one.down(now, error.to_owned());
+        }
+    }
+
+    /// It is not known what the launcher refused: nothing comes of what was asked to start.
+    fn nothing_will_come(&mut self, now: Instant, error: &str) {
         let asked: Vec<_> = self
             .instances
             .iter()
@@ -118,9 +142,7 @@ impl Manager {
             .map(|(name, _)| name.to_owned())
             .collect();
         for name in asked {
-            if let Some(one) = self.instances.get_mut(&name) {
-                one.down(now, error.clone());
-            }
+            self.will_not_come(now, &name, error);
         }
     }
 
@@ -208,7 +230,8 @@ impl Manager {
         let secret = Secret::new(one.secret);
         match self.spec(class, secret) {
             Ok(spec) => {
-                self.ask(Command::Start(spec), out);
+                let id = self.ask(Command::Start(spec), out);
+                self.instances.asked(id, Asked::Start, &class.name);
             }
             Err(error) => {
                 report(out, Level::Error, format!("{} cannot be started: {error}", class.name));
@@ -241,5 +264,129 @@ impl Manager {
             listeners,
             secret,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_base::{ChannelId, WallTime};
+    use weft_runtime::Level;
+
+    use super::*;
+    use crate::{Class, Settings};
+
+    /// A manager of one class, and what it wants of the launcher in words.
+    struct Node {
+        manager: Manager,
+        /// The number of the last request to start, and of the last one to stop.
+        last: [u64; 2],
+    }
+
+    impl Node {
+        fn new() -> Self {
+            let settings = Settings {
+                node: "n".to_owned(),
+                run_directory: "/run/n".into(),
+                classes: vec![Class::new("x")],
+                seed: [1; 32],
+                schema: "version 1;".to_owned(),
+                history: "/state".into(),
+                source: "n.conf".to_owned(),
+                text: "version 1;".to_owned(),
+                wall: WallTime::from_unix_nanos(0),
+                level: Level::Info,
+            };
+            let mut manager = Manager::new(settings).unwrap();
+            manager.launcher = Some(ChannelId(1));
+            Self { manager, last: [0; 2] }
+        }
+
+        fn does(&mut self, what: impl FnOnce(&mut Manager, &mut Vec<Output>)) -> Vec<String> {
+            let mut out = Vec::new();
+            what(&mut self.manager, &mut out);
+            let mut asked = Vec::new();
+            for output in out {
+                let Output::World(Action::Send { message, .. }) = output else { continue };
+                let Request { id, command } = Request::decode(message.bytes()).unwrap();
+                let (which, word) = match command {
+                    Command::Start(spec) => (0, format!("start {}", spec.instance)),
+                    Command::Stop { instance, .. } => (1, format!("stop {instance}")),
+                    other => panic!("{other:?}"),
+                };
+                self.last[which] = id;
+                asked.push(word);
+            }
+            asked
+        }
+
+        fn add(&mut self) -> Vec<String> {
+            self.does(|manager, out| {
+                manager.instances.add("x", "x", [0; 32], Run::Due(Instant::ZERO));
+                manager.start_due(Instant::ZERO, out);
+            })
+        }
+
+        fn end(&mut self) -> Vec<String> {
+            self.does(|manager, out| manager.end("x", out))
+        }
+
+        fn hears(&mut self, message: &protocol::Message) -> Vec<String> {
+            let bytes = message.encode().unwrap();
+            self.does(|manager, out| manager.launcher_says(Instant::ZERO, &bytes, out))
+        }
+
+        fn is_refused(&mut self, id: u64) -> Vec<String> {
+            let outcome = Outcome::Refused { error: "no".to_owned() };
+            self.hears(&protocol::Message::Reply { id, outcome })
+        }
+    }
+
+    #[test]
+    fn what_failed_to_start_while_it_was_taken_away_is_started_when_it_is_wanted_again() {
+        let failed =
+            protocol::Message::Failed { instance: "x".parse().unwrap(), error: "no".to_owned() };
+        for wanted_before in [true, false] {
+            let mut node = Node::new();
+            assert_eq!(node.add(), ["start x"]);
+            assert_eq!(node.end(), ["stop x"]);
+            if wanted_before {
+                // What was there before has not ended yet, as far as is known.
+                assert!(node.add().is_empty());
+                assert_eq!(node.hears(&failed), ["start x"]);
+            } else {
+                assert!(node.hears(&failed).is_empty());
+                assert_eq!(node.add(), ["start x"]);
+            }
+        }
+    }
+
+    #[test]
+    fn what_may_not_be_started_while_it_was_taken_away_is_started_when_it_is_wanted_again() {
+        let mut node = Node::new();
+        assert_eq!(node.add(), ["start x"]);
+        assert_eq!(node.end(), ["stop x"]);
+        let [start, stop] = node.last;
+        assert!(node.add().is_empty());
+        assert_eq!(node.is_refused(start), ["start x"]);
+        // The launcher knows of nothing to stop either, which says nothing of the new one.
+        assert!(node.is_refused(stop).is_empty());
+        assert_eq!(node.manager.instances.get("x").unwrap().run, Run::Asked);
+        // If that is refused, too, it is tried again later.
+        let [start, _] = node.last;
+        assert!(node.is_refused(start).is_empty());
+        assert!(matches!(node.manager.instances.get("x").unwrap().run, Run::Due(_)));
+    }
+
+    #[test]
+    fn what_cannot_be_stopped_does_not_keep_its_successor_waiting() {
+        let mut node = Node::new();
+        assert_eq!(node.add(), ["start x"]);
+        let [start, _] = node.last;
+        let outcome = Outcome::Done {};
+        assert!(node.hears(&protocol::Message::Reply { id: start, outcome }).is_empty());
+        assert_eq!(node.end(), ["stop x"]);
+        assert!(node.add().is_empty());
+        let [_, stop] = node.last;
+        assert_eq!(node.is_refused(stop), ["start x"]);
     }
 }

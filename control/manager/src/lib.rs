@@ -45,13 +45,14 @@ use weft_config::Errors;
 use weft_runtime::{Action, Component, Event, Level};
 use weft_xrl::{Input, Interface, Output, Secrets};
 
-pub use class::{Class, ProgramKind, Socket};
+pub use class::{Class, ProgramKind, Socket, lacks};
 use commit::Commits;
 use instances::Instances;
 pub use launcher::CALLS;
 pub use log::{LogLevels, read_log};
 pub use operators::read_operators;
 pub use programs::{Program, read_programs};
+pub use refusals::check_statements;
 
 #[allow(missing_docs, unreachable_pub, dead_code, reason = "made from the interface file")]
 pub mod interface {

@@ -5,6 +5,7 @@
 
 use weft_commit::Reason;
 use weft_config::{Document, Errors, LoadMode, Schema, Tree};
+use weft_xrl::configurable::Check;
 use weft_xrl::finder;
 
 use crate::log::{LOG, LogLevels, read_log};
@@ -21,9 +22,36 @@ impl Manager {
         if part.is_empty() {
             return note.into();
         }
-        let errors = part.noted(SOURCE, note, &format!("{name} refuses this: "));
-        self.commits.machine().transaction().schema().hide_secrets(errors, part).into()
+        refused(name, part, note, self.commits.machine().transaction().schema()).into()
     }
+}
+
+/// What a component said of its statements, at their places, and without the secrets in them.
+fn refused(name: &str, part: &Tree, note: &str, schema: &Schema) -> Errors {
+    schema.hide_secrets(part.noted(SOURCE, note, &format!("{name} refuses this: ")), part)
+}
+
+/// Lets components say whether they would take a configuration, where no node runs. `ask` asks one of them.
+///
+/// # Errors
+/// What those say that would not, each mistake with its place.
+pub fn check_statements(
+    configuration: &Tree,
+    schema: &Schema,
+    classes: &[Class],
+    mut ask: impl FnMut(&Class, Check) -> Result<(), String>,
+) -> Result<(), Errors> {
+    let configuration = kept(schema, configuration);
+    for class in classes {
+        let part = class.part(&configuration);
+        if part.is_empty() {
+            continue;
+        }
+        let text = part.body();
+        let check = Check { source: SOURCE.to_owned(), line: 1, text, number: None };
+        ask(class, check).map_err(|note| refused(&class.name, &part, &note, schema))?;
+    }
+    Ok(())
 }
 
 /// The programs of others that a tree names.

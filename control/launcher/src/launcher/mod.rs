@@ -9,6 +9,7 @@ mod manager;
 mod notify;
 mod order;
 mod places;
+mod remove;
 mod signals;
 mod usage;
 
@@ -88,8 +89,9 @@ struct Launcher {
 struct Base {
     config: Config,
     powers: Powers,
-    uids: Option<Uids>,
+    /// Goes before the users: as long as they are taken no other node has a group of this name, which it would find gone.
     groups: ControlGroups,
+    uids: Option<Uids>,
     listeners: Listeners,
     /// Last, so that the run directory is free only when its sockets are gone.
     _lock: std::fs::File,

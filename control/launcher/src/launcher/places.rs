@@ -6,7 +6,9 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FlockOperation, Gid, Uid, chownat, flock};
+use rustix::io::Errno;
 
+use super::remove::{empty, remove_all};
 use crate::name::Name;
 
 /// The folder of the instances' own folders.
@@ -57,9 +59,9 @@ pub(super) fn claim(run_directory: &Path) -> Result<File, String> {
 pub(super) fn clear_state(run_directory: &Path) -> Result<(), String> {
     let state = run_directory.join(STATE);
     let sentence = |error: io::Error| format!("cannot make {} anew: {error}", state.display());
-    match fs::remove_dir_all(&state) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(sentence(error)),
-        _ => {}
+    match remove_all(&state) {
+        Ok(()) | Err(Errno::NOENT) => {}
+        Err(errno) => return Err(sentence(errno.into())),
     }
     DirBuilder::new().mode(0o711).create(&state).map_err(sentence)
 }
@@ -74,16 +76,29 @@ pub(super) fn state(
     let sentence = |error: io::Error| format!("cannot make {}: {error}", folder.display());
     match DirBuilder::new().mode(0o700).create(&folder) {
         Ok(()) => own(&folder, user).map_err(sentence)?,
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            take_over(&folder, user).map_err(sentence)?;
+        }
         Err(error) => return Err(sentence(error)),
     }
     Ok(folder)
 }
 
+/// Gives a folder that is there already to a user. What another one has left in it goes.
+fn take_over(folder: &Path, user: Option<(u32, u32)>) -> io::Result<()> {
+    let found = fs::symlink_metadata(folder)?;
+    if user.is_none_or(|(uid, _)| uid == found.uid()) {
+        return Ok(());
+    }
+    empty(folder)?;
+    own(folder, user)?;
+    fs::set_permissions(folder, Permissions::from_mode(0o700))
+}
+
 /// Removes the folder of an instance.
 pub(super) fn remove_state(run_directory: &Path, instance: &Name) {
-    // It follows no symbolic link, whatever the instance put there; what stays goes with the next node.
-    let _ = fs::remove_dir_all(run_directory.join(STATE).join(instance.as_str()));
+    // What stays goes with the next node.
+    let _ = remove_all(&run_directory.join(STATE).join(instance.as_str()));
 }
 
 /// Makes a directory, if it is not there, and gives it and what is inside to a user.
@@ -137,6 +152,25 @@ mod tests {
         assert!(claim(Path::new("n")).unwrap_err().contains("absolute"));
         let missing = directory.path().join("a/b");
         assert!(claim(&missing).unwrap_err().contains("cannot use the run directory"));
+    }
+
+    #[test]
+    fn the_folder_of_another_user_is_emptied_and_given_to_the_new_one() {
+        if !rustix::process::geteuid().is_root() {
+            return weft_port::testing::lacks("root");
+        }
+        let directory = tempfile::tempdir().unwrap();
+        clear_state(directory.path()).unwrap();
+        let name: Name = "a".parse().unwrap();
+        let of = |uid| state(directory.path(), &name, Some((uid, uid))).unwrap();
+        let folder = of(4_242);
+        fs::write(folder.join("file"), "x").unwrap();
+        // It is started again.
+        assert!(of(4_242).join("file").exists());
+        fs::set_permissions(&folder, Permissions::from_mode(0o777)).unwrap();
+        let found = fs::metadata(of(4_243)).unwrap();
+        assert_eq!((found.uid(), found.gid(), found.mode() & 0o777), (4_243, 4_243, 0o700));
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
     }
 
     #[test]

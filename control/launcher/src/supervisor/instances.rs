@@ -223,7 +223,7 @@ impl<D> Supervisor<D> {
             }
             Phase::Ended { .. } | Phase::Failed { .. } => {
                 self.instances.all.remove(instance);
-                out.push(Output::Forget(instance.clone()));
+                self.forget(instance.clone(), out);
                 Ok(())
             }
         }

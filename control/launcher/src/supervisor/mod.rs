@@ -225,9 +225,15 @@ impl<D> Supervisor<D> {
         let level = if asked { Level::Info } else { Level::Warning };
         report(out, level, format!("{name} (process {pid}) {exit}"));
         if asked {
-            out.push(Output::Forget(name.clone()));
+            self.forget(name.clone(), out);
         }
         out.push(Output::Tell(Message::Exited { instance: name, pid, exit }));
+    }
+
+    /// An instance is taken away, and with it what is kept for it. Of one that died it stays for the next process.
+    fn forget(&mut self, name: Name, out: &mut Vec<Output>) {
+        self.store.forget(&name);
+        out.push(Output::Forget(name));
     }
 
     /// Begins to end the node; if it is ending already, ends it now.

@@ -57,6 +57,11 @@ impl<D> Store<D> {
         self.kept.remove(name).map(drop).ok_or_else(|| unknown(name))
     }
 
+    /// Closes what an instance would get.
+    pub(super) fn forget(&mut self, instance: &Name) {
+        self.kept.retain(|_, item| item.instance.as_ref() != Some(instance));
+    }
+
     /// What an instance gets.
     pub(super) fn of<'a>(&'a self, instance: &'a Name) -> impl Iterator<Item = (&'a Name, &'a D)> {
         let its = move |item: &Item<D>| item.instance.as_ref() == Some(instance);

@@ -201,3 +201,38 @@ fn descriptors_are_kept_for_whom_the_manager_says() {
     assert_eq!(node.ask(Command::Drop { name: named("link") }, vec![]), ["done"]);
     assert_eq!(node.supervisor.kept_for(&a).count(), 0);
 }
+
+#[test]
+fn what_was_kept_for_an_instance_goes_when_it_is_taken_away() {
+    let mut node = Node::start();
+    let a = named("a");
+    let stop = || Command::Stop { instance: named("a"), grace_ms: 10 };
+    let keep = || Command::Keep { name: named("link"), instance: Some(named("a")) };
+    let killed = |node: &mut Node, pid| {
+        let kill = Command::Signal { instance: named("a"), number: SIGKILL };
+        assert_eq!(node.ask(kill, vec![]), [format!("signal 9 to {pid}"), "done".to_owned()]);
+        assert_eq!(node.ended(pid), ["tell a ended"]);
+    };
+    node.run("a", 2);
+    assert_eq!(node.ask(keep(), vec![7]), ["done"]);
+    // It is still there for one that died.
+    killed(&mut node, 2);
+    assert_eq!(node.supervisor.kept_for(&a).count(), 1);
+    node.run("a", 3);
+    assert_eq!(node.ask(stop(), vec![]), ["signal 15 to 3", "done"]);
+    assert_eq!(node.ended(3), ["forget a", "tell a ended"]);
+    assert_eq!(node.supervisor.kept_for(&a).count(), 0);
+    // Its name is free for a program that is handed no descriptors.
+    let flows = Spec { class: named("application"), ..spec("a") };
+    assert_eq!(node.ask(Command::Start(flows), vec![]), ["done", "start a"]);
+    assert_eq!(node.started("a", 4), ["tell a runs"]);
+
+    // One that is down already is taken away, too; what is for others stays.
+    assert_eq!(node.ask(keep(), vec![8]), ["done"]);
+    let other = Command::Keep { name: named("other"), instance: Some(named("b")) };
+    assert_eq!(node.ask(other, vec![9]), ["done"]);
+    killed(&mut node, 4);
+    assert_eq!(node.ask(stop(), vec![]), ["forget a", "done"]);
+    assert_eq!(node.supervisor.kept_for(&a).count(), 0);
+    assert_eq!(node.supervisor.kept_for(&named("b")).count(), 1);
+}
