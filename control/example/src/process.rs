@@ -1,19 +1,18 @@
 //! The process: interfaces, the FEA's relays, the RIB and operators, and what passes between them.
 
-use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use ipnet::Ipv4Net;
+use ipnet::{IpNet, Ipv4Net};
 use serde_json::{Value, json};
 use weft_base::{CounterGroup, Counters, Instant};
 use weft_config::Errors;
 use weft_protocol::{
-    Hop, Manage, Origin, OriginNumber, RelayNews, Relays, Route, Show, Table as Shown, To, ToRib,
-    manage, show,
+    Hop, LinkNews, Links, Manage, Origin, OriginNumber, Route, Show, Table as Shown, To, ToRib,
+    serve,
 };
-use weft_runtime::{Action, Component, Event, Interface, InterfaceChange, Level};
-use weft_xrl::{Input, Output, XrlError, configurable};
+use weft_runtime::{Action, Component, Event};
+use weft_xrl::{Input, Output, XrlError};
 
 use crate::config::{self, Config, SCHEMA, STATEMENT};
 use crate::table::Table;
@@ -37,28 +36,16 @@ weft_base::reasons! {
     }
 }
 
-/// A link on which hearsay is spoken.
-#[derive(Debug)]
-struct Link {
-    name: String,
-    own: Ipv4Net,
-    is_open: bool,
-}
-
 /// Hearsay; see the crate's text.
 pub(crate) struct Hearsay {
     config: Option<Config>,
     pub(crate) table: Table,
-    known: BTreeMap<u32, Interface>,
-    links: BTreeMap<u32, Link>,
+    links: Links,
     to_rib: ToRib,
-    relays: Relays,
     origin: Option<OriginNumber>,
     /// When everything was told last, and is told next.
     told: Option<Instant>,
     next: Option<Instant>,
-    /// Until when neighbours are waited for, before the RIB forgets routes of an earlier life.
-    patience: Option<Instant>,
     counters: Counters<Activity>,
 }
 
@@ -67,78 +54,45 @@ impl Default for Hearsay {
         Self {
             config: None,
             table: Table::default(),
-            known: BTreeMap::new(),
-            links: BTreeMap::new(),
+            links: Links::new(2, GROUP.into()),
             to_rib: ToRib::new(1),
-            relays: Relays::new(2),
             origin: None,
             told: None,
             next: None,
-            patience: None,
             counters: Counters::new(),
         }
     }
 }
 
 impl Hearsay {
-    /// Speaks on the links of the configuration that can carry packets, and on no others.
-    fn settle(&mut self, now: Instant, out: &mut Vec<Output>) {
-        let Some(config) = &self.config else { return };
-        let link = |one: &Interface| {
-            let is_wanted = one.running && config.interfaces.contains(&one.name);
-            let mut nets = one.addresses.iter().filter_map(|one| match one.ip {
-                IpAddr::V4(ip) => Ipv4Net::new(ip, one.prefix_length).ok(),
-                IpAddr::V6(_) => None,
-            });
-            Some((one.index, one.name.clone(), nets.next().filter(|_| is_wanted)?))
-        };
-        let wanted: Vec<_> = self.known.values().filter_map(link).collect();
-        let stays = |index: &u32, link: &mut Link| {
-            wanted.iter().any(|one| one.0 == *index && (&one.1, one.2) == (&link.name, link.own))
-        };
-        let gone: Vec<_> = self.links.extract_if(.., |index, link| !stays(index, link)).collect();
-        for (index, _) in gone {
-            self.relays.close(index, out);
-            self.table.lose(config, |(link, _)| *link == index);
-        }
-        for (index, name, own) in wanted {
-            self.relays.open(index, &format!("group:{name}:{}:{}", GROUP.0, GROUP.1), out);
-            self.links.entry(index).or_insert(Link { name, own, is_open: false });
-        }
-        self.soon(now);
-    }
-
     /// Everything is to be told soon.
     fn soon(&mut self, now: Instant) {
         let soon = self.told.map_or(now, |told| now.max(told + PAUSE));
         self.next = Some(self.next.map_or(soon, |next| next.min(soon)));
     }
 
-    fn relayed(&mut self, now: Instant, out: &mut Vec<Output>) {
-        for news in self.relays.take_news() {
+    /// What has happened on the links.
+    fn linked(&mut self, now: Instant) {
+        for news in self.links.take_news() {
             match news {
-                RelayNews::Opened { link, .. } => {
-                    self.links.entry(link).and_modify(|link| link.is_open = true);
-                    self.soon(now);
-                }
-                RelayNews::Closed { link, error } => {
-                    let Some(link) = self.links.get_mut(&link) else { continue };
-                    link.is_open = false;
-                    if let Some(error) = error {
-                        let line = format!("{}: {error}; it will be tried again", link.name);
-                        out.push(Output::World(Action::Report { level: Level::Warning, line }));
+                LinkNews::There(link) | LinkNews::Gone(link) => {
+                    if let Some(config) = &self.config {
+                        self.table.lose(config, |one| one.0 == link);
                     }
                 }
-                RelayNews::Packet { link, from, bytes } => self.heard(now, link, from, &bytes),
+                LinkNews::Opened(_) => self.soon(now),
+                LinkNews::Closed(_) => {}
+                LinkNews::Packet { link, from, bytes } => self.heard(now, link, from, &bytes),
             }
         }
     }
 
     /// Hears a neighbour.
     fn heard(&mut self, now: Instant, index: u32, from: SocketAddr, bytes: &[u8]) {
-        let (Some(link), Some(config)) = (self.links.get(&index), &self.config) else { return };
-        let own = link.own;
-        let SocketAddr::V4(from) = from else { return };
+        let (Some(link), Some(config)) = (self.links.get(index), &self.config) else { return };
+        let (Some(IpNet::V4(own)), SocketAddr::V4(from)) = (link.addresses.first(), from) else {
+            return;
+        };
         if !own.contains(from.ip()) || *from.ip() == own.addr() || from.port() != GROUP.1 {
             return self.counters.add(Activity::Stranger, 1);
         }
@@ -154,14 +108,15 @@ impl Hearsay {
     /// Tells all neighbours everything, or that this router goes.
     fn tell_all(&mut self, hold: Duration, out: &mut Vec<Output>) {
         let Some(config) = &self.config else { return };
-        for (index, _) in self.links.iter().filter(|(_, link)| link.is_open) {
+        let open = self.links.iter().filter(|(_, link)| link.mtu.is_some());
+        for index in open.map(|(index, _)| index).collect::<Vec<_>>() {
             let heard = self.table.neighbours.keys();
-            let heard = heard.filter(|(link, _)| link == index).map(|(_, address)| *address);
-            let routes = self.table.told(*index, config);
+            let heard = heard.filter(|(link, _)| *link == index).map(|(_, address)| *address);
+            let routes = self.table.told(index, config);
             let hello = Hello { hold, heard: heard.collect(), routes };
             for bytes in hello.write() {
                 self.counters.add(Activity::Sent, 1);
-                self.relays.send(*index, GROUP.into(), bytes, out);
+                self.links.send(index, GROUP.into(), bytes, out);
             }
         }
         self.table.have_told();
@@ -190,12 +145,7 @@ impl Hearsay {
             let route = Route { to, metric: told.hops.into(), tag: told.tag };
             self.to_rib.set(net.into(), origin, route);
         }
-        self.patience = self.patience.filter(|patience| *patience > now);
-        self.to_rib.tell(self.patience.is_none(), out);
-    }
-
-    fn name(&self, link: u32) -> &str {
-        self.links.get(&link).map_or("", |link| &link.name)
+        self.to_rib.tell(true, out);
     }
 }
 
@@ -214,13 +164,14 @@ impl Manage for Hearsay {
         let (protocol, distance) = (STATEMENT.to_owned(), config.distance);
         self.origin = Some(self.to_rib.open(Origin { protocol, external: false, distance }, out));
         if self.config.is_none() {
-            self.patience = Some(now + config.hello * HOLD);
+            self.to_rib.wait(now + config.hello * HOLD);
         }
         let before = self.config.iter().flat_map(|before| &before.networks);
         let gone = before.filter(|net| !config.networks.contains(net)).copied();
         self.table.settle_all(gone, &config);
+        self.links.want(config.interfaces.iter().cloned(), out);
         self.config = Some(config);
-        self.settle(now, out);
+        self.soon(now);
     }
 
     fn status(&self) -> (bool, String) {
@@ -240,7 +191,7 @@ impl Show for Hearsay {
         if view == "neighbours" {
             let columns = &["address", "interface", "hears-us", "routes"];
             let rows = self.table.neighbours.iter().map(|((link, address), one)| {
-                json!({ "address": address.to_string(), "interface": self.name(*link),
+                json!({ "address": address.to_string(), "interface": self.links.name(*link),
                     "hears-us": one.hears_us, "routes": one.routes.len() })
             });
             return Ok(Shown { columns, rows: rows.collect(), next: None });
@@ -251,7 +202,7 @@ impl Show for Hearsay {
         let columns = &["prefix", "hops", "tag", "gateway", "interface"];
         Ok(Shown::page(columns, rows, at_most, |net, ((link, gateway), told)| -> Value {
             json!({ "prefix": net.to_string(), "hops": told.hops, "tag": told.tag,
-                "gateway": gateway.to_string(), "interface": self.name(*link) })
+                "gateway": gateway.to_string(), "interface": self.links.name(*link) })
         }))
     }
 }
@@ -262,35 +213,18 @@ impl Component for Hearsay {
 
     fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
         let input = self.to_rib.hear(now, input, out);
-        match input.and_then(|input| self.relays.hear(now, input, out)) {
-            Some(Input::World(Event::Start)) => out.push(Output::World(Action::WatchInterfaces)),
-            Some(Input::World(Event::Interface { change })) => {
-                match change {
-                    InterfaceChange::Added(one) | InterfaceChange::Changed(one) => {
-                        self.known.insert(one.index, one);
-                    }
-                    InterfaceChange::Removed { index, .. } => drop(self.known.remove(&index)),
-                    InterfaceChange::Complete => {}
-                }
-                self.settle(now, out);
-            }
-            Some(Input::World(Event::Stop)) => {
-                self.tell_all(Duration::ZERO, out);
-                return out.push(Output::World(Action::Exit { status: 0 }));
-            }
-            Some(Input::Called(called)) => match called.interface.name {
-                name if name == configurable::INTERFACE.name => manage(self, now, called, out),
-                _ => out.push(show(self, called)),
-            },
-            _ => {}
+        let input = input.and_then(|input| self.links.hear(now, input, out));
+        let input = input.and_then(|input| serve(self, now, input, out));
+        if matches!(input, Some(Input::World(Event::Stop))) {
+            self.tell_all(Duration::ZERO, out);
+            return out.push(Output::World(Action::Exit { status: 0 }));
         }
-        self.relayed(now, out);
+        self.linked(now);
         self.tick(now, out);
     }
 
     fn deadline(&self) -> Option<Instant> {
-        let ways = [self.to_rib.deadline(), self.relays.deadline(), self.next, self.patience];
-        ways.into_iter().flatten().min()
+        [self.to_rib.deadline(), self.links.deadline(), self.next].into_iter().flatten().min()
     }
 
     fn counters(&self) -> Vec<CounterGroup> {

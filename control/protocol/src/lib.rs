@@ -6,9 +6,9 @@
 //! * [`ToRib`] tells the RIB routes: a few at a time, again when the RIB comes back, and that all is told.
 //! * [`Reach`] asks the RIB how next hops are reached, and hears when that changes.
 //! * [`FromRib`] hears which routes of other protocols are used, for those who redistribute them.
-//! * [`Relays`] are datagrams of groups on links, by the FEA.
+//! * [`Links`] are the interfaces on which a protocol is spoken, and datagrams of its group there, by the FEA.
 //! * [`Protocol`] is what a protocol says of itself to the binary that links it.
-//! * [`Manage`] is what the manager asks of a component, [`Show`] what operators do.
+//! * [`Manage`] is what the manager asks of a component, [`Show`] what operators do; [`serve()`] answers both.
 //! * [`Dialogue`] and [`Client`] are what the clients here have in common, and others can be made of: calls to one class
 //!   of component, whatever becomes of it meanwhile. [`Origins`] and [`Resolver`] are `ToRib` and `Reach` for who keeps
 //!   routes and next hops in tables of its own.
@@ -32,6 +32,7 @@
 
 mod dialogue;
 mod from_rib;
+mod links;
 mod manage;
 mod origins;
 mod reach;
@@ -39,6 +40,7 @@ mod registration;
 mod relays;
 mod resolver;
 mod route;
+mod serve;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 #[cfg(test)]
@@ -48,15 +50,16 @@ mod views;
 
 pub use dialogue::{Client, Dialogue};
 pub use from_rib::{FromRib, Used};
+pub use links::{Link, LinkNews, Links};
 pub use manage::{Manage, manage};
 pub use origins::{Batch, Origin, OriginNumber, Origins};
 pub use reach::{Reach, Reached};
 pub use registration::{Beginning, Protocol, interfaces};
-pub use relays::{RelayNews, Relays};
 pub use resolver::{Resolve, Resolver};
 pub use route::{Hop, Route, To};
+pub use serve::serve;
 pub use to_rib::ToRib;
-pub use views::{Show, Table, show};
+pub use views::{Show, Table};
 
 #[allow(missing_docs, unreachable_pub, dead_code, reason = "made from the interface file")]
 pub mod interface {

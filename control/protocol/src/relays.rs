@@ -25,7 +25,7 @@ const QUIET: u32 = 20_000;
 
 /// What has happened to the port of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RelayNews {
+pub(crate) enum RelayNews {
     /// It is open.
     Opened {
         /// Of which link.
@@ -73,7 +73,7 @@ struct Relay {
 
 /// The ports of all links.
 #[derive(Debug)]
-pub struct Relays {
+pub(crate) struct Relays {
     dialogue: Dialogue<About>,
     links: BTreeMap<u32, Relay>,
     lives: u64,
@@ -82,14 +82,13 @@ pub struct Relays {
 
 impl Relays {
     /// No ports, and the number of its [`Dialogue`].
-    #[must_use]
-    pub fn new(number: u8) -> Self {
+    pub(crate) fn new(number: u8) -> Self {
         let dialogue = Dialogue::new(FEA, number);
         Self { dialogue, links: BTreeMap::new(), lives: 0, news: Vec::new() }
     }
 
     /// There is to be this port on a link, such as `group:eth0:224.0.0.9:520`.
-    pub fn open(&mut self, link: u32, spec: &str, out: &mut Vec<Output>) {
+    pub(crate) fn open(&mut self, link: u32, spec: &str, out: &mut Vec<Output>) {
         if self.links.get(&link).is_some_and(|relay| relay.spec == spec) {
             return;
         }
@@ -101,7 +100,7 @@ impl Relays {
     }
 
     /// There is to be no port on a link.
-    pub fn close(&mut self, link: u32, out: &mut Vec<Output>) {
+    pub(crate) fn close(&mut self, link: u32, out: &mut Vec<Output>) {
         let number = self.links.remove(&link).and_then(|relay| relay.number);
         if let Some(relay) = number.filter(|_| self.dialogue.is_there()) {
             self.dialogue.call(About::Close, fea::CloseRelay { relay }, out);
@@ -109,33 +108,37 @@ impl Relays {
     }
 
     /// Sends a datagram, if the port is open.
-    pub fn send(&mut self, link: u32, to: SocketAddr, bytes: Vec<u8>, out: &mut Vec<Output>) {
+    pub(crate) fn send(
+        &mut self,
+        link: u32,
+        to: SocketAddr,
+        bytes: Vec<u8>,
+        out: &mut Vec<Output>,
+    ) {
         let number = self.links.get(&link).and_then(|relay| relay.number);
         let Some(relay) = number.filter(|_| self.dialogue.is_there()) else { return };
         let packets = vec![fea::Packet { bytes: Binary(bytes), peer: to.to_string() }];
         self.dialogue.call(About::Send, fea::SendPackets { relay, packets }, out);
     }
 
-    /// Whether the port of a link is open.
-    #[must_use]
-    pub fn is_open(&self, link: u32) -> bool {
-        self.links.get(&link).is_some_and(|relay| relay.number.is_some())
-    }
-
     /// What has happened since this was asked last.
-    pub fn take_news(&mut self) -> Vec<RelayNews> {
+    pub(crate) fn take_news(&mut self) -> Vec<RelayNews> {
         std::mem::take(&mut self.news)
     }
 
     /// When something is to be done at the latest.
-    #[must_use]
-    pub fn deadline(&self) -> Option<Instant> {
+    pub(crate) fn deadline(&self) -> Option<Instant> {
         let again = self.links.values().filter_map(|relay| relay.again);
         again.chain(self.dialogue.deadline()).min()
     }
 
     /// Hears an input; gives it back if it is not for this alone.
-    pub fn hear(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) -> Option<Input> {
+    pub(crate) fn hear(
+        &mut self,
+        now: Instant,
+        input: Input,
+        out: &mut Vec<Output>,
+    ) -> Option<Input> {
         let is_tick = matches!(input, Input::World(Event::Tick));
         let input = Client::hear(self, now, input, out);
         if is_tick {

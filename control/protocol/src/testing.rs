@@ -1,15 +1,38 @@
-//! A RIB for tests of protocols: it believes what it is told, and is asked how next hops are reached.
+//! For tests of protocols: interfaces, and a RIB that believes what it is told, and is asked how next hops are reached.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 use weft_base::Instant;
-use weft_runtime::Component;
+use weft_runtime::{Component, Interface, InterfaceAddress};
 use weft_xrl::{Calls, Decoder, Encoded, Input, Method, Output, Reply};
 
 use crate::rib::{self, Call};
 use crate::{Hop, Route, To};
+
+/// An interface that can carry packets, or not, with these addresses and the lengths of their networks.
+///
+/// # Panics
+/// An address is none.
+#[must_use]
+pub fn interface(index: u32, name: &str, running: bool, addresses: &[&str]) -> Interface {
+    let address = |text: &&str| {
+        let net: IpNet = text.parse().expect("an address with a length");
+        InterfaceAddress { ip: net.addr(), prefix_length: net.prefix_len() }
+    };
+    Interface {
+        index,
+        name: name.to_owned(),
+        kind: "veth".to_owned(),
+        mac: None,
+        mtu: 1500,
+        up: true,
+        running,
+        master: None,
+        addresses: addresses.iter().map(address).collect(),
+    }
+}
 
 /// The RIB, and what it was told.
 #[derive(Debug, Default)]

@@ -23,6 +23,8 @@ pub struct ToRib {
     told: BTreeMap<IpNet, OriginNumber>,
     /// Of what it was not told how it is now.
     changed: BTreeSet<IpNet>,
+    /// Until when routes of an earlier life stay.
+    patience: Option<Instant>,
 }
 
 impl ToRib {
@@ -34,7 +36,13 @@ impl ToRib {
             routes: BTreeMap::new(),
             told: BTreeMap::new(),
             changed: BTreeSet::new(),
+            patience: None,
         }
+    }
+
+    /// Routes of an earlier life stay until then at least, since the protocol may still find them.
+    pub fn wait(&mut self, until: Instant) {
+        self.patience = Some(until);
     }
 
     /// One more origin. It stays, with or without routes; the same protocol again is the same one, perhaps with
@@ -85,11 +93,12 @@ impl ToRib {
     /// When something is to be done at the latest.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        self.origins.deadline()
+        self.origins.deadline().into_iter().chain(self.patience).min()
     }
 
     /// Hears an input; gives it back if it is not for this alone.
     pub fn hear(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) -> Option<Input> {
+        self.patience = self.patience.filter(|until| now < *until);
         let input = self.origins.hear(now, input, out);
         if self.origins.take_forgets() {
             self.told.clear();
@@ -99,7 +108,7 @@ impl ToRib {
     }
 
     /// Tells the RIB what it has not heard. `may_end` says whether the protocol has found all that it had before it was
-    /// started: then routes of an earlier life that were not told again go.
+    /// started: then routes of an earlier life that were not told again go, unless they are to [wait](Self::wait).
     pub fn tell(&mut self, may_end: bool, out: &mut Vec<Output>) {
         while self.origins.may_tell() && !self.changed.is_empty() {
             let batch = self.batch();
@@ -109,7 +118,7 @@ impl ToRib {
             let routes = self.routes.iter().map(|(net, (place, _))| (*place, *net));
             self.origins.agrees(self.routes.len(), routes);
         }
-        if may_end && self.changed.is_empty() {
+        if may_end && self.patience.is_none() && self.changed.is_empty() {
             self.origins.end(out);
         }
     }

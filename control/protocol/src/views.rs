@@ -56,7 +56,7 @@ pub trait Show {
 }
 
 /// Answers a call of an operator.
-pub fn show(component: &impl Show, mut called: Called) -> Output {
+pub(crate) fn show(component: &impl Show, mut called: Called) -> Output {
     let result = called.read().and_then(|call| answer(component, call));
     Output::Answer { id: called.id, result }
 }

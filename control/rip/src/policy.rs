@@ -117,4 +117,16 @@ mod tests {
             assert!(section.contains(&format!("`{}`", variable.name)), "{}", variable.name);
         }
     }
+
+    #[test]
+    fn a_metric_of_another_protocol_stays_below_infinity() {
+        let text = "policy { policy-statement p { then { hops metric; accept; } } }
+            rip { redistribute ebgp { policy p; } }";
+        let config = read(Version::V2, "t", text).unwrap();
+        let net: IpNet = "192.0.2.0/24".parse().unwrap();
+        let told = |metric| tell(net, &used("ebgp", metric, 0), &config.redistribute["ebgp"]);
+        for (metric, hops) in [(0, 1), (7, 7), (256, 15), (300, 15)] {
+            assert_eq!(told(metric), Some((hops, 0)));
+        }
+    }
 }

@@ -2,19 +2,15 @@
 //!
 //! Reference: Handley et al. (XORP), §3, §7.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::collections::BTreeSet;
 
-use ipnet::IpNet;
 use weft_base::{CounterGroup, Instant, Random};
 use weft_config::Errors;
 use weft_protocol::{
-    FromRib, Hop, Manage, Origin, OriginNumber, RelayNews, Relays, To, ToRib, manage, show,
+    FromRib, Hop, LinkNews, Links, Manage, Origin, OriginNumber, To, ToRib, serve,
 };
-use weft_runtime::{
-    Action, Component, Event, Interface as NetworkInterface, InterfaceChange, Level,
-};
-use weft_xrl::{Input, Output, configurable};
+use weft_runtime::{Action, Component, Event};
+use weft_xrl::{Input, Output};
 
 use crate::Version;
 use crate::config::{self, Config};
@@ -28,12 +24,8 @@ pub struct Rip {
     pub(crate) speaker: Speaker,
     to_rib: ToRib,
     from_rib: FromRib,
-    relays: Relays,
+    pub(crate) links: Links,
     origin: Option<OriginNumber>,
-    /// All interfaces that there are.
-    pub(crate) known: BTreeMap<u32, NetworkInterface>,
-    /// Until when routes of neighbours are waited for, before the RIB forgets those of an earlier life.
-    patience: Option<Instant>,
     is_configured: bool,
 }
 
@@ -47,78 +39,35 @@ impl Rip {
             speaker: Speaker::new(version, random, epoch),
             to_rib: ToRib::new(1),
             from_rib: FromRib::new(2),
-            relays: Relays::new(3),
+            links: Links::new(3, version.group()),
             origin: None,
-            known: BTreeMap::new(),
-            patience: None,
             is_configured: false,
         }
     }
 
-    /// What an interface is to the protocol; none if it is not spoken there now.
-    fn link(&self, interface: &NetworkInterface) -> Option<Link> {
-        let config = self.speaker.config.links.get(&interface.name)?.clone();
-        let of_version = interface.addresses.iter().filter(|one| self.version.is_of(&one.ip));
-        let addresses: Vec<_> =
-            of_version.filter_map(|one| IpNet::new(one.ip, one.prefix_length).ok()).collect();
-        // RIPng speaks from link-local addresses (RFC 2080 §2.5.1).
-        let speaks = addresses.iter().any(|one| match one.addr() {
-            IpAddr::V4(_) => true,
-            IpAddr::V6(address) => address.is_unicast_link_local(),
-        });
-        let before = self.speaker.links.get(&interface.index);
-        let mtu = before.filter(|before| before.name == interface.name).and_then(|one| one.mtu);
-        let name = interface.name.clone();
-        (interface.running && speaks).then_some(Link { name, config, addresses, mtu })
-    }
-
-    /// Speaks where it is to be spoken, and nowhere else.
-    fn settle(&mut self, now: Instant, out: &mut Vec<Output>) {
-        let wanted: BTreeMap<_, _> = self
-            .known
-            .iter()
-            .filter_map(|(index, interface)| Some((*index, self.link(interface)?)))
-            .collect();
-        let links = self.speaker.links.keys();
-        let gone: Vec<_> = links.filter(|index| !wanted.contains_key(index)).copied().collect();
-        for index in gone {
-            self.speaker.remove_link(now, index);
-            self.relays.close(index, out);
-        }
-        for (index, link) in wanted {
-            let spec = format!("group:{}:{}", link.name, self.version.group());
-            if self.speaker.links.get(&index) != Some(&link) {
-                self.speaker.set_link(now, index, link);
-            }
-            self.relays.open(index, &spec, out);
+    /// Tells the speaker what a link is.
+    fn set(&mut self, now: Instant, index: u32) {
+        let Some(there) = self.links.get(index) else { return };
+        let Some(config) = self.speaker.config.links.get(&there.name).cloned() else { return };
+        let weft_protocol::Link { name, addresses, mtu } = there.clone();
+        let link = Link { name, config, addresses, mtu };
+        if self.speaker.links.get(&index) != Some(&link) {
+            self.speaker.set_link(now, index, link);
         }
     }
 
-    fn interface(&mut self, now: Instant, change: InterfaceChange, out: &mut Vec<Output>) {
-        match change {
-            InterfaceChange::Added(one) | InterfaceChange::Changed(one) => {
-                self.known.insert(one.index, one);
-            }
-            InterfaceChange::Removed { index, .. } => drop(self.known.remove(&index)),
-            InterfaceChange::Complete => {}
-        }
-        self.settle(now, out);
-    }
-
-    /// What came by the relays.
-    fn relayed(&mut self, now: Instant, sent: &mut Vec<Datagram>, out: &mut Vec<Output>) {
-        for news in self.relays.take_news() {
+    /// What has happened on the links.
+    fn linked(&mut self, now: Instant, sent: &mut Vec<Datagram>) {
+        for news in self.links.take_news() {
             match news {
-                RelayNews::Opened { link, mtu } => self.speaker.opened(now, link, mtu, sent),
-                RelayNews::Closed { link, error } => {
-                    self.speaker.closed(link);
-                    if let Some(error) = error {
-                        let name = self.known.get(&link).map_or("", |one| &*one.name);
-                        let line = format!("{name}: {error}; it will be tried again");
-                        out.push(Output::World(Action::Report { level: Level::Warning, line }));
-                    }
+                LinkNews::There(link) => self.set(now, link),
+                LinkNews::Gone(link) => self.speaker.remove_link(now, link),
+                LinkNews::Opened(link) => {
+                    let mtu = self.links.get(link).and_then(|link| link.mtu);
+                    mtu.into_iter().for_each(|mtu| self.speaker.opened(now, link, mtu, sent));
                 }
-                RelayNews::Packet { link, from, bytes } => {
+                LinkNews::Closed(link) => self.speaker.closed(link),
+                LinkNews::Packet { link, from, bytes } => {
                     self.speaker.received(now, link, from, &bytes, sent);
                 }
             }
@@ -143,7 +92,7 @@ impl Rip {
     }
 
     /// Tells the RIB what was learned.
-    fn tell(&mut self, now: Instant, out: &mut Vec<Output>) {
+    fn tell(&mut self, out: &mut Vec<Output>) {
         let Some(origin) = self.origin else { return };
         for net in self.speaker.table.take_untold() {
             let stored = self.speaker.table.get(&net).filter(|stored| stored.is_valid());
@@ -161,8 +110,7 @@ impl Rip {
                 None => self.to_rib.withdraw(&net),
             }
         }
-        self.patience = self.patience.filter(|patience| *patience > now);
-        self.to_rib.tell(self.is_configured && self.patience.is_none(), out);
+        self.to_rib.tell(self.is_configured, out);
     }
 }
 
@@ -189,7 +137,7 @@ impl Manage for Rip {
         others.remove(&protocol);
         if !self.is_configured {
             // Neighbours are asked when the ports are open; those that do not answer tell everything by themselves.
-            self.patience = Some(now + config.timers.update + config.timers.update / 2);
+            self.to_rib.wait(now + config.timers.update + config.timers.update / 2);
         }
         self.is_configured = true;
         let is_other = self.speaker.config.redistribute != config.redistribute;
@@ -199,11 +147,14 @@ impl Manage for Rip {
             self.from_rib.tell_again();
         }
         self.from_rib.want(others, BTreeSet::new(), out);
-        self.settle(now, out);
+        self.links.want(self.speaker.config.links.keys().cloned(), out);
+        // Those that stay may have other settings.
+        let links: Vec<_> = self.links.iter().map(|(index, _)| index).collect();
+        links.into_iter().for_each(|index| self.set(now, index));
     }
 
     fn status(&self) -> (bool, String) {
-        let open = self.speaker.links.keys().filter(|index| self.relays.is_open(**index)).count();
+        let open = self.links.iter().filter(|(_, link)| link.mtu.is_some()).count();
         let wanted = self.speaker.config.links.len();
         let neighbours = self.speaker.neighbours.len();
         let rib = if self.to_rib.is_there() { "" } else { "; waits for the RIB" };
@@ -220,36 +171,27 @@ impl Component for Rip {
     fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
         let input = self.to_rib.hear(now, input, out);
         let input = input.and_then(|input| self.from_rib.hear(now, input, out));
-        let input = input.and_then(|input| self.relays.hear(now, input, out));
+        let input = input.and_then(|input| self.links.hear(now, input, out));
         let mut sent = Vec::new();
-        match input {
-            Some(Input::World(Event::Start)) => {
-                self.speaker.start(now);
-                out.push(Output::World(Action::WatchInterfaces));
-            }
-            Some(Input::World(Event::Interface { change })) => self.interface(now, change, out),
+        match input.and_then(|input| serve(self, now, input, out)) {
+            Some(Input::World(Event::Start)) => self.speaker.start(now),
             Some(Input::World(Event::Stop)) => {
                 self.speaker.stop(now, &mut sent);
                 self.transmit(sent, out);
                 return out.push(Output::World(Action::Exit { status: 0 }));
             }
-            Some(Input::Called(called)) => match called.interface.name {
-                name if name == configurable::INTERFACE.name => manage(self, now, called, out),
-                _ => out.push(show(self, called)),
-            },
             _ => {}
         }
-        self.relayed(now, &mut sent, out);
+        self.linked(now, &mut sent);
         self.redistribute(now);
         self.speaker.tick(now, &mut sent);
         self.transmit(sent, out);
-        self.tell(now, out);
+        self.tell(out);
     }
 
     fn deadline(&self) -> Option<Instant> {
-        let ways = [self.to_rib.deadline(), self.from_rib.deadline(), self.relays.deadline()];
-        let own = [self.speaker.deadline(), self.patience];
-        ways.into_iter().chain(own).flatten().min()
+        let ways = [self.to_rib.deadline(), self.from_rib.deadline(), self.links.deadline()];
+        ways.into_iter().chain([self.speaker.deadline()]).flatten().min()
     }
 
     fn counters(&self) -> Vec<CounterGroup> {
@@ -264,7 +206,7 @@ impl Component for Rip {
 impl Rip {
     fn transmit(&mut self, sent: Vec<Datagram>, out: &mut Vec<Output>) {
         for Datagram { link, to, bytes } in sent {
-            self.relays.send(link, to, bytes, out);
+            self.links.send(link, to, bytes, out);
         }
     }
 }

@@ -45,7 +45,7 @@ impl Show for Rip {
 
 impl Rip {
     fn name(&self, index: u32) -> Option<&str> {
-        self.known.get(&index).map(|one| &*one.name)
+        self.links.name(index)
     }
 
     fn route(&self, net: &IpNet, stored: &Stored) -> Value {

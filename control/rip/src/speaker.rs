@@ -29,6 +29,7 @@ weft_base::reasons! {
         BadEntries = "bad-entries", "entries that make no sense";
         TimedOut = "timed-out", "routes of which nothing was heard";
         Triggered = "triggered-updates", "updates because something has changed";
+        TooMany = "too-many", "messages of more neighbours, and routes, than are kept";
     }
 }
 
@@ -36,6 +37,9 @@ weft_base::reasons! {
 const JITTER: u32 = 6;
 /// Between two triggered updates at least and at most (RFC 2453 §3.10.1).
 const SUPPRESSION: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
+
+/// Neighbours on a link at most.
+pub(crate) const MOST_NEIGHBOURS: usize = 256;
 
 /// A link on which the protocol is spoken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,6 +139,7 @@ impl Speaker {
         let new = self.links[&index].addresses.clone();
         for gone in networks(&old).filter(|net| !networks(&new).any(|other| other == *net)) {
             self.table.forget(now, &gone, Source::Connected, &self.config.timers);
+            self.know_connected(gone);
         }
         for net in networks(&new) {
             let route =
@@ -148,7 +153,9 @@ impl Speaker {
     pub(crate) fn remove_link(&mut self, now: Instant, index: u32) {
         if self.links.remove(&index).is_some() {
             self.neighbours.retain(|(link, _), _| *link != index);
-            self.table.lose_link(now, index, &self.config.timers);
+            for gone in self.table.lose_link(now, index, &self.config.timers) {
+                self.know_connected(gone);
+            }
             if self.links.is_empty() {
                 self.update = None;
             }
@@ -185,7 +192,11 @@ impl Speaker {
             Some(route) => self.table.know(net, route),
             None => self.table.forget(now, &net, Source::Redistributed, &self.config.timers),
         }
-        // A network on a link of this router is known without anybody, too.
+        self.know_connected(net);
+    }
+
+    /// A network on a link of this router is known whatever else is known of it.
+    fn know_connected(&mut self, net: IpNet) {
         let mut links = self.links.iter();
         if let Some((index, _)) =
             links.find(|(_, link)| networks(&link.addresses).any(|one| one == net))
@@ -214,6 +225,9 @@ impl Speaker {
         };
         match read {
             Ok((message, signed)) => {
+                if !self.has_room(index, from.ip()) {
+                    return self.counters.add(Activity::TooMany, 1);
+                }
                 if self.is_repeated(now, (index, from.ip()), signed) {
                     return self.refused(now, (index, from.ip()), Activity::Unauthenticated);
                 }
@@ -251,6 +265,12 @@ impl Speaker {
         }
         self.heard(now, from).sequences.insert(key, sequence);
         false
+    }
+
+    /// Whether a neighbour is known, or may become so.
+    fn has_room(&self, link: u32, from: IpAddr) -> bool {
+        self.neighbours.contains_key(&(link, from))
+            || self.neighbours.keys().filter(|one| one.0 == link).count() < MOST_NEIGHBOURS
     }
 
     fn heard(&mut self, now: Instant, from: (u32, IpAddr)) -> &mut Neighbour {
@@ -304,7 +324,9 @@ impl Speaker {
                 metric: (entry.metric + link.config.cost).min(INFINITY),
                 tag: entry.tag,
             };
-            self.table.learn(now, entry.net, route, &self.config.timers);
+            if self.table.learn(now, entry.net, route, &self.config.timers) == Outcome::TooMany {
+                self.counters.add(Activity::TooMany, 1);
+            }
         }
     }
 
@@ -385,6 +407,9 @@ impl Speaker {
         let gone = outcomes.iter().filter(|(_, outcome)| *outcome == Outcome::Gone).count();
         self.counters.add(Activity::TimedOut, gone as u64);
         if self.update.is_some_and(|update| update <= now) {
+            // One whose routes nobody is told any more, not even as gone, is forgotten.
+            let known = self.config.timers.timeout + self.config.timers.garbage;
+            self.neighbours.retain(|_, one| now < one.heard + known);
             self.tell_all(now, Which::All, out);
             self.update = Some(now + self.interval());
         } else if self.table.has_changed() && self.suppressed <= now {

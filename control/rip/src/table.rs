@@ -16,6 +16,9 @@ use weft_base::Instant;
 use crate::config::Timers;
 use crate::wire::INFINITY;
 
+/// Routes that routers tell at most; those that are gone and not forgotten are among them.
+pub(crate) const MOST_ROUTES: usize = 65_536;
+
 /// Who knows a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
@@ -60,6 +63,10 @@ impl Stored {
         self.garbage.is_none()
     }
 
+    fn is_learned(&self) -> bool {
+        matches!(self.route.source, Source::Learned { .. })
+    }
+
     /// When its state changes if nothing happens.
     fn deadline(&self) -> Option<Instant> {
         self.garbage.or(self.timeout)
@@ -79,6 +86,8 @@ pub(crate) enum Outcome {
     Replaced,
     /// It is gone.
     Gone,
+    /// There are as many as may be.
+    TooMany,
 }
 
 /// All routes.
@@ -91,6 +100,8 @@ pub(crate) struct Table {
     untold: BTreeSet<IpNet>,
     /// Whether a triggered update is due.
     has_changed: bool,
+    /// How many routes are learned.
+    learned: usize,
 }
 
 impl Table {
@@ -124,6 +135,8 @@ impl Table {
 
     fn put(&mut self, net: IpNet, stored: Stored) {
         let before = self.routes.insert(net, stored);
+        self.learned += usize::from(stored.is_learned());
+        self.learned -= usize::from(before.is_some_and(|before| before.is_learned()));
         if let Some(deadline) = before.and_then(|before| before.deadline()) {
             self.deadlines.remove(&(deadline, net));
         }
@@ -151,6 +164,9 @@ impl Table {
         let Some(known) = self.routes.get(&net).copied() else {
             if !is_reached {
                 return Outcome::Ignored;
+            }
+            if self.learned >= MOST_ROUTES {
+                return Outcome::TooMany;
             }
             self.put(net, valid);
             return Outcome::Added;
@@ -221,16 +237,18 @@ impl Table {
         }
     }
 
-    /// A link carries no packets any more: what was learned there is gone at once, and what is connected, too.
-    pub(crate) fn lose_link(&mut self, now: Instant, link: u32, timers: &Timers) {
+    /// A link carries no packets any more: what was learned there is gone at once, and what is connected, too. Returns what
+    /// that was.
+    pub(crate) fn lose_link(&mut self, now: Instant, link: u32, timers: &Timers) -> Vec<IpNet> {
         let is_there = |stored: &Stored| {
             stored.route.link == link && stored.route.source != Source::Redistributed
         };
         let nets: Vec<_> =
             self.routes.iter().filter(|(_, one)| is_there(one)).map(|(net, _)| *net).collect();
-        for net in nets {
-            self.end(now, net, timers);
+        for net in &nets {
+            self.end(now, *net, timers);
         }
+        nets
     }
 
     /// Lets time pass: routes time out, and are forgotten.
@@ -242,7 +260,8 @@ impl Table {
             if self.routes.get(&net).is_some_and(Stored::is_valid) {
                 outcomes.push((net, self.end(now, net, timers)));
             } else {
-                self.routes.remove(&net);
+                let gone = self.routes.remove(&net);
+                self.learned -= usize::from(gone.is_some_and(|gone| gone.is_learned()));
                 outcomes.push((net, Outcome::Ignored));
             }
         }

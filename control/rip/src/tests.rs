@@ -4,16 +4,16 @@
 mod network;
 mod transitions;
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4Net};
 use weft_base::{Instant, Random};
 
 use crate::Version;
 use crate::config::{Config, LinkConfig, SplitHorizon};
-use crate::speaker::{Activity, Datagram, Link, Speaker};
-use crate::table::{Route, Source};
+use crate::speaker::{Activity, Datagram, Link, MOST_NEIGHBOURS, Speaker};
+use crate::table::{MOST_ROUTES, Route, Source};
 use crate::wire::auth::Auth;
 use crate::wire::{Command, Entry, INFINITY, Message, ng, v2};
 
@@ -285,6 +285,78 @@ fn a_link_that_fails_takes_its_routes_along_at_once() {
     // It comes back before neighbours have forgotten.
     router.speaker.set_link(router.now, 1, link("10.0.1.1/24", plain(1)));
     assert_eq!((router.metric("10.0.1.0/24"), router.metric(FAR)), (Some(1), Some(16)));
+}
+
+/// Whatever link goes, and whichever of two had told the network.
+#[test]
+fn a_network_that_another_link_has_stays_connected() {
+    for last in [1, 2] {
+        let mut router = Router::new();
+        let both = |address: &str| {
+            let mut link = link(address, plain(1));
+            link.addresses.push(net("10.0.9.1/24"));
+            link
+        };
+        router.speaker.set_link(router.now, 1, both("10.0.1.1/24"));
+        router.speaker.set_link(router.now, 2, both("10.0.2.1/24"));
+        router.tick();
+        match last {
+            1 => router.speaker.remove_link(router.now, 2),
+            _ => router.speaker.set_link(router.now, 1, link("10.0.1.1/24", plain(1))),
+        }
+        let stored = router.speaker.table.get(&net("10.0.9.0/24")).unwrap();
+        assert_eq!((stored.is_valid(), stored.route.metric, stored.route.link), (true, 1, last));
+    }
+}
+
+/// Nothing that neighbours send grows without bounds.
+#[test]
+fn neighbours_and_routes_are_limited_and_forgotten() {
+    let mut router = Router::new();
+    for number in 0..=MOST_NEIGHBOURS as u32 {
+        let from = Ipv4Addr::from_bits(0x0a00_0000 + number);
+        router.speaker.set_link(router.now, 1, link("10.0.255.254/16", plain(1)));
+        router.hear(1, &format!("{from}:520"), &response(&[(FAR, 3)]));
+    }
+    assert_eq!(router.speaker.neighbours.len(), MOST_NEIGHBOURS);
+    assert_eq!(router.speaker.counters.get(Activity::TooMany), 1);
+    // As long as their routes are told and are told to be gone they are known.
+    router.now += Duration::from_secs(180 + 120);
+    router.tick();
+    assert!(router.speaker.neighbours.is_empty());
+    router.now += Duration::from_secs(120);
+    router.tick();
+    assert_eq!(router.metric(FAR), None);
+
+    let nets: Vec<_> = (0..MOST_ROUTES as u32 + 10)
+        .map(|number| Entry {
+            net: Ipv4Net::new(Ipv4Addr::from_bits(0x1400_0000 + (number << 4)), 28).unwrap().into(),
+            metric: 1,
+            tag: 0,
+            next_hop: None,
+        })
+        .collect();
+    let before = router.speaker.table.iter().count();
+    for bytes in v2::write(Command::Response, &nets, &Auth::None, 0) {
+        router.speaker.received(
+            router.now,
+            1,
+            "10.0.0.9:520".parse().unwrap(),
+            &bytes,
+            &mut Vec::new(),
+        );
+    }
+    assert_eq!(router.speaker.table.iter().count(), before + MOST_ROUTES);
+    assert_eq!(router.speaker.counters.get(Activity::TooMany), 11);
+    // What is known may change, and what is forgotten makes room.
+    router.told("10.0.0.9", "20.0.0.0/28", 5);
+    assert_eq!(router.metric("20.0.0.0/28"), Some(6));
+    router.now += Duration::from_secs(180 + 120);
+    router.tick();
+    router.now += Duration::from_secs(180 + 120);
+    router.tick();
+    router.told("10.0.0.9", FAR, 5);
+    assert_eq!(router.metric(FAR), Some(6));
 }
 
 #[test]

@@ -190,6 +190,12 @@ fn alternative(
             nowhere.push(to);
         }
     }
+    // The kernel has no ways of IPv6 without a router beside others.
+    if net.addr().is_ipv6() && hops.len() > 1 && hops.iter().any(|hop| hop.gateway.is_none()) {
+        let sentence =
+            "of IPv6 an `interface` stands alone: give next hops, or leave the rest to a backup";
+        return Err(entry.error(sentence).into());
+    }
     let choice = match (hops.is_empty(), nowhere.pop()) {
         (false, None) => Choice::Hops(hops),
         (true, Some(to)) if nowhere.is_empty() => Choice::Nowhere(to),
@@ -286,6 +292,9 @@ mod tests {
             ("route 198.51.100.0/24 { next-hop 192.0.2.1 { weight 0; } }", "0"),
             ("route 2001:db8::/32 { next-hop 192.0.2.1; }", "address of IPv6"),
             ("route 2001:db8::/32 { next-hop fe80::1; }", "`interface`"),
+            ("route 2001:db8::/32 { interface eth0 eth1; }", "alone"),
+            ("route 2001:db8::/32 { interface eth0; next-hop 2001:db8::1; }", "alone"),
+            ("route 2001:db8::/32 { blackhole; backup 1 { interface eth0 eth1; } }", "alone"),
             ("route 0.0.0.0/0 { blackhole; backup 1 { } }", "leads nowhere"),
             ("route 0.0.0.0/0 { blackhole; distance 0; }", "0"),
             ("route 0.0.0.0/0 { blackhole; } route 0.0.0.0/0 { prohibit; }", "described before"),

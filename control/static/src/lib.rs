@@ -3,8 +3,9 @@
 //! Reference: Handley et al. (XORP), §3 (static routes are a protocol like any other to the RIB).
 //!
 //! A route leads to those of its next hops that can be reached; while there are none, to the first of its backups of
-//! which that is true. A next hop whose interface is named can be reached while that interface can carry packets, any
-//! other one while the RIB knows how: it says so, and when that changes.
+//! which that is true. A next hop whose interface is named can be reached while that interface can carry packets, and so can
+//! one that is on a link; any other one while the RIB knows how: it says so, and when that changes. The RIB is told on which
+//! link a next hop is, so that other routes may lead to what a static one does, as those of BGP to a router's own address.
 
 #![forbid(unsafe_code)]
 
@@ -13,6 +14,7 @@ mod config;
 #[cfg(test)]
 mod tests;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
@@ -22,10 +24,10 @@ use serde_json::{Value, json};
 use weft_base::Instant;
 use weft_config::Errors;
 use weft_protocol::{
-    Hop, Manage, Origin, OriginNumber, Protocol, Reach, Route, Show, Table, To, ToRib, manage, show,
+    Hop, Manage, Origin, OriginNumber, Protocol, Reach, Route, Show, Table, To, ToRib, serve,
 };
 use weft_runtime::{Action, Component, Event, InterfaceChange};
-use weft_xrl::{Input, Output, XrlError, configurable};
+use weft_xrl::{Input, Output, XrlError};
 
 /// The protocol, as the binary knows it.
 pub const PROTOCOL: Protocol = Protocol {
@@ -44,6 +46,8 @@ pub struct Static {
     config: Config,
     /// Interfaces that can carry packets, by their names.
     running: BTreeMap<String, u32>,
+    /// This router's addresses on them, with the lengths of their networks, by their numbers.
+    addresses: BTreeMap<u32, Vec<IpNet>>,
     /// Whether all interfaces that there are have been told.
     knows_interfaces: bool,
     to_rib: ToRib,
@@ -66,6 +70,7 @@ impl Static {
             is_configured: false,
             config: Config::new(),
             running: BTreeMap::new(),
+            addresses: BTreeMap::new(),
             knows_interfaces: false,
             to_rib: ToRib::new(1),
             reach: Reach::new(2),
@@ -79,11 +84,22 @@ impl Static {
         let interface = match &hop.interface {
             Some(name) => Some(*self.running.get(name)?),
             None => {
-                gateway.and_then(|gateway| self.reach.of(&gateway))?;
-                None
+                let link = self.link_to(&gateway?);
+                if link.is_none() {
+                    self.reach.of(&gateway?)?;
+                }
+                link
             }
         };
         Some(Hop { gateway, interface, weight })
+    }
+
+    /// The link on which an address is: that with the smallest network, of several the one with the lowest number.
+    fn link_to(&self, address: &IpAddr) -> Option<u32> {
+        let all =
+            self.addresses.iter().flat_map(|(link, nets)| nets.iter().map(|net| (*link, net)));
+        let on_link = all.filter(|(_, net)| net.contains(address) && net.addr() != *address);
+        on_link.min_by_key(|(link, net)| (Reverse(net.prefix_len()), *link)).map(|(link, _)| link)
     }
 
     /// Which of its alternatives a route is now, and where it leads.
@@ -131,20 +147,29 @@ impl Static {
 
     /// Something about an interface is different.
     fn interface(&mut self, change: InterfaceChange) {
-        let before = self.running.clone();
+        let before = (self.running.clone(), self.addresses.clone());
         match change {
             InterfaceChange::Added(one) | InterfaceChange::Changed(one) => {
-                self.running.retain(|_, index| *index != one.index);
+                self.forget(one.index);
                 if one.running {
+                    let net = |ip, length| IpNet::new(ip, length).ok();
+                    let nets =
+                        one.addresses.iter().filter_map(|one| net(one.ip, one.prefix_length));
+                    self.addresses.insert(one.index, nets.collect());
                     self.running.insert(one.name, one.index);
                 }
             }
-            InterfaceChange::Removed { index, .. } => self.running.retain(|_, one| *one != index),
+            InterfaceChange::Removed { index, .. } => self.forget(index),
             InterfaceChange::Complete => self.knows_interfaces = true,
         }
-        if before != self.running {
+        if (&before.0, &before.1) != (&self.running, &self.addresses) {
             self.settle();
         }
+    }
+
+    fn forget(&mut self, index: u32) {
+        self.running.retain(|_, one| *one != index);
+        self.addresses.remove(&index);
     }
 
     /// Whether it is known of all next hops whether they are reached.
@@ -245,14 +270,10 @@ impl Component for Static {
     fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
         let input = self.to_rib.hear(now, input, out);
         let input = input.and_then(|input| self.reach.hear(now, input, out));
-        match input {
+        match input.and_then(|input| serve(self, now, input, out)) {
             Some(Input::World(Event::Start)) => out.push(Output::World(Action::WatchInterfaces)),
             Some(Input::World(Event::Interface { change })) => self.interface(change),
             Some(Input::World(Event::Stop)) => out.push(Output::World(Action::Exit { status: 0 })),
-            Some(Input::Called(called)) => match called.interface.name {
-                name if name == configurable::INTERFACE.name => manage(self, now, called, out),
-                _ => out.push(show(self, called)),
-            },
             _ => {}
         }
         if self.reach.take_changed() {

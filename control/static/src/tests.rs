@@ -1,9 +1,6 @@
 //! What the RIB believes, as interfaces and next hops come and go.
 
-use std::collections::BTreeSet;
-
-use weft_protocol::testing::TestRib;
-use weft_runtime::Interface as NetworkInterface;
+use weft_protocol::testing::{TestRib, interface};
 
 use super::*;
 
@@ -57,17 +54,11 @@ impl World {
     }
 
     fn interface(&mut self, index: u32, name: &str, running: bool) {
-        let change = InterfaceChange::Changed(NetworkInterface {
-            index,
-            name: name.to_owned(),
-            kind: "veth".to_owned(),
-            mac: None,
-            mtu: 1500,
-            up: true,
-            running,
-            master: None,
-            addresses: BTreeSet::new(),
-        });
+        self.interface_with(index, name, running, &[]);
+    }
+
+    fn interface_with(&mut self, index: u32, name: &str, running: bool, addresses: &[&str]) {
+        let change = InterfaceChange::Changed(interface(index, name, running, addresses));
         self.hear(Input::World(Event::Interface { change }));
     }
 
@@ -112,6 +103,29 @@ fn a_route_uses_those_of_its_next_hops_that_are_reached() {
     world.reach("203.0.113.0/24", false);
     assert_eq!(world.believed(), None);
     assert_eq!(world.routes.status().1, "0 of 1 routes are used");
+}
+
+/// So the RIB knows a way to what lies behind it.
+#[test]
+fn a_next_hop_on_a_link_names_the_link() {
+    let text = "static { route 198.51.100.1/32 { next-hop 192.0.2.1; } }";
+    let mut world = World::with_rib(text, &["192.0.2.0/24"]);
+    let reached = Some(("static", 0, hops(&[("192.0.2.1", 0)])));
+    assert_eq!(world.believed(), reached, "on a link that nobody has told");
+    world.interface_with(2, "eth1", true, &["192.0.2.200/24", "2001:db8::1/64"]);
+    assert_eq!(world.believed(), Some(("static", 0, hops(&[("192.0.2.1", 2)]))));
+    // The smallest network counts, which the RIB takes, too.
+    world.interface_with(1, "eth0", true, &["192.0.2.2/29"]);
+    assert_eq!(world.believed(), Some(("static", 0, hops(&[("192.0.2.1", 1)]))));
+    world.interface_with(1, "eth0", false, &["192.0.2.2/29"]);
+    assert_eq!(world.believed(), Some(("static", 0, hops(&[("192.0.2.1", 2)]))));
+    world.interface_with(2, "eth1", true, &[]);
+    assert_eq!(world.believed(), reached);
+    world.reach("192.0.2.0/24", false);
+    assert_eq!(world.believed(), None);
+    // This router itself is no next hop.
+    world.interface_with(2, "eth1", true, &["192.0.2.1/24"]);
+    assert_eq!(world.believed(), None);
 }
 
 #[test]

@@ -35,7 +35,7 @@ use serde_json::{Value, json};
 use to_xia::{Lead, ToXia};
 use weft_base::Instant;
 use weft_config::Errors;
-use weft_protocol::{Client as _, FromRib, Manage, Show, Table, Used, manage, show};
+use weft_protocol::{Client as _, FromRib, Manage, Show, Table, Used, serve};
 use weft_runtime::{Action, Component, Event};
 use weft_xrl::{Input, Interface, Output, XrlError, configurable};
 
@@ -223,13 +223,9 @@ impl Component for Translator {
     fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
         let input = self.routes.from_rib.hear(now, input, out);
         let input = input.and_then(|input| self.to_xia.hear(now, input, out));
-        match input {
+        match input.and_then(|input| serve(self, now, input, out)) {
             Some(Input::World(Event::Ip { changes })) => self.routes.kernel.heard(changes),
             Some(Input::World(Event::Stop)) => out.push(Output::World(Action::Exit { status: 0 })),
-            Some(Input::Called(called)) => match called.interface.name {
-                name if name == configurable::INTERFACE.name => manage(self, now, called, out),
-                _ => out.push(show(self, called)),
-            },
             _ => {}
         }
         if self.to_xia.take_begins() {

@@ -5,6 +5,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv6Net};
+use weft_routing::ip::is_destination;
 
 use super::{Command, Entry, INFINITY, Message, WireError};
 
@@ -54,7 +55,8 @@ pub fn parse(bytes: &[u8]) -> Result<Message, WireError> {
         let metric = if command == Command::Request { INFINITY } else { *metric };
         let tag = u16::from_be_bytes([*t0, *t1]);
         let net = Ipv6Net::new(address, *length).ok();
-        let net = net.filter(|net| net.trunc() == *net && is_destination(*net));
+        // RFC 2080 §2.4.2.
+        let net = net.filter(|net| net.trunc() == *net && is_destination(&IpNet::V6(*net)));
         match net.filter(|_| (1..=INFINITY).contains(&metric)) {
             Some(net) => message.entries.push(Entry { net: net.into(), metric, tag, next_hop }),
             None => message.bad_entries += 1,
@@ -67,12 +69,6 @@ fn split(entry: &[u8; ENTRY]) -> (Ipv6Addr, &[u8; 4]) {
     let (address, rest) = entry.split_first_chunk::<16>().unwrap_or((&[0; 16], &[]));
     let rest = rest.first_chunk().unwrap_or(&[0; 4]);
     (Ipv6Addr::from(*address), rest)
-}
-
-/// Whether packets may be sent there: RFC 2080 §2.4.2.
-fn is_destination(net: Ipv6Net) -> bool {
-    let address = net.addr();
-    !(address.is_multicast() || address.is_unicast_link_local() || address.is_loopback())
 }
 
 /// Writes messages with these entries, as many as it takes, each no longer than `room`.

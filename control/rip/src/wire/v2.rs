@@ -5,6 +5,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use ipnet::{IpNet, Ipv4Net};
+use weft_routing::ip::is_destination;
 
 use super::auth::{self, Auth, Signed};
 use super::{Command, Entry, INFINITY, Message, WireError};
@@ -73,7 +74,9 @@ fn read(entry: &[u8; ENTRY], command: Command) -> Option<Entry> {
         Command::Request => INFINITY,
         Command::Response => u8::try_from(metric).ok()?,
     };
-    let is_right = (1..=INFINITY).contains(&metric) && net.trunc() == net && is_destination(net);
+    // RFC 2453 §3.9.2.
+    let is_right =
+        (1..=INFINITY).contains(&metric) && net.trunc() == net && is_destination(&net.into());
     let next_hop = Ipv4Addr::new(n0, n1, n2, n3);
     is_right.then(|| Entry {
         net: net.into(),
@@ -81,13 +84,6 @@ fn read(entry: &[u8; ENTRY], command: Command) -> Option<Entry> {
         tag: u16::from_be_bytes([t0, t1]),
         next_hop: Some(IpAddr::from(next_hop)).filter(|hop| !hop.is_unspecified()),
     })
-}
-
-/// Whether packets may be sent there: RFC 2453 §3.9.2.
-fn is_destination(net: Ipv4Net) -> bool {
-    let address = net.addr();
-    let is_zero = address.octets()[0] == 0 && net.prefix_len() > 0;
-    !(is_zero || address.is_loopback() || address.octets()[0] >= 224)
 }
 
 /// Writes messages with these entries, as many as it takes. Each is signed with a sequence number of `sequence`.
