@@ -425,12 +425,12 @@ impl Component for Fea {
         self.fib.profile.begin(now);
         match input {
             Input::Called(called) => self.called(now, called, out),
-            Input::Left { session, .. } => {
+            Input::Left { session, removed } => {
                 self.relays.left(session, out);
                 self.streams.left(session, out);
                 self.ip.left(session);
                 self.watching.left(session);
-                self.fib.left(now, session);
+                self.fib.left(now, (session, removed), out);
             }
             Input::World(Event::RoutesAnswered { token, result }) => {
                 self.fib.answered(now, token, result, out);
@@ -495,7 +495,7 @@ impl Component for Fea {
                     InterfaceChange::Removed { index, .. } => self.watching.note(*index),
                     InterfaceChange::Complete => {}
                 }
-                self.fib.interface(&change, out);
+                self.fib.interface(now, &change, out);
                 self.interfaces.changed(change, out);
                 self.watching.tell(&self.interfaces, out);
             }

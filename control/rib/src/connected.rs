@@ -24,6 +24,8 @@ pub(crate) const ORIGIN: OriginId = OriginId(0);
 pub(crate) struct Connected {
     /// By the number of an interface that can carry packets: the networks on its link.
     nets: BTreeMap<u32, BTreeSet<IpNet>>,
+    /// The names of all interfaces, by their numbers.
+    names: BTreeMap<u32, String>,
 }
 
 impl Connected {
@@ -37,16 +39,28 @@ impl Connected {
         let (index, new) = match change {
             InterfaceChange::Added(interface) | InterfaceChange::Changed(interface) => {
                 let addresses = interface.addresses.iter().filter(|_| interface.running);
-                (interface.index, addresses.filter_map(network).collect())
+                let nets: BTreeSet<_> = addresses.filter_map(network).collect();
+                self.names.insert(interface.index, interface.name);
+                (interface.index, nets)
             }
-            InterfaceChange::Removed { index, .. } => (index, BTreeSet::new()),
+            InterfaceChange::Removed { index, .. } => {
+                self.names.remove(&index);
+                (index, BTreeSet::new())
+            }
             InterfaceChange::Complete => return,
         };
-        let old = self.nets.insert(index, new).unwrap_or_default();
-        let new = self.nets[&index].clone();
-        for net in old.symmetric_difference(&new) {
+        let old = match new.is_empty() {
+            true => self.nets.remove(&index),
+            false => self.nets.insert(index, new.clone()),
+        };
+        for net in old.unwrap_or_default().symmetric_difference(&new) {
             self.tell(*net, origin, tables);
         }
+    }
+
+    /// The name of an interface.
+    pub(crate) fn name(&self, interface: u32) -> Option<&str> {
+        self.names.get(&interface).map(String::as_str)
     }
 
     /// A network is on the links of these interfaces now; the one with the lowest number is used.

@@ -10,6 +10,9 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use weft_routing::ip::Version;
+use weft_runtime::MOST_WAYS;
+
 /// Routes without ways: the numbers of their sets, which are always there.
 pub(crate) const BLACKHOLE: SetId = SetId(0);
 /// The last of the sets without hops.
@@ -146,16 +149,25 @@ impl HopSets {
         id.is_nowhere() || !self.ways(id).is_empty()
     }
 
+    /// Whether a route of this version of IP can have it: packets of IPv6 have no way by a gateway of IPv4, though those of
+    /// IPv4 have one by a gateway of IPv6 (RFC 8950).
+    pub(crate) fn can_serve(&self, id: SetId, version: Version) -> bool {
+        let is_ipv4 = |hop: &Hop| hop.gateway.is_some_and(|gateway| gateway.is_ipv4());
+        !version.is_ipv6() || !self.hops(id).iter().any(is_ipv4)
+    }
+
     /// Whether it names interfaces: then it needs no other route, and others may lead to gateways by it.
     pub(crate) fn is_direct(&self, id: SetId) -> bool {
         let hops = self.hops(id);
         !hops.is_empty() && hops.iter().all(|hop| hop.interface.is_some())
     }
 
-    /// Says where a set leads now; true if that is news for a route.
+    /// Says where a set leads now; true if that is news for a route. Gateways can multiply the ways: what is more than the
+    /// kernel takes is left out.
     pub(crate) fn set_ways(&mut self, id: SetId, mut ways: Vec<Way>) -> bool {
         ways.sort_unstable();
         ways.dedup();
+        ways.truncate(MOST_WAYS);
         let set = &mut self.sets[id.0 as usize];
         if set.ways == ways {
             return false;

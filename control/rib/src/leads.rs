@@ -46,12 +46,9 @@ impl Leads {
         routes: &IpRoutes<Route>,
         arbiter: &Arbiter<'_>,
     ) -> Answer {
-        let (shortest, way) = match self.0.longest(name) {
-            Some((length, _)) => {
-                (length, leader((version, &name.truncate(length)), routes, arbiter))
-            }
-            None => (0, None),
-        };
+        let longest = self.0.longest(name).map(|(length, _)| length);
+        let way = self.way(version, name, longest, routes, arbiter);
+        let shortest = longest.unwrap_or(0);
         // The more bits, the fewer routes lie within; at the latest the address stands alone.
         let (mut low, mut high) = (shortest, name.length());
         while low < high {
@@ -62,6 +59,27 @@ impl Leads {
             }
         }
         Answer { block: name.truncate(low), way }
+    }
+
+    /// The way by the longest destination, of this length or less, to which a route that leads to gateways can be used. Others,
+    /// whose distance forbids it, hide nothing.
+    fn way(
+        &self,
+        version: Version,
+        name: &Prefix,
+        mut longest: Option<u8>,
+        routes: &IpRoutes<Route>,
+        arbiter: &Arbiter<'_>,
+    ) -> Option<(Vec<Way>, u32)> {
+        while let Some(length) = longest {
+            let way = leader((version, &name.truncate(length)), routes, arbiter);
+            if way.is_some() {
+                return way;
+            }
+            let shorter = length.checked_sub(1)?;
+            longest = self.0.longest(&name.truncate(shorter)).map(|(length, _)| length);
+        }
+        None
     }
 
     /// Whether a route that is longer than `length` leads into the block.

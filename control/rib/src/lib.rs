@@ -40,7 +40,7 @@ use watchers::Watchers;
 use weft_base::{CounterGroup, Counters, Instant};
 use weft_routing::TOGETHER;
 use weft_routing::ip::{Version, split_for};
-use weft_runtime::{Action, Component, Event, InterfaceChange, Level};
+use weft_runtime::{Action, Component, Event, InterfaceChange, Level, MOST_WAYS};
 use weft_xrl::profile::{self, Clock, Profile};
 use weft_xrl::{Called, Encoded, Input, Interface, Output, XrlError, configurable};
 
@@ -64,7 +64,7 @@ weft_base::reasons! {
         NotThere = "not-there", "routes taken back that nobody had told";
         NoSet = "no-set", "routes left out because their set of hops was not told with them";
         Refused = "refused", "routes that guards have refused, of protocols that are not trusted";
-        BadHop = "bad-hop", "hops left out because they name neither a gateway nor an interface";
+        BadHop = "bad-hop", "hops left out because they name nothing or are too many, and routes whose hops are of the wrong version of IP";
         Registered = "registered", "addresses that clients have asked for";
         Invalidated = "invalidated", "answers to clients that hold no longer";
     }
@@ -223,7 +223,8 @@ impl Rib {
             Call::Invalid(interface::Invalid { wait }) => return Ok(Next::Wait(wait)),
             Call::Redistribute(request) => return Ok(Next::Redistribute(request)),
             Call::Show(request) => {
-                let shown = show::show(&request, &self.tables, &self.origins, &self.fibs)?;
+                let shown =
+                    show::show(&request, &self.tables, &self.origins, &self.connected, &self.fibs)?;
                 Encoded::new(interface::ShowReply { json: shown.to_string() })
             }
         }))
@@ -251,6 +252,12 @@ impl Rib {
                 self.counters.add(Activity::NoSet, 1);
                 continue;
             };
+            if !self.tables.sets.can_serve(*set, place(*net).0) {
+                self.counters.add(Activity::BadHop, 1);
+                // What was told before does not hold any more either.
+                self.tables.withdraw(place(*net), origin);
+                continue;
+            }
             match self.origins.may_tell(now, origin, place(*net), &self.tables) {
                 Ok(()) => self.tables.set(
                     place(*net),
@@ -289,12 +296,12 @@ impl Rib {
         for hop in hops.into_iter().filter(|hop| hop.set >= FIRST_SET) {
             let gateway = Some(hop.gateway).filter(|gateway| !gateway.is_unspecified());
             let interface = Some(hop.interface).filter(|interface| *interface > 0);
-            match (gateway, interface) {
-                (None, None) => self.counters.add(Activity::BadHop, 1),
-                _ => {
-                    let weight = hop.weight.clamp(1, 256);
-                    sets.entry(hop.set).or_default().push(Hop { gateway, interface, weight });
-                }
+            let has_room = sets.get(&hop.set).is_none_or(|hops| hops.len() < MOST_WAYS);
+            if has_room && (gateway.is_some() || interface.is_some()) {
+                let weight = hop.weight.clamp(1, 256);
+                sets.entry(hop.set).or_default().push(Hop { gateway, interface, weight });
+            } else {
+                self.counters.add(Activity::BadHop, 1);
             }
         }
         let nowhere = (hops::BLACKHOLE.0..=hops::PROHIBIT.0).map(|number| (number, SetId(number)));

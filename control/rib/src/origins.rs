@@ -21,6 +21,9 @@ use crate::tables::Tables;
 
 /// How long after the start protocols may take to come, until the FEA is told that there is nothing more.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long protocols may take that live and only have to hear of it, or were killed with this process, until what others
+/// have told is taken for all.
+const COMING: Duration = Duration::from_secs(3);
 /// Protocols at most: names are chosen by callers.
 const MOST: usize = 256;
 
@@ -46,6 +49,8 @@ pub(crate) struct Origin {
     pub(crate) guard: Option<Guard<Version>>,
     /// Whether it was said that it tells what it may not.
     has_complained: bool,
+    /// Whether it may tell now what was refused before, and has to tell everything anew.
+    must_begin: bool,
 }
 
 /// What came of somebody's wish to speak for a protocol.
@@ -64,6 +69,8 @@ pub(crate) struct Origins {
     all: Vec<Origin>,
     /// Until when protocols are waited for, if they are.
     patience: Option<Instant>,
+    /// Until when more of them may come at any moment.
+    coming: Option<Instant>,
 }
 
 impl Origins {
@@ -83,13 +90,15 @@ impl Origins {
             is_own: true,
             guard: None,
             has_complained: false,
+            must_begin: false,
         };
-        Self { all: vec![connected], patience: Some(Instant::ZERO) }
+        let start = Some(Instant::ZERO);
+        Self { all: vec![connected], patience: start, coming: start }
     }
 
     /// The process has started.
     pub(crate) fn started(&mut self, now: Instant) {
-        self.patience = Some(now + PATIENCE);
+        (self.patience, self.coming) = (Some(now + PATIENCE), Some(now + COMING));
     }
 
     /// The origin of the networks on this router's links.
@@ -136,7 +145,8 @@ impl Origins {
             origin.own = own;
             (origin.session, origin.has_told, origin.ends) = (Some(session), false, None);
             origin.gone = None;
-            (origin.is_own, origin.has_complained) = (is_own, false);
+            origin.is_own = is_own;
+            (origin.has_complained, origin.must_begin) = (false, false);
             origin.set_guard(now, config, tables);
             let standing = standing(own, &origin.protocol, config);
             let is_other = standing.distance != origin.standing.distance;
@@ -154,7 +164,7 @@ impl Origins {
         let standing = standing(own, &protocol, config);
         let id = tables.add_origin(standing);
         let (session, has_told, ends) = (Some(session), false, None);
-        let (guard, has_complained) = (None, false);
+        let (guard, has_complained, must_begin) = (None, false, false);
         let mut origin = Origin {
             protocol,
             id,
@@ -167,6 +177,7 @@ impl Origins {
             is_own,
             guard,
             has_complained,
+            must_begin,
         };
         origin.set_guard(now, config, tables);
         self.all.push(origin);
@@ -183,9 +194,9 @@ impl Origins {
     ) -> Result<(), Option<String>> {
         let origin = &mut self.all[usize::from(id.0)];
         let Some(guard) = &mut origin.guard else { return Ok(()) };
-        let is_new = !tables.has_route((version, prefix), id);
-        let count = Version::ALL.map(|version| tables.routes.routes_of(version, id));
-        let told = guard.tells(now, (version.with(false), &prefix), count.iter().sum(), is_new);
+        let is_new = !tables.has_told((version, prefix), id);
+        let count = tables.reckon((version, prefix), id, guard.allowance().most);
+        let told = guard.tells(now, (version.with(false), &prefix), count, is_new);
         told.map_err(|refusal| {
             let net = version.net(&prefix);
             let is_first = !std::mem::replace(&mut origin.has_complained, true);
@@ -207,9 +218,16 @@ impl Origins {
         }
     }
 
-    /// The origin with this number, if the session may speak for it.
+    /// The origin with this number, if the session may speak for it and what it tells makes sense without the rest.
     pub(crate) fn check(&self, session: u64, number: u32) -> Result<OriginId, XrlError> {
-        self.place(session, number).map(|place| self.all[place].id)
+        let origin = &self.all[self.place(session, number)?];
+        if origin.must_begin {
+            return Err(XrlError::failed(format!(
+                "`{}` may tell more now, of which some was refused before: open the origin again, and tell everything",
+                origin.protocol.escape_debug()
+            )));
+        }
+        Ok(origin.id)
     }
 
     fn place(&self, session: u64, number: u32) -> Result<usize, XrlError> {
@@ -228,8 +246,9 @@ impl Origins {
         tables: &mut Tables,
     ) -> Result<(), XrlError> {
         let place = self.place(session, number)?;
-        self.all[place].has_told = false;
-        tables.begin(self.all[place].id);
+        let origin = &mut self.all[place];
+        (origin.has_told, origin.has_complained, origin.must_begin) = (false, false, false);
+        tables.begin(origin.id);
         Ok(())
     }
 
@@ -295,6 +314,7 @@ impl Origins {
     /// Takes the routes of protocols that have not come back.
     pub(crate) fn tick(&mut self, now: Instant, tables: &mut Tables) {
         self.patience = self.patience.filter(|patience| *patience > now);
+        self.coming = self.coming.filter(|coming| *coming > now);
         for origin in &mut self.all {
             if origin.ends.is_some_and(|ends| ends <= now) {
                 (origin.ends, origin.has_told) = (None, true);
@@ -303,13 +323,14 @@ impl Origins {
         }
     }
 
-    /// Whether protocols have told all that they had: what the FEA has besides is of no use any more. Those that are not
-    /// trusted are waited for a while after the start, and then hold up nobody.
+    /// Whether protocols have told all that they had: what the FEA has besides is of no use any more. Soon after the start
+    /// others may still come, and nothing is taken for all. Those that are not trusted are waited for a while after it, and
+    /// then hold up nobody.
     pub(crate) fn have_told(&self) -> bool {
         let others = &self.all[1..];
-        let is_awaited = |one: &&Origin| one.guard.is_none() || self.patience.is_some();
+        let is_awaited = |one: &&Origin| one.guard.is_none() || self.are_waited_for();
         let all = others.iter().filter(is_awaited).all(|one| one.has_told);
-        all && (!others.is_empty() || self.patience.is_none())
+        all && self.coming.is_none() && (!others.is_empty() || !self.are_waited_for())
     }
 
     /// Whether protocols may still come that the configuration has started.
@@ -320,7 +341,7 @@ impl Origins {
     /// When something is to be done at the latest.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let ends = self.all.iter().filter_map(|one| one.ends);
-        ends.chain(self.patience).min()
+        ends.chain(self.patience).chain(self.coming).min()
     }
 }
 
@@ -337,6 +358,12 @@ impl Origin {
                 allowance.holds(version.with(false), net)
             });
         }
+        let allows_more = match (before, &allowance) {
+            (Some(before), Some(allowance)) => allowance.exceeds(before),
+            (before, allowance) => before.is_some() && allowance.is_none(),
+        };
+        // Nobody here knows any more what was refused.
+        self.must_begin |= allows_more && self.has_complained;
         match (&mut self.guard, allowance) {
             (Some(guard), Some(allowance)) => guard.allow(allowance),
             (guard, allowance) => *guard = allowance.map(|allowance| Guard::new(now, allowance)),

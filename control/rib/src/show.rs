@@ -7,6 +7,7 @@ use weft_routing::{Allowance, Candidate, Guard, Refusal};
 use weft_xrl::XrlError;
 
 use crate::arbiter::Route;
+use crate::connected::Connected;
 use crate::fib::Fib;
 use crate::interface;
 use crate::origins::Origins;
@@ -17,9 +18,10 @@ pub(crate) fn show(
     request: &interface::Show,
     tables: &Tables,
     origins: &Origins,
+    connected: &Connected,
     fibs: &[Fib; 2],
 ) -> Result<Value, XrlError> {
-    let shown = Shown { tables, origins };
+    let shown = Shown { tables, origins, connected };
     let multicast = request.multicast == Some(true);
     let wrong = |error: PageError| XrlError::bad_args(error.to_string());
     match request.what.as_str() {
@@ -59,6 +61,7 @@ pub(crate) fn show(
 struct Shown<'a> {
     tables: &'a Tables,
     origins: &'a Origins,
+    connected: &'a Connected,
 }
 
 impl Shown<'_> {
@@ -88,7 +91,10 @@ impl Shown<'_> {
     fn route(&self, one: &Candidate<Route>, used: bool) -> Value {
         let (set, origin) = (one.route.set, self.origins.of(one.origin));
         let ways = self.tables.sets.ways(set).iter().map(|way| {
-            json!({ "gateway": way.gateway.map(|gateway| gateway.to_string()), "interface": way.interface, "weight": way.weight })
+            json!({
+                "gateway": way.gateway.map(|gateway| gateway.to_string()), "interface": way.interface,
+                "name": self.connected.name(way.interface), "weight": way.weight,
+            })
         });
         let hops = self.tables.sets.hops(set).iter();
         let hops = hops.filter_map(|hop| hop.gateway).map(|gateway| gateway.to_string());

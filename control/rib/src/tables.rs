@@ -70,6 +70,32 @@ impl Tables {
     pub(crate) fn set_standing(&mut self, origin: OriginId, standing: Standing) {
         self.standings[usize::from(origin.0)] = standing;
         self.routes.decide_again();
+        let arbiter = Arbiter { origins: &self.standings, sets: &self.sets };
+        let led = self.destinations_of(origin, |route| arbiter.leads(origin, route.set));
+        // Gateways and answers go by these routes, and are not decided again with them.
+        for (version, net) in led.into_iter().filter(|(version, _)| !version.is_multicast()) {
+            self.lead_elsewhere(version, &net);
+        }
+    }
+
+    /// The destinations of those routes of an origin that count.
+    fn destinations_of(
+        &self,
+        origin: OriginId,
+        counts: impl Fn(&Route) -> bool,
+    ) -> Vec<(Version, Prefix)> {
+        let mut found = Vec::new();
+        for version in
+            Version::ALL.into_iter().filter(|one| self.routes.routes_of(*one, origin) > 0)
+        {
+            for number in 0..self.routes.end_of_numbers(version) {
+                let mut all = self.routes.candidates(version, number);
+                if all.any(|one| one.origin == origin && counts(&one.route)) {
+                    found.push((version, self.routes.news(version, number).prefix));
+                }
+            }
+        }
+        found
     }
 
     /// Whether an origin has routes.
@@ -85,24 +111,33 @@ impl Tables {
         })
     }
 
+    /// Whether an origin has told a route to exactly this since it began anew.
+    pub(crate) fn has_told(&self, (version, net): (Version, Prefix), origin: OriginId) -> bool {
+        let number = self.routes.number(version, &net);
+        number.is_some_and(|number| {
+            let mut all = self.routes.candidates(version, number);
+            all.any(|one| one.origin == origin && !self.routes.is_stale(version, one))
+        })
+    }
+
+    /// How many routes an origin may be reckoned to have when it tells one to this. Those from before it began anew give way
+    /// when it has told everything, and do not count; but no more of them may pile up than it may have.
+    pub(crate) fn reckon(&self, place: (Version, Prefix), origin: OriginId, most: usize) -> usize {
+        let sum = |count: &dyn Fn(Version) -> usize| Version::ALL.into_iter().map(count).sum();
+        let fresh = sum(&|version| self.routes.fresh_routes_of(version, origin));
+        let all: usize = sum(&|version| self.routes.routes_of(version, origin));
+        let is_there = self.has_route(place, origin);
+        if is_there { fresh } else { fresh.max(all.saturating_sub(most)) }
+    }
+
     /// Takes those routes of an origin away that do not stay.
     pub(crate) fn withdraw_unless(
         &mut self,
         origin: OriginId,
         stays: impl Fn((Version, &Prefix)) -> bool,
     ) {
-        let mut gone = Vec::new();
-        for version in
-            Version::ALL.into_iter().filter(|one| self.routes.routes_of(*one, origin) > 0)
-        {
-            for number in 0..self.routes.end_of_numbers(version) {
-                let mut all = self.routes.candidates(version, number);
-                if all.any(|one| one.origin == origin) {
-                    let net = self.routes.news(version, number).prefix;
-                    gone.extend((!stays((version, &net))).then_some((version, net)));
-                }
-            }
-        }
+        let mut gone = self.destinations_of(origin, |_| true);
+        gone.retain(|(version, net)| !stays((*version, net)));
         for net in gone {
             self.withdraw(net, origin);
         }

@@ -1,5 +1,7 @@
 //! The tables against the paper's example, against a naive twin, and the component as protocols and the FEA see it.
 
+mod changes;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -573,6 +575,7 @@ fn who_is_not_trusted_does_not_hold_up_the_others_for_long() {
     let bgp = open(&mut rib, "bgp", (1, true));
     open(&mut rib, "guest", (2, false));
     rib.origins.end(1, bgp.id.0.into(), &mut rib.tables).unwrap();
+    rib.origins.tick(rib.origins.deadline().unwrap(), &mut rib.tables);
     assert!(!rib.origins.have_told(), "the guest is waited for");
     rib.origins.tick(rib.origins.deadline().unwrap(), &mut rib.tables);
     assert!(rib.origins.have_told(), "and not any more");

@@ -10,7 +10,8 @@
 //!
 //! The kernel forgets routes without a word when an interface goes, and sets nothing for one that is down. So whoever
 //! has routes that may lead there is told to begin anew, and again when the interface is back and something was refused. So is
-//! whoever has a table from which somebody else has deleted routes (`amends`).
+//! whoever has a table from which somebody else has deleted routes; and where either happens again and again, it takes longer and
+//! longer until that is told (`amends`).
 
 mod amends;
 mod claim;
@@ -23,6 +24,7 @@ mod wanted;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use amends::Cause;
 use table::{Held, Owner, Table};
 use wanted::Wanted;
 use weft_base::{CounterGroup, Counters, Instant, KeyedHash, Random, Token};
@@ -38,6 +40,8 @@ use weft_xrl::{Called, IpNet, Output, XrlError, fib};
 const PROTOCOL: u8 = 119;
 /// The metric of routes of which nobody says one. FRR takes 20 and BIRD 32; what comes by DHCP has 100 or more.
 const METRIC: u32 = 40;
+/// What the kernel makes of the metric 0 of a route of IPv6 (linux/ipv6_route.h, `IP6_RT_PRIO_USER`), and tells of it.
+const USUAL_IPV6: u32 = 1024;
 /// How long routes stay without their owner, if it does not say.
 const KEEP: Duration = Duration::from_secs(300);
 /// How many changes the kernel is told at a time: less than a millisecond of work for it, of which a route of IPv4 took it
@@ -207,7 +211,7 @@ impl Fib {
         match &table.owner {
             Some(owner) if *owner != caller => return Err(taken(table, owner)),
             Some(_) => {}
-            None => (table.owner, table.until) = (Some(caller), None),
+            None => (table.owner, table.until, table.gone) = (Some(caller), None, None),
         }
         Ok(())
     }
@@ -215,7 +219,10 @@ impl Fib {
     fn begin(&mut self, called: Called, request: &fib::Begin, out: &mut Vec<Output>) {
         let key = (request.table, request.is_ipv6);
         let Some(table) = self.tables.get_mut(&key) else { return };
-        table.metric = request.metric.unwrap_or(METRIC);
+        table.metric = match request.metric.unwrap_or(METRIC) {
+            0 if request.is_ipv6 => USUAL_IPV6,
+            metric => metric,
+        };
         table.keep = request.keep.map_or(KEEP, |seconds| Duration::from_secs(seconds.into()));
         table.begin(Some(called), out);
         self.counters.add(RouteCount::Begun, 1);
@@ -338,7 +345,7 @@ impl Fib {
             let of = deletions.routes.get(&table.space).copied();
             self.counters.add(RouteCount::DeletedByOthers, of.unwrap_or_default());
             if table.owner.is_some() && (of.is_some() || deletions.omitted) {
-                table.amends.deleted(now);
+                table.amends.needed(Cause::Deleted, now);
             }
         }
     }
@@ -405,41 +412,64 @@ impl Fib {
         self.pump(key, out);
     }
 
-    /// A caller is gone.
-    pub(crate) fn left(&mut self, now: Instant, session: u64) {
-        for table in self.tables.values_mut() {
+    /// A caller is gone: its routes stay for a while, unless the node does not want it any more.
+    pub(crate) fn left(
+        &mut self,
+        now: Instant,
+        (session, removed): (u64, bool),
+        out: &mut Vec<Output>,
+    ) {
+        let mut over = Vec::new();
+        for (key, table) in &mut self.tables {
             if table.owner.as_ref().is_some_and(|owner| owner.session == session) {
                 table.left(now);
             }
+            if removed && table.gone == Some(session) {
+                over.push(*key);
+            }
         }
+        over.into_iter().for_each(|key| self.take_away(key, out));
+    }
+
+    /// The routes of a table go, which nobody has any more.
+    fn take_away(&mut self, key: Which, out: &mut Vec<Output>) {
+        let Some(table) = self.tables.get_mut(&key) else { return };
+        (table.until, table.gone) = (None, None);
+        table.begin(None, out);
+        self.dump(key, out);
     }
 
     /// What the kernel tells of an interface.
-    pub(crate) fn interface(&mut self, change: &InterfaceChange, out: &mut Vec<Output>) {
-        let (index, now) = match change {
+    pub(crate) fn interface(
+        &mut self,
+        now: Instant,
+        change: &InterfaceChange,
+        out: &mut Vec<Output>,
+    ) {
+        let (index, usable) = match change {
             InterfaceChange::Added(one) | InterfaceChange::Changed(one) => {
                 (one.index, Usable::of(one))
             }
             InterfaceChange::Removed { index, .. } => (*index, Usable::default()),
             InterfaceChange::Complete => return,
         };
-        let before = match now == Usable::default() {
+        let before = match usable == Usable::default() {
             true => self.interfaces.remove(&index),
-            false => self.interfaces.insert(index, now),
+            false => self.interfaces.insert(index, usable),
         };
         let before = before.unwrap_or_default();
         for ((_, is_ipv6), table) in &mut self.tables {
             // Without its last address an interface has no IP. Next hops that routes share, and the routes, go with the
             // carrier.
             let tells = |one: Usable| [one.up, one.running, one.up && one.has_ip(*is_ipv6)];
-            let changes = || tells(before).into_iter().zip(tells(now));
+            let changes = || tells(before).into_iter().zip(tells(usable));
             if changes().any(|(before, now)| before && !now) {
-                let lost = table.interface_lost(index, out);
-                self.counters.add(RouteCount::Lost, lost.into());
+                table.interface_lost(index, now);
             }
             if changes().any(|(before, now)| !before && now) {
-                table.interface_found(out);
+                table.interface_found(now);
             }
+            self.counters.add(RouteCount::Lost, table.make_amends(now, out).into());
         }
     }
 
@@ -451,24 +481,18 @@ impl Fib {
     pub(crate) fn expire(&mut self, now: Instant, out: &mut Vec<Output>) {
         let mut over = Vec::new();
         for (key, table) in &mut self.tables {
-            if table.amends.take(now) {
-                self.counters.add(RouteCount::Lost, 1);
-                table.lost_track(out);
-            }
+            self.counters.add(RouteCount::Lost, table.make_amends(now, out).into());
             table.expire(Some(now), out);
-            if table.until.take_if(|until| *until <= now).is_some() {
+            if table.until.is_some_and(|until| until <= now) {
                 let line = format!(
                     "nobody has come back for the routes of table {}: they are taken away",
                     key.0
                 );
                 out.push(Output::World(Action::Report { level: Level::Warning, line }));
-                table.begin(None, out);
                 over.push(*key);
             }
         }
-        for key in over {
-            self.dump(key, out);
-        }
+        over.into_iter().for_each(|key| self.take_away(key, out));
     }
 
     pub(crate) fn counters(&self) -> CounterGroup {

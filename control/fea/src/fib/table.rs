@@ -18,7 +18,7 @@ use weft_runtime::{RouteSpace, RouteTarget};
 use weft_xrl::{Called, IpNet, Output, XrlError, fib};
 
 use super::RouteCount;
-use super::amends::Amends;
+use super::amends::{Amends, Cause};
 use super::claim::{Claim, Found};
 use super::queue::{Key, Queue};
 use super::wanted::Wanted;
@@ -42,6 +42,8 @@ pub(crate) struct Table {
     pub(crate) keep: Duration,
     /// When they go, if the owner is gone.
     pub(crate) until: Option<Instant>,
+    /// The session that the owner had who is gone.
+    pub(crate) gone: Option<u64>,
     phase: Phase,
     /// Counts beginnings, so that what the kernel answers to an earlier one is known.
     pub(crate) epoch: u64,
@@ -58,7 +60,7 @@ pub(crate) struct Table {
     /// Prefixes whose latest route the kernel has not taken.
     pub(crate) refused: BTreeSet<Key>,
     news: News,
-    /// When the owner is told that others have deleted routes.
+    /// When the owner is told to begin anew.
     pub(crate) amends: Amends,
 }
 
@@ -115,6 +117,7 @@ impl Table {
             metric,
             keep,
             until: None,
+            gone: None,
             phase: Phase::Following,
             epoch: 0,
             queue: Queue::new(hash),
@@ -298,7 +301,7 @@ impl Table {
 
     /// The owner is gone: its routes stay for a while.
     pub(crate) fn left(&mut self, now: Instant) {
-        self.owner = None;
+        self.gone = self.owner.take().map(|owner| owner.session);
         self.until = Some(now + self.keep);
         self.news = News::default();
         self.amends.over();
@@ -337,20 +340,29 @@ impl Table {
         }
     }
 
-    /// An interface is gone. Says whether routes that lead there may be, too.
-    pub(crate) fn interface_lost(&mut self, index: u32, out: &mut Vec<Output>) -> bool {
-        let leads_there = self.interfaces.contains(&index) || self.interfaces.contains(&0);
-        if leads_there {
-            self.lost_track(out);
+    /// An interface is gone, and routes that lead there may be, too.
+    pub(crate) fn interface_lost(&mut self, index: u32, now: Instant) {
+        // Until the owner has told everything, it is not known where its routes lead.
+        let all_is_told = matches!(self.phase, Phase::Ending(_) | Phase::Following);
+        if !all_is_told || self.interfaces.contains(&index) || self.interfaces.contains(&0) {
+            self.amends.needed(Cause::Lost, now);
         }
-        leads_there
     }
 
     /// An interface is there again: the kernel may take what it has refused.
-    pub(crate) fn interface_found(&mut self, out: &mut Vec<Output>) {
+    pub(crate) fn interface_found(&mut self, now: Instant) {
         if !self.refused.is_empty() {
+            self.amends.needed(Cause::Found, now);
+        }
+    }
+
+    /// Tells the owner to begin anew if it is time for that; says whether it is.
+    pub(crate) fn make_amends(&mut self, now: Instant, out: &mut Vec<Output>) -> bool {
+        let is_time = self.amends.take(now);
+        if is_time {
             self.lost_track(out);
         }
+        is_time
     }
 
     /// Answers with what there is to know, or later.

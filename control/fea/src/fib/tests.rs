@@ -1,7 +1,9 @@
 //! The FEA and its callers in one process, with a kernel that is made up.
 
 mod kernel;
+mod links;
 mod others;
+mod tables;
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
@@ -40,9 +42,31 @@ impl Component for Caller {
     }
 }
 
+/// The FEA, and what it is to hear besides.
+struct Hearing(Fea, Rc<RefCell<VecDeque<Input>>>);
+
+impl Component for Hearing {
+    type Input = Input;
+    type Output = Output;
+
+    fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
+        let others = std::mem::take(&mut *self.1.borrow_mut());
+        others.into_iter().chain([input]).for_each(|input| self.0.handle(now, input, out));
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        match self.1.borrow().is_empty() {
+            true => self.0.deadline(),
+            false => Some(Instant::ZERO),
+        }
+    }
+}
+
 /// A process of the FEA and two callers.
 struct World {
     host: Host,
+    /// What the FEA is to hear besides.
+    hears: Rc<RefCell<VecDeque<Input>>>,
     kernel: Kernel,
     callers: [Caller; 2],
     now: Instant,
@@ -65,12 +89,16 @@ impl World {
             interfaces: Vec::new(),
             component: Box::new(caller.clone()),
         };
+        let hears = Rc::default();
         let fea = Part {
             class: "fea".to_owned(),
             instance: "fea".to_owned(),
             sole: true,
             interfaces: crate::interfaces(),
-            component: Box::new(Fea::new(&mut weft_base::Random::from_seed(1))),
+            component: Box::new(Hearing(
+                Fea::new(&mut weft_base::Random::from_seed(1)),
+                Rc::clone(&hears),
+            )),
         };
         let settings = Settings {
             finder: None,
@@ -81,6 +109,7 @@ impl World {
         let parts = vec![fea, part("rib", &callers[0]), part("other", &callers[1])];
         let mut world = Self {
             host: Host::new(settings, parts),
+            hears,
             kernel: Kernel::default(),
             callers,
             now: Instant::ZERO,
@@ -92,6 +121,11 @@ impl World {
         };
         world.event(Event::Start);
         world
+    }
+
+    fn fea_hears(&mut self, input: Input) {
+        self.hears.borrow_mut().push_back(input);
+        self.event(Event::Tick);
     }
 
     fn event(&mut self, event: Event) {
@@ -435,6 +469,7 @@ fn who_might_not_be_right_any_more_is_told_to_begin_anew() {
     assert!(!world.events().again, "nothing leads there");
     world.interface_and_carrier(7, true, false);
     assert!(world.events().again, "next hops that routes share go with the carrier");
+    world.later(60_000);
     let events = world.begin_call(0, fib::Events { table: 254, is_ipv6: false, wait: 10_000 });
     world.interface(7, false);
     assert!(world.answer::<fib::Events>(events).unwrap().unwrap().again);

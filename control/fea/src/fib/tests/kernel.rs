@@ -70,7 +70,9 @@ impl Kernel {
     fn change(&mut self, space: &RouteSpace, change: &RouteChange) -> Result<(), String> {
         self.changes += 1;
         let RouteChange { destination, metric, operation } = change;
-        let key = ((space.is_ipv6, space.table), *destination, *metric);
+        // Of IPv6, as the kernel does (IP6_RT_PRIO_USER).
+        let metric = if space.is_ipv6 && *metric == 0 { 1024 } else { *metric };
+        let key = ((space.is_ipv6, space.table), *destination, metric);
         let there = self.routes.get(&key).map(|(protocol, _)| *protocol);
         let target = match operation {
             RouteOperation::Delete => {

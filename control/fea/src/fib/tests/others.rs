@@ -12,12 +12,12 @@ impl World {
         self.event(Event::RoutesAnswered { token, result });
     }
 
-    fn later(&mut self, millis: u64) {
+    pub(super) fn later(&mut self, millis: u64) {
         self.now += Duration::from_millis(millis);
         self.event(Event::Tick);
     }
 
-    fn tell_everything(&mut self) {
+    pub(super) fn tell_everything(&mut self) {
         self.begin();
         self.change(&[("10.1.0.0/16", 1)], &[]);
         self.end();
