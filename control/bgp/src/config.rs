@@ -39,7 +39,7 @@ use crate::wire::{AddPath, Families, Family};
 pub(crate) use damping::Damping;
 use filters::Filters;
 pub(crate) use graceful::{Graceful, Mode, Standing};
-pub(crate) use own::{Network, OwnConfig, is_for_others};
+pub(crate) use own::{Network, OwnConfig};
 pub(crate) use range::Range;
 pub use schema::SCHEMA;
 pub(crate) use session::{Excess, PrefixLimit, SessionConfig, least_ttl, listener};
@@ -156,6 +156,7 @@ impl PeerConfig {
                 PeerAs::External | PeerAs::Any => 0,
             },
             is_client: self.is_client,
+            is_direct: is_external && self.session.is_direct(),
             is_long_lived: config.graceful.is_long_lived(self.graceful),
             router_id,
             address,

@@ -1,13 +1,14 @@
 //! What a peer announces.
 //!
 //! Reference: RFC 4271 §9.1.1 and §9.1.2 (what may be used), §9 (UPDATE handling); RFC 7606 (what is wrong, and what is
-//! done about it); RFC 4456 §8 (loops of reflected routes); RFC 8212 (policy).
+//! done about it); RFC 4456 §8 (loops of reflected routes); RFC 8212 (policy); RFC 7947 §2.2.2.1 (route servers are not in
+//! paths); RFC 9234 §5 (roles are for packets to one receiver).
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
 use ipnet::IpNet;
-use weft_routing::ip::Version;
+use weft_routing::ip::{Version, is_destination};
 use weft_routing::{OriginId, Prefix, TOGETHER};
 
 use crate::numbers::community::LLGR_STALE;
@@ -17,8 +18,8 @@ use crate::routes::conventions;
 use crate::routes::decision::Source;
 use crate::routes::{Path, Point, Routes};
 use crate::wire::{
-    Attributes, Context, Disposition, Family, Fault, MessageError, Neighbour, Nlri, Reach, Role,
-    Update,
+    Attributes, Context, Disposition, Family, Fault, MessageError, Neighbour, NextHop, Nlri, Reach,
+    Role, Update,
 };
 
 /// Who announces, and what is done with it.
@@ -38,6 +39,8 @@ pub(crate) struct Announcer {
     pub(crate) cluster_id: Ipv4Addr,
     /// What this router is to it (RFC 9234).
     pub(crate) role: Option<Role>,
+    /// Whether paths have to begin with its system.
+    pub(crate) enforce_first_as: bool,
     /// This router's address of the session.
     pub(crate) local_address: IpAddr,
     /// Which of its routes are taken (RFC 8212), and what becomes of them.
@@ -55,6 +58,8 @@ pub(crate) struct Taken {
     pub(crate) end_of_rib: Option<Family>,
     /// What was wrong with attributes.
     pub(crate) faults: Vec<Fault>,
+    /// Networks to which no packets from elsewhere may go: they are not taken (RFC 4271 §6.3).
+    pub(crate) misplaced: Vec<IpNet>,
     /// Of this family no routes are taken any more.
     pub(crate) disabled: Option<Family>,
 }
@@ -154,17 +159,20 @@ impl Announcer {
             return self.withdraw((version, reach.nlri), routes, taken);
         }
         if self.context.neighbour == Neighbour::External {
-            conventions::take(self.role, self.remote_as, &mut attributes);
+            conventions::take(self.role(version), self.remote_as, &mut attributes);
         }
         let received = routes.intern(&attributes);
         let mut known = Accepted::default();
         each(version, reach.nlri, routes, |path, prefix, routes| {
             let net = version.net(&prefix);
+            if !is_destination(&net) {
+                return taken.misplaced.push(net);
+            }
             routes.profile.mark_event(Point::Entered, false, || net);
             let is_damped = routes.happens((version, &prefix), self.origin, path, Some(received));
             let accepted = match is_damped {
                 true => AttributesId::NONE,
-                false => self.accept(received, net, &mut known, routes),
+                false => self.accept(received, (version, net), &mut known, routes),
             };
             let route = Path { received, accepted };
             routes.announce((version, &prefix), self.origin, path, route);
@@ -178,16 +186,17 @@ impl Announcer {
     pub(crate) fn accept(
         &self,
         received: AttributesId,
-        net: IpNet,
+        (version, net): (Version, IpNet),
         known: &mut Accepted,
         routes: &mut Routes,
     ) -> AttributesId {
         let asked = self.import.asks_for_prefix().then_some(net);
-        if let Some(accepted) = known.0.get(&(received, asked)) {
+        let key = (received, version, asked);
+        if let Some(accepted) = known.0.get(&key) {
             return *accepted;
         }
-        let accepted = self.filter(received, asked, routes);
-        known.0.insert((received, asked), accepted);
+        let accepted = self.filter(received, (version, asked), routes);
+        known.0.insert(key, accepted);
         accepted
     }
 
@@ -195,11 +204,11 @@ impl Announcer {
     fn filter(
         &self,
         received: AttributesId,
-        prefix: Option<IpNet>,
+        (version, prefix): (Version, Option<IpNet>),
         routes: &mut Routes,
     ) -> AttributesId {
         let attributes = &routes.sets.get(received).unpack();
-        if !self.accepts(attributes) {
+        if !self.accepts(attributes, version) {
             return AttributesId::NONE;
         }
         let view = self.view(attributes, prefix, routes.source(self.origin));
@@ -211,6 +220,9 @@ impl Announcer {
             }
             Some(changes) => {
                 let mut changed = changes.apply(attributes);
+                if !fits(changed.next_hop, version) {
+                    return AttributesId::NONE;
+                }
                 if routes.source(self.origin).is_stale(&attributes.communities) {
                     // RFC 9494 §4.3: it must not be removed.
                     conventions::add_community(&mut changed, LLGR_STALE);
@@ -240,18 +252,24 @@ impl Announcer {
         }
     }
 
+    /// What this router is to it for routes of a family: roles are for packets to one receiver (RFC 9234 §5).
+    fn role(&self, version: Version) -> Option<Role> {
+        self.role.filter(|_| !version.is_multicast())
+    }
+
     /// Whether a route may be used here, whatever policy says.
-    pub(crate) fn accepts(&self, attributes: &Attributes) -> bool {
+    pub(crate) fn accepts(&self, attributes: &Attributes, version: Version) -> bool {
         let path = &attributes.as_path;
         // RFC 4271 §9.1.2: it has been here before.
         if path.contains(self.local_as) {
             return false;
         }
         match self.context.neighbour {
-            // RFC 4271 §6.3: the first system must be the peer's.
+            // RFC 4271 §6.3: the first system must be the peer's, unless that is not to be seen (RFC 7947 §2.2.2.1).
             Neighbour::External => {
-                path.first() == Some(self.remote_as)
-                    && !conventions::is_leak(self.role, self.remote_as, attributes)
+                let is_right = |first| !self.enforce_first_as || first == self.remote_as;
+                path.first().is_some_and(is_right)
+                    && !conventions::is_leak(self.role(version), self.remote_as, attributes)
             }
             // RFC 4456 §8.
             Neighbour::Internal => {
@@ -264,10 +282,16 @@ impl Announcer {
     }
 }
 
+/// Whether packets to a destination of a version of IP can be sent to a next hop: those of IPv6 go to none of IPv4, those of
+/// IPv4 to any (RFC 8950).
+fn fits(next_hop: Option<NextHop>, version: Version) -> bool {
+    !(version.is_ipv6() && matches!(next_hop, Some(NextHop::V4(_))))
+}
+
 /// What is accepted of routes with the same attributes (to the same prefix, where a policy asks for that), so that it is
 /// found once.
 #[derive(Debug, Default)]
-pub(crate) struct Accepted(BTreeMap<(AttributesId, Option<IpNet>), AttributesId>);
+pub(crate) struct Accepted(BTreeMap<(AttributesId, Version, Option<IpNet>), AttributesId>);
 
 impl Accepted {
     /// Nothing of it is needed any more.
@@ -294,5 +318,113 @@ pub(crate) fn family(version: Version) -> Family {
         Version::V6 => Family::IPV6_UNICAST,
         Version::V4Multicast => Family::IPV4_MULTICAST,
         Version::V6Multicast => Family::IPV6_MULTICAST,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use weft_base::{KeyedHash, Random};
+    use weft_policy::{Policies, Program, names};
+
+    use super::*;
+    use crate::policy::VARIABLES;
+    use crate::wire::{AsPath, UpdateEncoder};
+
+    const REMOTE: u32 = 65001;
+
+    fn announcer(origin: OriginId) -> Announcer {
+        Announcer {
+            origin,
+            context: Context::new(Neighbour::External),
+            remote_as: REMOTE,
+            local_as: 65000,
+            router_id: Ipv4Addr::new(10, 0, 0, 1),
+            cluster_id: Ipv4Addr::new(10, 0, 0, 1),
+            role: None,
+            enforce_first_as: true,
+            local_address: [10, 0, 0, 1].into(),
+            import: Filter::All,
+        }
+    }
+
+    fn routes() -> Routes {
+        Routes::new(KeyedHash::new(&mut Random::from_seed(1)))
+    }
+
+    fn attributes(path: &[u32]) -> Attributes {
+        Attributes {
+            as_path: AsPath::from_sequence(path),
+            next_hop: Some(NextHop::V4(Ipv4Addr::new(10, 0, 0, 2))),
+            ..Attributes::default()
+        }
+    }
+
+    #[test]
+    fn paths_begin_with_the_peer_unless_it_is_a_route_server() {
+        let mut routes = routes();
+        let one = announcer(routes.add_source(Source::own("test", 1)));
+        let server = Announcer { enforce_first_as: false, ..one.clone() };
+        let accepts = |one: &Announcer, path: &[u32]| one.accepts(&attributes(path), Version::V4);
+        assert!(accepts(&one, &[REMOTE, 7]) && accepts(&server, &[REMOTE, 7]));
+        assert!(!accepts(&one, &[7, REMOTE]) && accepts(&server, &[7, REMOTE]));
+        assert!(!accepts(&server, &[7, 65000]), "it has been here");
+        assert!(!accepts(&server, &[]), "somebody has to have announced it");
+    }
+
+    #[test]
+    fn leaks_are_looked_for_among_routes_for_packets_to_one_receiver() {
+        let mut routes = routes();
+        let origin = routes.add_source(Source::own("test", 1));
+        let provider = Announcer { role: Some(Role::Provider), ..announcer(origin) };
+        let mut marked = attributes(&[REMOTE]);
+        marked.change_rare(|rare| rare.only_to_customer = Some(7));
+        assert!(!provider.accepts(&marked, Version::V6));
+        assert!(provider.accepts(&marked, Version::V6Multicast));
+    }
+
+    #[test]
+    fn networks_to_which_no_packets_go_are_not_taken() {
+        let mut routes = routes();
+        let one = announcer(routes.add_source(Source::own("test", 1)));
+        let nets = ["203.0.113.0/24", "127.0.0.0/8", "224.0.0.0/4", "0.0.0.0/0"];
+        let nets: Vec<IpNet> = nets.map(|text| text.parse().unwrap()).into();
+        let prefixes = nets.iter().map(|net| (0, weft_routing::ip::split(*net).1));
+        let mut bytes = Vec::new();
+        UpdateEncoder::new(&attributes(&[REMOTE]), Family::IPV4_UNICAST, &one.context)
+            .unwrap()
+            .all(prefixes.collect::<Vec<_>>(), &mut bytes);
+        let taken = one.take(&bytes[19..], &mut routes).unwrap();
+        assert_eq!(taken.misplaced, [nets[1], nets[2]]);
+        assert_eq!(taken.announced, 2);
+        let known = |net: &IpNet| {
+            let (version, prefix) = weft_routing::ip::split(*net);
+            routes.table.number(version, &prefix).is_some()
+        };
+        assert_eq!(nets.iter().map(known).collect::<Vec<_>>(), [true, false, false, true]);
+    }
+
+    #[test]
+    fn routes_of_ipv6_are_not_accepted_with_a_next_hop_of_ipv4_that_policy_has_set() {
+        let accepted = |next_hop: &str, version| {
+            let text = format!(
+                "policy {{ policy-statement p {{ then {{ next-hop {next_hop}; accept; }} }} }}"
+            );
+            let policies = Policies::parse("t", &text).unwrap();
+            let program = Program::new(&policies, VARIABLES, &names("t", &["p"]).unwrap()).unwrap();
+            let mut routes = routes();
+            let one = Announcer {
+                import: Filter::Policies(Rc::new(program)),
+                ..announcer(routes.add_source(Source::own("test", 1)))
+            };
+            let received = routes.intern(&attributes(&[REMOTE]));
+            one.filter(received, (version, None), &mut routes) != AttributesId::NONE
+        };
+        for version in [Version::V6, Version::V6Multicast] {
+            assert!(!accepted("192.0.2.1", version) && accepted("2001:db8::1", version));
+        }
+        // RFC 8950.
+        assert!(accepted("192.0.2.1", Version::V4) && accepted("2001:db8::1", Version::V4));
     }
 }

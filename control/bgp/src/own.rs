@@ -14,10 +14,10 @@ use ipnet::IpNet;
 use weft_base::Instant;
 use weft_protocol::{FromRib, Used};
 use weft_routing::OriginId;
-use weft_routing::ip::split;
+use weft_routing::ip::{is_destination, split};
 use weft_xrl::{Input, Output};
 
-use crate::config::{Config, Network, OwnConfig, is_for_others};
+use crate::config::{Config, Network, OwnConfig};
 use crate::policy::{Filter, RouteView};
 use crate::routes::attribute_sets::AttributesId;
 use crate::routes::decision::Source;
@@ -168,7 +168,7 @@ impl OwnNetworks {
             (Some(network), used) if used.is_some() || network.always => {
                 (Origin::Igp, &network.policy)
             }
-            (None, Some(used)) if is_for_others(net) => {
+            (None, Some(used)) if is_destination(net) => {
                 (Origin::Incomplete, self.config.redistribute.get(&used.protocol)?)
             }
             _ => return None,

@@ -18,8 +18,8 @@ use crate::routes::decision::Source;
 use crate::routes::export::Audience;
 use crate::routes::next_hops::{Due, Reached};
 use crate::wire::{
-    AsPath, Attributes, Context, Cutter, Family, MessageType, Neighbour, NextHop, Update,
-    UpdateEncoder, end_of_rib, withdraw,
+    AsPath, Attributes, Context, Cutter, Family, MessageType, Neighbour, NextHop, RefreshKind,
+    RouteRefresh, Update, UpdateEncoder, withdraw,
 };
 
 const LOCAL_AS: u32 = 65000;
@@ -152,6 +152,8 @@ struct World {
     origins: Vec<OriginId>,
     /// By prefix and path identifier.
     heard: Vec<BTreeMap<(Prefix, u32), Attributes>>,
+    /// What each has not heard again that is told everything again.
+    unheard: Vec<Option<BTreeSet<(Prefix, u32)>>>,
     up: [bool; PEERS.len()],
     congested: BTreeSet<usize>,
     metrics: [Option<u32>; PEERS.len()],
@@ -170,6 +172,7 @@ impl World {
             fanout: Fanout::default(),
             origins,
             heard: vec![BTreeMap::new(); PEERS.len()],
+            unheard: vec![None; PEERS.len()],
             up: [false; PEERS.len()],
             congested: BTreeSet::new(),
             metrics: [Some(0); PEERS.len()],
@@ -189,6 +192,7 @@ impl World {
             cluster_id: Ipv4Addr::new(10, 0, 0, 1),
             next_hop_self: false,
             local_address: [10, 0, 0, 1].into(),
+            address_beside: None,
             role: None,
             is_closing: false,
             knows_long_lived: KNOW.contains(&peer),
@@ -219,6 +223,7 @@ impl World {
             router_id: Ipv4Addr::new(10, 0, 0, 1),
             cluster_id: Ipv4Addr::new(10, 0, 0, 1),
             role: None,
+            enforce_first_as: true,
             local_address: [10, 0, 0, 1].into(),
             import: self.filters[peer].0.clone(),
         }
@@ -226,7 +231,7 @@ impl World {
 
     fn take(&mut self, peer: usize, bytes: &[u8]) {
         let announcer = self.announcer(peer);
-        for body in bodies(bytes) {
+        for (_, body) in messages(bytes) {
             announcer.take(&body, &mut self.routes).unwrap();
         }
         self.answer();
@@ -259,6 +264,7 @@ impl World {
                 self.routes.table.sweep(Version::V4, self.origins[peer]);
                 self.told.retain(|(of, _), _| *of != peer);
                 self.heard[peer].clear();
+                self.unheard[peer] = None;
             }
             Step::Away(peer) if self.up[peer] => {
                 self.up[peer] = false;
@@ -270,6 +276,7 @@ impl World {
                 let its = self.told.iter_mut().filter(|((of, _), _)| *of == peer);
                 its.for_each(|(_, what)| what.is_stale = true);
                 self.heard[peer].clear();
+                self.unheard[peer] = None;
             }
             Step::Up(peer) if !self.up[peer] => {
                 self.up[peer] = true;
@@ -282,7 +289,6 @@ impl World {
                     Version::V4,
                     audience,
                     context,
-                    end_of_rib(Family::IPV4_UNICAST),
                     &mut self.routes,
                 );
             }
@@ -313,8 +319,9 @@ impl World {
                 }
             }
             Step::Again(peer) if self.up[peer] => {
-                let end = end_of_rib(family);
-                self.fanout.tell_again(self.origins[peer], Version::V4, end, &mut self.routes);
+                // Some of them know where it begins and ends.
+                let (origin, is_marked) = (self.origins[peer], peer % 2 == 0);
+                self.fanout.tell_again(origin, Version::V4, is_marked, &mut self.routes);
             }
             Step::Work => {
                 self.routes.work();
@@ -336,7 +343,11 @@ impl World {
     }
 
     fn hear(&mut self, peer: usize, bytes: &[u8]) {
-        for body in bodies(bytes) {
+        for (kind, body) in messages(bytes) {
+            if kind == MessageType::RouteRefresh {
+                self.hear_mark(peer, &body);
+                continue;
+            }
             let add_path_receive = context(peer).add_path_send;
             let context = Context { add_path_receive, ..context(peer) };
             let update = Update::new_checked(&body, &context).unwrap();
@@ -350,8 +361,24 @@ impl World {
             for reach in update.reach() {
                 for (path, prefix) in reach.nlri {
                     self.heard[peer].insert((prefix, path), attributes.clone());
+                    self.unheard[peer].as_mut().map(|left| left.remove(&(prefix, path)));
                 }
             }
+        }
+    }
+
+    /// A peer is told everything again from here, or up to here: what it has not heard is gone (RFC 7313 §4).
+    fn hear_mark(&mut self, peer: usize, body: &[u8]) {
+        let known: BTreeSet<_> = self.heard[peer].keys().copied().collect();
+        match RouteRefresh::parse(body, true).unwrap().unwrap().kind {
+            RefreshKind::Begin => {
+                assert_eq!(self.unheard[peer].replace(known), None, "two begin");
+            }
+            RefreshKind::End => {
+                let gone = self.unheard[peer].take().expect("nothing has begun that ends");
+                self.heard[peer].retain(|key, _| !gone.contains(key));
+            }
+            RefreshKind::Request => panic!("nobody asks"),
         }
     }
 
@@ -412,6 +439,7 @@ fn source(peer: usize) -> Source {
         is_external: PEERS[peer] != LOCAL_AS,
         system: PEERS[peer],
         is_client: CLIENTS.contains(&peer),
+        is_direct: false,
         is_long_lived: true,
         router_id: address(peer),
         address: address(peer).into(),
@@ -452,14 +480,12 @@ fn best(rivals: Vec<(usize, Announced)>, metrics: &[Option<u32>]) -> Option<(usi
 }
 
 /// The bodies of the UPDATEs among these messages.
-fn bodies(bytes: &[u8]) -> Vec<Vec<u8>> {
-    let (mut bodies, mut cutter) = (Vec::new(), Cutter::new());
+/// The types and bodies of messages.
+fn messages(bytes: &[u8]) -> Vec<(MessageType, Vec<u8>)> {
+    let mut cutter = Cutter::new();
     cutter.push(bytes);
-    while let Some(message) = cutter.take().unwrap() {
-        assert_eq!(message.kind, MessageType::Update);
-        bodies.push(message.body().to_vec());
-    }
-    bodies
+    let next = || cutter.take().unwrap().map(|message| (message.kind, message.body().to_vec()));
+    std::iter::from_fn(next).collect()
 }
 
 /// What `import` and `export` may say.

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 use ipnet::IpNet;
 use weft_config::{Block, Entry, Errors, Form, Located, Name, gather};
+use weft_routing::ip::is_destination;
 
 use super::filters::Filters;
 use super::range::network;
@@ -49,7 +50,7 @@ impl OwnConfig {
 
     fn network(&mut self, mut entry: Entry<'_>, filters: &mut Filters<'_>) -> Result<(), Errors> {
         let net: IpNet = entry.argument_with(NETWORK, network)?;
-        if !is_for_others(&net) {
+        if !is_destination(&net) {
             let sentence = format!("{net} is no network that others could send packets to");
             return Err(entry.error_at(1, sentence).into());
         }
@@ -82,17 +83,6 @@ impl OwnConfig {
             }
         }
     }
-}
-
-/// Whether packets for a network may come from other routers.
-pub(crate) fn is_for_others(net: &IpNet) -> bool {
-    let address = net.addr();
-    let is_whole = net.prefix_len() == 0;
-    let is_link_local = match address {
-        std::net::IpAddr::V4(_) => false,
-        std::net::IpAddr::V6(address) => address.is_unicast_link_local(),
-    };
-    is_whole || !(address.is_loopback() || address.is_multicast() || is_link_local)
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ macro_rules! peer_statements {
         leaf multihop number { range 1 255; help "at how many hops a peer in another system may be; it is a neighbour without it"; }
         leaf local-role one-of provider route-server route-server-client customer peer { help "what this router is to the peer (RFC 9234)"; }
         leaf role-strict switch { default off; help "whether a peer that says no role is refused"; }
+        leaf enforce-first-as switch { help "whether routes are used only if their paths begin with the peer's system; off for a route server, which is in no path: so it is with `local-role route-server-client`, else on"; }
         leaf connect-retry duration { default 120s; help "when to connect again after a connection could not be opened"; }
         leaf extended-next-hop switch { default off; help "whether routes of IPv4 may have next hops of IPv6 (RFC 8950)"; }
         container prefix-limit {
@@ -41,7 +42,7 @@ pub const SCHEMA: &str = concat!(
     r#"
 container bgp {
     help "the Border Gateway Protocol";
-    leaf as number { mandatory; range 1 4294967294; help "the number of this router's autonomous system"; }
+    leaf as number { mandatory; known-as local-as; range 1 4294967294; help "the number of this router's autonomous system"; }
     leaf router-id ipv4 { mandatory; help "a number that no other router of the system has, in the form of an address of IPv4"; }
     leaf cluster-id ipv4 { help "what marks the routes that this router reflects, the same for all reflectors of the same clients; the router-id without it"; }
     leaf multipath number { default 1; range 1 64; help "among how many next hops packets to a destination are shared out, of paths that are equally good"; }
@@ -78,9 +79,10 @@ container bgp {
         leaf-list policy name { help "which of them, and what becomes of them: those that these policies accept, which are asked in order; all without it"; }
     }
     list peer {
+        known-as neighbor neighbour;
         help "a router to exchange routes with";
         key address address { help "the peer's address"; }
-        leaf as number { mandatory; range 1 4294967294; help "the number of its autonomous system"; }"#,
+        leaf as number { mandatory; known-as remote-as; range 1 4294967294; help "the number of its autonomous system"; }"#,
     peer_statements!(),
     r#"
     }

@@ -67,6 +67,8 @@ pub(crate) struct SessionConfig {
     /// What this router is to the peer.
     pub(crate) role: Option<Role>,
     pub(crate) role_strict: bool,
+    /// The paths of its routes have to begin with its system, as those of a route server do not (RFC 7947 §2.2.2.1).
+    pub(crate) enforce_first_as: bool,
     pub(crate) connect_retry: Duration,
     /// Routes of IPv4 may have next hops of IPv6.
     pub(crate) extended_next_hop: bool,
@@ -81,12 +83,15 @@ pub(crate) struct SessionConfig {
 impl SessionConfig {
     pub(super) fn read(block: &mut Block<'_>, is_internal: bool) -> Result<Self, Errors> {
         let ttl_security = block.leaf_in("ttl-security", 1..=FULL_TTL - 1)?;
+        let role = role(block, is_internal)?;
+        let is_of_server = role == Some(Role::RouteServerClient);
         Ok(Self {
             key: key(block)?,
             ttl_security,
             multihop: block.leaf_in("multihop", 1..=FULL_TTL)?.and_then(NonZeroU8::new),
-            role: role(block, is_internal)?,
+            role,
             role_strict: block.leaf("role-strict")?.unwrap_or(false),
+            enforce_first_as: block.leaf("enforce-first-as")?.unwrap_or(!is_of_server),
             connect_retry: block.leaf("connect-retry")?.unwrap_or(CONNECT_RETRY),
             extended_next_hop: block.leaf("extended-next-hop")?.unwrap_or(false),
             prefix_limit: prefix_limit(block)?,
@@ -106,6 +111,11 @@ impl SessionConfig {
             description: None,
             ..self.clone()
         }
+    }
+
+    /// Whether the peer, if it is in another system, has to be on a link of this router.
+    pub(crate) fn is_direct(&self) -> bool {
+        self.multihop.is_none() && self.ttl_security.is_none_or(|hops| hops == 1)
     }
 
     /// How connections are protected, as the session knows it.
@@ -228,6 +238,12 @@ mod tests {
         assert!(!format!("{session:?}").contains("hush"), "keys are not shown");
         let options = session.options(false);
         assert_eq!([options.ttl, options.least_ttl].map(|ttl| ttl.unwrap().get()), [255, 255]);
+        assert!(session.enforce_first_as);
+        let of_server = |words: &str| peer(2, words).unwrap().session.enforce_first_as;
+        assert!(
+            !of_server("local-role route-server-client;") && !of_server("enforce-first-as off;")
+        );
+        assert!(of_server("local-role route-server-client; enforce-first-as on;"));
         let session = peer(2, "shutdown;").unwrap().session;
         assert_eq!(session.shutdown.as_deref(), Some(""));
     }

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use weft_routing::OriginId;
 use weft_routing::ip::{News, Version};
 
+use super::telling::Telling;
 use super::{Cohort, Fanout, Told};
 use crate::routes::attribute_sets::AttributesId;
 use crate::routes::export::Audience;
@@ -50,26 +51,26 @@ impl Fanout {
         self.changed.insert(peer, audience);
     }
 
-    /// A peer is to hear everything of a family again, and in the end this message. What it was told and would not be told
-    /// now is withdrawn.
+    /// A peer is to hear everything of a family again, with marks around it (RFC 7313) or not. What it was told and would not be
+    /// told now is withdrawn.
     pub(crate) fn tell_again(
         &mut self,
         peer: OriginId,
         version: Version,
-        end: Vec<u8>,
+        is_marked: bool,
         routes: &mut Routes,
     ) {
         let is_its =
             |cohort: &&mut Cohort| cohort.version == version && cohort.peers.contains(&peer);
         let Some(cohort) = self.cohorts.iter_mut().find(is_its) else { return };
-        let anew = Some(Anew { earlier: None, place: 0, done: BTreeSet::new() });
+        let telling = Telling::again(cohort.telling, is_marked);
         if cohort.peers.len() == 1 {
-            (cohort.anew, cohort.ends_with) = (anew, Some(end));
-            return;
+            return cohort.tell_all(telling);
         }
         cohort.peers.remove(&peer);
-        let alone = cohort.fork(BTreeSet::from([peer]), routes);
-        self.cohorts.push(Cohort { anew, ends_with: Some(end), ..alone });
+        let mut alone = cohort.fork(BTreeSet::from([peer]), routes);
+        alone.tell_all(telling);
+        self.cohorts.push(alone);
     }
 
     /// Peers that have become other audiences go on as such; those that are told the same stay together.
@@ -81,10 +82,11 @@ impl Fanout {
         let mut more = Vec::new();
         for cohort in &mut self.cohorts {
             // Peers that are told the same go together.
-            let mut groups: Vec<(&Audience, BTreeSet<OriginId>)> = Vec::new();
+            let mut groups: Vec<(Audience, BTreeSet<OriginId>)> = Vec::new();
             for peer in &cohort.peers {
-                let Some(audience) = audiences.get(peer).filter(|one| **one != cohort.audience)
-                else {
+                let of = |audience: &Audience| audience.of(cohort.version, &cohort.context);
+                let audience = audiences.get(peer).map(of);
+                let Some(audience) = audience.filter(|one| *one != cohort.audience) else {
                     continue;
                 };
                 match groups.iter_mut().find(|(known, _)| *known == audience) {
@@ -94,12 +96,12 @@ impl Fanout {
             }
             for (audience, peers) in groups {
                 if peers == cohort.peers {
-                    cohort.become_audience(audience);
+                    cohort.become_audience(&audience);
                     continue;
                 }
                 cohort.peers.retain(|peer| !peers.contains(peer));
                 let mut other = cohort.fork(peers, routes);
-                other.become_audience(audience);
+                other.become_audience(&audience);
                 more.push(other);
             }
         }
@@ -108,6 +110,20 @@ impl Fanout {
 }
 
 impl Cohort {
+    /// It is told everything, as this says.
+    fn tell_all(&mut self, telling: Telling) {
+        match telling.is_for_now() {
+            true => self.begin_anew(telling),
+            false => self.telling = Some(telling),
+        }
+    }
+
+    /// It is told everything from now on.
+    pub(super) fn begin_anew(&mut self, telling: Telling) {
+        self.telling = Some(telling);
+        self.anew = Some(Anew { earlier: None, place: 0, done: BTreeSet::new() });
+    }
+
     fn become_audience(&mut self, audience: &Audience) {
         let earlier = std::mem::replace(&mut self.audience, audience.clone());
         let earlier = self.anew.is_none().then_some(earlier);

@@ -11,6 +11,7 @@
 mod anew;
 mod best;
 mod paths;
+mod telling;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -25,6 +26,7 @@ use crate::routes::{Point, Routes};
 use crate::wire::{Attributes, Context, UpdateEncoder, withdraw};
 use anew::Anew;
 use paths::Paths;
+use telling::Telling;
 
 /// Destinations of which a cohort hears at once: some kilobytes of messages.
 const AT_ONCE: usize = 512;
@@ -56,8 +58,8 @@ struct Cohort {
     told: Told,
     /// It is told anew what another policy says otherwise.
     anew: Option<Anew>,
-    /// What it is told when it has heard everything that there was when it began; none if it has.
-    ends_with: Option<Vec<u8>>,
+    /// It is told everything that there is; none if it has heard that.
+    telling: Option<Telling>,
 }
 
 /// All of them.
@@ -72,32 +74,31 @@ pub(crate) struct Fanout {
 }
 
 impl Fanout {
-    /// A peer is there, and hears everything of a family, and in the end this message.
+    /// A peer is there, and hears everything of a family, and in the end that this is all.
     pub(crate) fn join(
         &mut self,
         peer: OriginId,
         version: Version,
         audience: Audience,
         context: Context,
-        end: Vec<u8>,
         routes: &mut Routes,
     ) {
         let (hears, told) = match context.add_path_send.contains(family(version)) {
             true => (Hears::All, Told::Paths(Paths::default())),
             false => (Hears::Best, Told::Best(Said::default())),
         };
-        let (reader, ends_with) = (routes.table.open_reader(version, hears), Some(end));
+        let (reader, telling) = (routes.table.open_reader(version, hears), Some(Telling::FIRST));
         let peers = BTreeSet::from([peer]);
         let anew = None;
         self.cohorts.push(Cohort {
             version,
-            audience,
+            audience: audience.of(version, &context),
             context,
             peers,
             reader,
             told,
             anew,
-            ends_with,
+            telling,
         });
     }
 
@@ -142,7 +143,7 @@ impl Fanout {
         has_changed
             || self.cohorts.iter().any(|cohort| {
                 self.can_take(cohort)
-                    && (cohort.ends_with.is_some()
+                    && (cohort.telling.is_some()
                         || cohort.anew.is_some()
                         || routes.table.is_behind(cohort.version, cohort.reader))
             })
@@ -177,7 +178,7 @@ impl Fanout {
             let (earlier, rest) = self.cohorts.split_at_mut(place);
             let cohort = &mut rest[0];
             let is_equal = |other: &&mut Cohort| other.is_equal(cohort, routes);
-            let may_join = cohort.ends_with.is_none()
+            let may_join = cohort.telling.is_none()
                 && cohort.anew.is_none()
                 && !routes.table.is_behind(cohort.version, cohort.reader)
                 && !cohort.peers.iter().any(|peer| self.congested.contains(peer));
@@ -221,7 +222,7 @@ struct Runs {
 impl Cohort {
     fn is_equal(&self, other: &Self, routes: &Routes) -> bool {
         self.version == other.version
-            && self.ends_with == other.ends_with
+            && self.telling == other.telling
             && self.anew.is_none()
             && other.anew.is_none()
             && self.context == other.context
@@ -239,7 +240,7 @@ impl Cohort {
                 Told::Paths(paths) => Told::Paths(paths.fork(routes)),
             },
             anew: self.anew.clone(),
-            ends_with: self.ends_with.clone(),
+            telling: self.telling,
             version: self.version,
             audience: self.audience.clone(),
             context: self.context,
@@ -256,6 +257,10 @@ impl Cohort {
 
     /// Tells it some of what it has not heard.
     fn tell(&mut self, routes: &mut Routes, sendings: &mut Vec<Sending>) {
+        let family = family(self.version);
+        if let Some(begin) = self.telling.as_mut().and_then(|telling| telling.take_begin(family)) {
+            self.send(None, sendings, |bytes| bytes.extend(begin));
+        }
         match self.told {
             Told::Best(_) => self.tell_best(routes, sendings),
             Told::Paths(_) => self.tell_paths(routes, sendings),
@@ -263,8 +268,12 @@ impl Cohort {
         if self.anew.is_some() || routes.table.is_behind(self.version, self.reader) {
             return;
         }
-        if let Some(end) = self.ends_with.take() {
+        if let Some(telling) = self.telling.take() {
+            let (end, next) = telling.end(family);
             self.send(None, sendings, |bytes| bytes.extend(end));
+            if let Some(next) = next {
+                self.begin_anew(next);
+            }
         }
         if !routes.have_moved() {
             self.agrees_on_best(routes);

@@ -178,7 +178,8 @@ impl Session {
         let machine = &mut self.machines[at];
         machine.timers.stop_all();
         let negotiated = machine.negotiated.take();
-        if let Some(link) = machine.link.take() {
+        let link = machine.link.take();
+        if let Some(link) = &link {
             self.out.push(Output::Close(link.id));
         }
         if machine.state == State::Established
@@ -186,6 +187,8 @@ impl Session {
         {
             let is_graceful = is_graceful(&negotiated, &ending);
             self.out.push(Output::Down { ending, is_graceful });
+        } else if link.is_some() && self.machines.iter().all(|other| other.link.is_none()) {
+            self.out.push(Output::Failed(ending));
         }
     }
 

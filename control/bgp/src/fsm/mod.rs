@@ -178,6 +178,8 @@ pub enum Output {
         /// The peer's routes may be kept, for the time and the families that it stated.
         is_graceful: bool,
     },
+    /// The only connection has ended before routes could be exchanged.
+    Failed(Ending),
     /// The body of an UPDATE.
     Update(Vec<u8>),
     /// Something about sending routes again.
@@ -186,7 +188,7 @@ pub enum Output {
     Transition(Transition),
 }
 
-/// Why routes cannot be exchanged any more.
+/// Why routes cannot be exchanged any more, or not at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// We have said so.

@@ -1,10 +1,19 @@
 //! Attributes by which autonomous systems tell each other what a route is for: whether it may only go to customers,
-//! whether its way will soon be closed, and whether it lives only because there may be no other.
+//! whether its way will soon be closed, and whether it lives only because there may be no other; and what a system says to
+//! itself alone.
 //!
-//! Reference: RFC 9234 §5 (ONLY_TO_CUSTOMER); RFC 8326 §4 (graceful shutdown); RFC 9494 §3.2 (LLGR_STALE).
+//! Reference: RFC 9234 §5 (ONLY_TO_CUSTOMER); RFC 8326 §4 (graceful shutdown); RFC 9494 §3.2 (LLGR_STALE); RFC 7311 §3.1 (AIGP
+//! is not for other systems unless both sides want it, which cannot be said here); RFC 4271 §5.1.5 (LOCAL_PREF); RFC 4456
+//! §8 (where a route was reflected); RFC 4360 §6 (extended communities that
+//! are not transitive); RFC 8097 §2 (what others say of the validity of an origin).
 
 use crate::numbers::community::GRACEFUL_SHUTDOWN;
 use crate::wire::{Attributes, Role};
+
+/// In the type of an extended community: it does not leave the system (RFC 4360 §2).
+const NOT_TRANSITIVE: u64 = 1 << 62;
+/// The type of one that says whether an origin is valid (RFC 8097 §2).
+const ORIGIN_VALIDATION: u64 = 0x4300;
 
 /// Whether a route from an external peer to whom this router is `role` has leaked and may not be used; marked by [`take`] or
 /// not.
@@ -17,8 +26,13 @@ pub(crate) fn is_leak(role: Option<Role>, remote_as: u32, attributes: &Attribute
     }
 }
 
-/// A route from an external peer to whom this router is `role`: it is marked if it may only go to customers.
+/// A route from an external peer to whom this router is `role`: it is marked if it may only go to customers, and what a system
+/// says to itself is not believed.
 pub(crate) fn take(role: Option<Role>, remote_as: u32, attributes: &mut Attributes) {
+    keep(attributes, |community| community >> 48 != ORIGIN_VALIDATION);
+    if attributes.rare().aigp.is_some() {
+        attributes.change_rare(|rare| rare.aigp = None);
+    }
     if attributes.has_community(GRACEFUL_SHUTDOWN) {
         attributes.local_pref = Some(0);
     }
@@ -38,6 +52,24 @@ pub(crate) fn tell(role: Option<Role>, local_as: u32, attributes: &mut Attribute
         attributes.change_rare(|rare| rare.only_to_customer = Some(local_as));
     }
     !(is_upward && is_marked)
+}
+
+/// A route leaves this system: what it says to itself stays here.
+pub(crate) fn leave(attributes: &mut Attributes) {
+    attributes.local_pref = None;
+    keep(attributes, |community| community & NOT_TRANSITIVE == 0);
+    attributes.change_rare(|rare| {
+        rare.originator_id = None;
+        rare.cluster_list = Box::default();
+        rare.aigp = None;
+    });
+}
+
+fn keep(attributes: &mut Attributes, stays: impl Fn(u64) -> bool) {
+    let all = &attributes.extended_communities;
+    if !all.iter().all(|one| stays(*one)) {
+        attributes.extended_communities = all.iter().copied().filter(|one| stays(*one)).collect();
+    }
 }
 
 /// Marks a route with this community, if it is not.
@@ -109,6 +141,28 @@ mod tests {
             assert_eq!(tell(Some(role), LOCAL, &mut attributes), passes, "{role:?} {before:?}");
             assert_eq!(attributes.rare().only_to_customer, after, "{role:?} {before:?}");
         }
+    }
+
+    /// Link bandwidth of 4 and a valid origin stay in a system, a route target does not.
+    #[test]
+    fn what_a_system_says_to_itself_is_neither_believed_nor_told() {
+        let (bandwidth, valid, target) =
+            (0x4004_fde8_0000_0000, 0x4300_0000_0000_0000, 0x0002_fde8_0000_0004);
+        let said = || {
+            let mut attributes = marked(None);
+            attributes.extended_communities = [bandwidth, valid, target].into();
+            attributes.change_rare(|rare| rare.aigp = Some(0));
+            attributes
+        };
+        let mut heard = said();
+        take(None, REMOTE, &mut heard);
+        assert_eq!(
+            (&*heard.extended_communities, heard.rare().aigp),
+            (&[bandwidth, target][..], None)
+        );
+        let mut told = said();
+        leave(&mut told);
+        assert_eq!((&*told.extended_communities, told.rare().aigp), (&[target][..], None));
     }
 
     #[test]

@@ -104,7 +104,7 @@ impl Routes {
             let Some(number) = self.table.number(version, &prefix) else { continue };
             let place = (version, number);
             let Some(old) = self.path(place, origin, path) else { continue };
-            let accepted = announcer.accept(old.received, net, &mut known, self);
+            let accepted = announcer.accept(old.received, (version, net), &mut known, self);
             self.change(place, origin, path, (old, Path { accepted, ..old }));
         }
         known.give(self);

@@ -37,6 +37,8 @@ pub(crate) struct Source {
     pub(crate) system: u32,
     /// Whether it is a client of this route reflector.
     pub(crate) is_client: bool,
+    /// Whether it is on a link of this router, so that what it announces has to be reached on one, too (RFC 4271 §5.1.3).
+    pub(crate) is_direct: bool,
     /// Whether it was told that routes may live long here (RFC 9494).
     pub(crate) is_long_lived: bool,
     /// Its identifier.
@@ -63,6 +65,7 @@ impl Source {
             is_external: false,
             system: 0,
             is_client: false,
+            is_direct: false,
             is_long_lived: false,
             router_id: nobody,
             address: nobody.into(),
@@ -125,10 +128,18 @@ impl Decision<'_> {
         self.sets.get(one.route.accepted)
     }
 
-    /// RFC 4271 §9.1.2.1: the next hop must be resolvable. What policy has not accepted cannot be used either.
+    /// RFC 4271 §9.1.2.1: the next hop must be resolvable; §6.3: that of a neighbour must be on a link, unless policy has
+    /// said where packets go. What policy has not accepted cannot be used either.
     pub(crate) fn is_usable(&self, one: &Candidate<Path>) -> bool {
-        one.route.is_accepted()
-            && self.next_hops.metric(self.sets.next_hop(one.route.accepted)).is_some()
+        if !one.route.is_accepted() {
+            return false;
+        }
+        let next_hop = self.sets.next_hop(one.route.accepted);
+        let Some(reached) = self.next_hops.reached(next_hop) else { return false };
+        let may_be_far = || {
+            !self.source(one.origin).is_direct || self.sets.next_hop(one.route.received) != next_hop
+        };
+        reached.metric.is_some() && (reached.is_neighbour || may_be_far())
     }
 
     /// §9.1.1 and §9.1.2.2 a), b).

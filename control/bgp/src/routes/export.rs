@@ -1,20 +1,24 @@
 //! What peers are told of a route.
 //!
 //! Reference: RFC 4271 §5.1 (what becomes of each attribute), §9.1.3 and §9.2 (routes to internal peers); RFC 1997
-//! (NO_EXPORT, NO_ADVERTISE); RFC 9494 §4.3 and §4.6 (routes of speakers that are long away); RFC 4456 §6 to §8 (route reflection); RFC 7947 §2.2 (route servers); RFC 7311 §3.4 (what does not leave the system).
+//! (NO_EXPORT, NO_ADVERTISE); RFC 2545 §3 (the two addresses of a next hop of IPv6); RFC 4360 §6 (communities that stay in
+//! the system); RFC 9494 §4.3 and §4.6 (routes of speakers that are long away); RFC 4456 §6 to §8 (route reflection); RFC
+//! 7947 §2.2 (route servers); RFC 7311 §3 (AIGP, which does not leave the system, and grows where the next hop changes);
+//! RFC 9234 §5 (roles are for packets to one receiver).
 
 use std::net::{IpAddr, Ipv4Addr};
 
 use ipnet::IpNet;
+use weft_routing::ip::Version;
 
 use super::conventions;
 use super::decision::{DEFAULT_LOCAL_PREF, Source};
-use super::next_hops;
+use crate::incoming::family;
 use crate::numbers::community::{
     GRACEFUL_SHUTDOWN, LLGR_STALE, NO_ADVERTISE, NO_EXPORT, NO_EXPORT_SUBCONFED,
 };
 use crate::policy::{Filter, Party, RouteView};
-use crate::wire::{Attributes, NextHop, Role};
+use crate::wire::{Attributes, Context, NextHop, Role};
 
 /// Whom a route is told, as far as that changes what is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +35,8 @@ pub(crate) struct Audience {
     pub(crate) next_hop_self: bool,
     /// This router's address of the session: where others send packets.
     pub(crate) local_address: IpAddr,
+    /// Its address of the other version of IP on the same link, where others send packets of that; none if it has none.
+    pub(crate) address_beside: Option<IpAddr>,
     /// What this router is to them (RFC 9234).
     pub(crate) role: Option<Role>,
     /// Whether they are told to use other ways (RFC 8326).
@@ -46,6 +52,20 @@ pub(crate) struct Audience {
 }
 
 impl Audience {
+    /// The same for routes of one family, in a session of which this was agreed on.
+    pub(crate) fn of(&self, version: Version, context: &Context) -> Self {
+        let is_right = |address: &IpAddr| address.is_ipv6() == version.is_ipv6();
+        // RFC 8950: next hops of IPv6 may be where those of IPv4 are.
+        let may_stay =
+            is_right(&self.local_address) || context.extended_next_hop.contains(family(version));
+        let beside = self.address_beside.filter(|one| is_right(one) && !may_stay);
+        Self {
+            role: self.role.filter(|_| !version.is_multicast()),
+            local_address: beside.unwrap_or(self.local_address),
+            ..self.clone()
+        }
+    }
+
     /// What is told of a route with these attributes, from this source; none if nothing is. The prefix matters only
     /// if policy asks for it.
     pub(crate) fn tell(
@@ -64,7 +84,9 @@ impl Audience {
             let changed = changes.apply(attributes);
             let mut told = self.say(&changed, source)?;
             if changes.sets_next_hop() {
-                told.next_hop = changed.next_hop;
+                told.next_hop = changed.next_hop.map(|hop| self.seen(hop));
+                // How far that is from there is not known.
+                told.change_rare(|rare| rare.aigp = None);
             }
             if changes.sets_med() {
                 told.med = changed.med;
@@ -140,11 +162,11 @@ impl Audience {
     /// To a router of this system, about a route from another one, or to a network of this router's own (RFC 4271 §5.1.3,
     /// §5.1.5).
     fn inward(&self, attributes: &Attributes) -> Attributes {
-        let is_here = |hop: &NextHop| next_hops::address(hop).is_unspecified();
-        let next_hop = match attributes.next_hop.filter(|hop| !is_here(hop)) {
-            Some(next_hop) if !self.next_hop_self => Some(next_hop),
-            _ => Some(self.here()),
+        let next_hop = match attributes.next_hop.filter(|_| !self.next_hop_self) {
+            Some(next_hop) => self.seen(next_hop),
+            None => self.here(),
         };
+        let next_hop = Some(next_hop);
         Attributes { next_hop, ..with_preference(attributes) }
     }
 
@@ -152,12 +174,28 @@ impl Audience {
     /// is).
     fn reflect(&self, attributes: &Attributes, source: &Source) -> Attributes {
         let mut told = with_preference(attributes);
+        told.next_hop = told.next_hop.map(|hop| self.seen(hop));
         told.change_rare(|rare| {
             rare.originator_id = rare.originator_id.or(Some(source.router_id));
             let clusters = [self.cluster_id].into_iter().chain(rare.cluster_list.iter().copied());
             rare.cluster_list = clusters.collect();
         });
         told
+    }
+
+    /// A next hop as they are told it. An address of a link means nothing to routers of this system, which may be elsewhere:
+    /// one that has no other, as this router's own networks have none, is reached by this router.
+    fn seen(&self, next_hop: NextHop) -> NextHop {
+        match next_hop {
+            NextHop::V4(address) if address.is_unspecified() => self.here(),
+            NextHop::V6 { global, .. } if !self.is_external && global.is_unspecified() => {
+                self.here()
+            }
+            NextHop::V6 { global, .. } if !self.is_external => {
+                NextHop::V6 { global, link_local: None }
+            }
+            other => other,
+        }
     }
 
     /// This router, as the next hop.
@@ -171,7 +209,8 @@ impl Audience {
     /// To another autonomous system: through this one, by this router (§5.1.2, §5.1.3), without what is for this system
     /// only (§5.1.4, §5.1.5). A route server is not on the way of packets, and nothing shows that it is there.
     fn outward(&self, attributes: &Attributes, source: &Source) -> Option<Attributes> {
-        let mut told = Attributes { local_pref: None, ..attributes.clone() };
+        let mut told = attributes.clone();
+        conventions::leave(&mut told);
         let is_server = source.is_external && self.is_client;
         if !is_server {
             told.as_path = attributes.as_path.prepend(self.local_as, 1);
@@ -179,11 +218,6 @@ impl Audience {
             // What this system says itself is for its neighbours.
             told.med = attributes.med.filter(|_| source.own.is_some());
         }
-        told.change_rare(|rare| {
-            rare.originator_id = None;
-            rare.cluster_list = Box::default();
-            rare.aigp = None;
-        });
         if self.is_closing {
             conventions::add_community(&mut told, GRACEFUL_SHUTDOWN);
         }
@@ -199,8 +233,9 @@ fn with_preference(attributes: &Attributes) -> Attributes {
 
 #[cfg(test)]
 mod tests {
+    use super::super::next_hops;
     use super::*;
-    use crate::wire::AsPath;
+    use crate::wire::{AsPath, Families, Family, Neighbour};
 
     fn audience(is_external: bool) -> Audience {
         Audience {
@@ -210,6 +245,7 @@ mod tests {
             cluster_id: Ipv4Addr::new(10, 0, 0, 1),
             next_hop_self: false,
             local_address: "192.0.2.1".parse().unwrap(),
+            address_beside: None,
             role: None,
             is_closing: false,
             knows_long_lived: false,
@@ -222,8 +258,8 @@ mod tests {
     fn source(is_external: bool, is_client: bool) -> Source {
         let router_id = Ipv4Addr::new(10, 0, 0, 2);
         let (own, address) = (None, router_id.into());
-        let is_long_lived = true;
-        Source { own, is_external, system: 65001, is_client, is_long_lived, router_id, address }
+        let (is_direct, is_long_lived, system) = (false, true, 65001);
+        Source { own, is_external, system, is_client, is_direct, is_long_lived, router_id, address }
     }
 
     /// Another system's router.
@@ -355,6 +391,78 @@ mod tests {
 
     fn source_at(last: u8) -> Source {
         Source { router_id: Ipv4Addr::new(10, 0, 0, last), ..source(false, true) }
+    }
+
+    /// RFC 2545 §3: an address of a link is for whoever is on the link.
+    #[test]
+    fn this_system_is_told_addresses_that_lead_there_from_everywhere() {
+        let hop = |global: &str, link_local: Option<&str>| {
+            let link_local = link_local.map(|text| text.parse().unwrap());
+            Some(NextHop::V6 { global: global.parse().unwrap(), link_local })
+        };
+        let inside = Audience { local_address: "2001:db8::1".parse().unwrap(), ..audience(false) };
+        let both = Attributes { next_hop: hop("2001:db8::9", Some("fe80::9")), ..attributes(&[]) };
+        let local = Attributes { next_hop: hop("::", Some("fe80::9")), ..attributes(&[]) };
+        for source in [outsider(), source(false, true)] {
+            let told = |attributes| inside.tell(attributes, &source, None).unwrap().next_hop;
+            assert_eq!(told(&both), hop("2001:db8::9", None));
+            assert_eq!(told(&local), hop("2001:db8::1", None), "by this router");
+        }
+        // Clients of a route server are on one link with whoever has told it.
+        let server = Audience { is_client: true, ..audience(true) };
+        assert_eq!(server.tell(&both, &outsider(), None).unwrap().next_hop, both.next_hop);
+    }
+
+    /// RFC 7311 §3.1 and §3.4, RFC 4360 §6.
+    #[test]
+    fn what_is_for_this_system_does_not_leave_it() {
+        let mut said = attributes(&[]);
+        said.extended_communities = [0x4004_fde8_0000_0000, 0x0002_fde8_0000_0004].into();
+        said.change_rare(|rare| rare.aigp = Some(5));
+        let client = source(false, true);
+        let inside = audience(false).tell(&said, &client, None).unwrap();
+        assert_eq!((inside.rare().aigp, inside.extended_communities.len()), (Some(5), 2));
+        let outside = audience(true).tell(&said, &client, None).unwrap();
+        assert_eq!(outside.rare().aigp, None);
+        assert_eq!(*outside.extended_communities, [0x0002_fde8_0000_0004]);
+    }
+
+    /// RFC 9234 §5: no other families.
+    #[test]
+    fn roles_are_for_packets_to_one_receiver() {
+        let provider = Audience { role: Some(Role::Provider), ..audience(true) };
+        for (version, marked) in [
+            (Version::V4, Some(65000)),
+            (Version::V6, Some(65000)),
+            (Version::V4Multicast, None),
+            (Version::V6Multicast, None),
+        ] {
+            let context = Context::new(Neighbour::External);
+            let told =
+                provider.of(version, &context).tell(&attributes(&[]), &outsider(), None).unwrap();
+            assert_eq!(told.rare().only_to_customer, marked, "{version:?}");
+        }
+    }
+
+    #[test]
+    fn packets_of_a_family_go_to_an_address_of_its_version() {
+        let [four, six]: [IpAddr; 2] =
+            ["192.0.2.1", "2001:db8::1"].map(|text| text.parse().unwrap());
+        let mut context = Context::new(Neighbour::External);
+        let sees = |session, beside, version, context: &Context| {
+            let audience =
+                Audience { local_address: session, address_beside: beside, ..audience(true) };
+            let told = audience.of(version, context).tell(&attributes(&[]), &outsider(), None);
+            next_hops::address(&told.unwrap().next_hop.unwrap())
+        };
+        assert_eq!(sees(four, Some(six), Version::V4, &context), four);
+        assert_eq!(sees(four, Some(six), Version::V6, &context), six);
+        assert_eq!(sees(four, Some(six), Version::V6Multicast, &context), six);
+        assert_eq!(sees(six, Some(four), Version::V4, &context), four);
+        assert_eq!(sees(six, None, Version::V4, &context), six, "then nobody can be told");
+        context.extended_next_hop = Families::from_iter([Family::IPV4_UNICAST]);
+        assert_eq!(sees(six, Some(four), Version::V4, &context), six);
+        assert_eq!(sees(six, Some(four), Version::V4Multicast, &context), four);
     }
 
     #[test]

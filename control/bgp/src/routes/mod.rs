@@ -175,6 +175,11 @@ impl Routes {
         all.filter(move |one| decision.is_usable(one))
     }
 
+    /// Whether a path can be used.
+    pub(crate) fn is_usable(&self, one: &Candidate<Path>) -> bool {
+        self.decision().is_usable(one)
+    }
+
     /// Where packets go to the destination with this number, of `most` next hops at most, the best first.
     pub(crate) fn next_hops_to(
         &self,

@@ -1,7 +1,7 @@
 //! The routers that routes lead to, and how far they are.
 //!
-//! Reference: RFC 4271 §9.1.2.1 (a route whose next hop cannot be resolved is not used) and §9.1.2.2 e) (the interior
-//! cost); Handley et al. (XORP), §5.1.1 (next-hop resolvers ask the RIB and hold routes until it answers), §5.2.1 (an
+//! Reference: RFC 4271 §5.1.3 (a route that leads to this router itself is not used), §9.1.2.1 (nor is one whose next hop
+//! cannot be resolved) and §9.1.2.2 e) (the interior cost); Handley et al. (XORP), §5.1.1 (next-hop resolvers ask the RIB and hold routes until it answers), §5.2.1 (an
 //! answer holds for a block of addresses, so that most questions need not be asked).
 //!
 //! Which destinations wait for an answer is noted, as long as they are few: they are decided when it comes, and the walk
@@ -61,6 +61,8 @@ pub(crate) struct NextHops {
     blocks: BTreeMap<IpAddr, (IpNet, Reached)>,
     /// What it is to be asked.
     wanted: BTreeSet<IpAddr>,
+    /// The addresses of this router.
+    own: BTreeSet<IpAddr>,
 }
 
 impl NextHops {
@@ -71,10 +73,7 @@ impl NextHops {
             self.all[id.0 as usize].uses += 1;
             return *id;
         }
-        let reached = match is_here(&address) {
-            true => Some(HERE),
-            false => self.block_of(address),
-        };
+        let reached = self.known(&address).or_else(|| self.block_of(address));
         if reached.is_none() {
             self.wanted.insert(address);
         }
@@ -112,6 +111,11 @@ impl NextHops {
         self.all[id.0 as usize].address
     }
 
+    /// Whether it is an address of this router.
+    pub(crate) fn is_own(&self, address: &IpAddr) -> bool {
+        self.own.contains(address)
+    }
+
     /// How a next hop is reached; none until that is known.
     pub(crate) fn reached(&self, id: NextHopId) -> Option<Reached> {
         self.all[id.0 as usize].reached
@@ -134,6 +138,28 @@ impl NextHops {
         }
     }
 
+    /// How an address is reached that the RIB is not asked for.
+    fn known(&self, address: &IpAddr) -> Option<Reached> {
+        let own = || self.own.contains(address).then_some(NOWHERE);
+        is_here(address).then_some(HERE).or_else(own)
+    }
+
+    /// These are the addresses of this router now: no packets can be sent on to them. Adds to what is due.
+    pub(crate) fn set_own(&mut self, own: BTreeSet<IpAddr>, due: &mut Due) {
+        let before = std::mem::replace(&mut self.own, own);
+        for address in before.symmetric_difference(&self.own) {
+            let Some(id) = self.numbers.get(address) else { continue };
+            let reached = self.known(address).or_else(|| self.block_of(*address));
+            match reached {
+                Some(_) => drop(self.wanted.remove(address)),
+                None => drop(self.wanted.insert(*address)),
+            }
+            let known = &mut self.all[id.0 as usize];
+            due.all |= known.reached != reached;
+            known.reached = reached;
+        }
+    }
+
     fn block_of(&self, address: IpAddr) -> Option<Reached> {
         let (_, (block, reached)) = self.blocks.range(address..).next()?;
         block.contains(&address).then_some(*reached)
@@ -150,7 +176,8 @@ impl NextHops {
         self.forget(&block);
         self.blocks.insert(block.broadcast(), (block, reached));
         let within = self.numbers.range(block.network()..=block.broadcast());
-        for id in within.filter(|(address, _)| !is_here(address)).map(|(_, id)| *id) {
+        let others = within.filter(|(address, _)| !is_here(address) && !self.own.contains(address));
+        for id in others.map(|(_, id)| *id) {
             let known = &mut self.all[id.0 as usize];
             let before = known.reached.replace(reached);
             due.all |= match before {
@@ -167,13 +194,15 @@ impl NextHops {
     pub(crate) fn invalid(&mut self, block: &IpNet) {
         self.forget(block);
         let within = self.numbers.range(block.network()..=block.broadcast());
-        self.wanted.extend(within.map(|(address, _)| *address).filter(|one| !is_here(one)));
+        let others = within.map(|(address, _)| *address);
+        self.wanted.extend(others.filter(|one| !is_here(one) && !self.own.contains(one)));
     }
 
     /// Another RIB: everything is to be asked again.
     pub(crate) fn ask_again(&mut self) {
         self.blocks.clear();
-        self.wanted = self.numbers.keys().copied().filter(|one| !is_here(one)).collect();
+        let all = self.numbers.keys().copied();
+        self.wanted = all.filter(|one| !is_here(one) && !self.own.contains(one)).collect();
     }
 
     /// Forgets all blocks that overlap with this one.
@@ -192,6 +221,9 @@ impl NextHops {
 
 /// How this router is reached by itself.
 const HERE: Reached = Reached { metric: Some(0), is_neighbour: true };
+
+/// How it is that no packets can be sent there.
+const NOWHERE: Reached = Reached { metric: None, is_neighbour: false };
 
 /// Whether it stands for this router, as of networks of its own.
 fn is_here(address: &IpAddr) -> bool {
@@ -222,7 +254,6 @@ mod tests {
     }
 
     const NEAR: Reached = Reached { metric: Some(0), is_neighbour: true };
-    const NOWHERE: Reached = Reached { metric: None, is_neighbour: false };
 
     /// Whether everything is decided again when the RIB says this.
     fn told(hops: &mut NextHops, text: &str, reached: Reached) -> bool {
@@ -276,6 +307,33 @@ mod tests {
         hops.invalid(&block("0.0.0.0/0"));
         hops.ask_again();
         assert_eq!((hops.metric(here), hops.take_wanted().len()), (Some(0), 0));
+    }
+
+    #[test]
+    fn packets_are_not_sent_on_to_this_router() {
+        let mut hops = NextHops::default();
+        let own = |hops: &mut NextHops, all: &[&str]| {
+            let mut due = Due::default();
+            hops.set_own(all.iter().map(|one| one.parse().unwrap()).collect(), &mut due);
+            due.all
+        };
+        let (first, second) = (hops.take(&hop("10.0.0.1")), hops.take(&hop("10.0.0.2")));
+        hops.take_wanted();
+        told(&mut hops, "10.0.0.0/8", NEAR);
+        assert!(own(&mut hops, &["10.0.0.1"]));
+        assert_eq!((hops.metric(first), hops.metric(second)), (None, Some(0)));
+        assert!(!own(&mut hops, &["10.0.0.1", "10.0.0.7"]));
+        let third = hops.take(&hop("10.0.0.7"));
+        // Whatever the RIB says of the network there, which it is not asked.
+        hops.invalid(&block("10.0.0.0/8"));
+        assert_eq!(hops.take_wanted().len(), 1);
+        told(&mut hops, "10.0.0.0/16", NEAR);
+        assert_eq!((hops.metric(first), hops.metric(third)), (None, None));
+        hops.ask_again();
+        assert_eq!(hops.take_wanted().len(), 1);
+        told(&mut hops, "10.0.0.0/16", NEAR);
+        assert!(own(&mut hops, &[]));
+        assert_eq!((hops.metric(first), hops.metric(third)), (Some(0), Some(0)));
     }
 
     #[test]

@@ -135,7 +135,10 @@ impl Routes {
                     let net = self.table.net(version, number);
                     let accepted = match self.is_damped(round.origin, &(version, net, path)) {
                         true => AttributesId::NONE,
-                        false => announcer.accept(old.received, net, &mut found.accepted, self),
+                        false => {
+                            let net = (version, net);
+                            announcer.accept(old.received, net, &mut found.accepted, self)
+                        }
                     };
                     Some(Path { accepted, ..old })
                 }

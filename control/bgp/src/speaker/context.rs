@@ -7,6 +7,7 @@ use weft_base::{ChannelId, Counters, Instant, Token};
 use weft_xrl::Output;
 
 use super::Activity;
+use super::links::Links;
 use crate::config::Config;
 use crate::fanout::Fanout;
 use crate::routes::Routes;
@@ -17,6 +18,7 @@ pub(super) struct World<'a> {
     pub(super) config: &'a Config,
     pub(super) routes: &'a mut Routes,
     pub(super) fanout: &'a mut Fanout,
+    pub(super) links: &'a Links,
     /// Whose connections are whose.
     pub(super) channels: &'a mut BTreeMap<ChannelId, IpAddr>,
     /// Whose attempts to connect are whose.

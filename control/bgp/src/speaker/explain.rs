@@ -73,7 +73,7 @@ impl Bgp {
             to: None,
             own: self.own(peer),
         };
-        let is_refused = up.is_some_and(|up| !up.announcer.accepts(received));
+        let is_refused = up.is_some_and(|up| !up.announcer.accepts(received, place.0));
         let is_damped = self.routes.is_damped(one.origin, &(place.0, net, one.path));
         let note = match (is_refused, is_damped) {
             (true, _) => {

@@ -51,7 +51,8 @@ impl Limit {
         let Some(limit) = limit else { return Verdict::Fine };
         let over = Version::ALL
             .into_iter()
-            .find(|version| routes.table.routes_of(*version, origin) > limit.most);
+            // Those that serve on from an earlier session are not announced.
+            .find(|version| routes.table.fresh_routes_of(*version, origin) > limit.most);
         let Some(version) = over else {
             self.has_warned = false;
             return Verdict::Fine;

@@ -21,6 +21,8 @@ use crate::config::{Config, PORT, PeerConfig, least_ttl, listener};
 pub(super) const LISTENERS: [Token; 2] = [Token(1), Token(2)];
 /// When a socket that could not be opened is opened again.
 const AGAIN: Duration = Duration::from_secs(1);
+/// How long a connection that was opened by an old key may wait until it is accepted.
+const STRAY: Duration = Duration::from_secs(1);
 
 /// Both sockets.
 #[derive(Debug, Default)]
@@ -29,6 +31,29 @@ pub(super) struct Listeners {
     specs: [Option<StreamListenerSpec>; 2],
     /// When one is opened again.
     again: [Option<Instant>; 2],
+    /// Whose keys have changed.
+    rekeyed: [Rekeyed; 2],
+}
+
+/// Those whose keys have changed while a socket was open: what it accepts of them may be signed by the key before.
+#[derive(Debug, Default)]
+struct Rekeyed {
+    nets: Vec<IpNet>,
+    /// Until when that may be; none while the socket does not have the new keys.
+    until: Option<Instant>,
+}
+
+impl Rekeyed {
+    /// The socket is given other keys.
+    fn change(&mut self, had: &[PeerKey], wanted: &[PeerKey]) {
+        let others = |these: &[PeerKey], those: &[PeerKey]| -> Vec<IpNet> {
+            let others = these.iter().filter(|one| !those.contains(one));
+            others.filter_map(|one| IpNet::new(one.network, one.prefix_length).ok()).collect()
+        };
+        self.nets.extend(others(had, wanted));
+        self.nets.extend(others(wanted, had));
+        self.until = None;
+    }
 }
 
 impl Listeners {
@@ -44,6 +69,7 @@ impl Listeners {
             match (had, &self.specs[place]) {
                 (Some(had), Some(wanted)) if same(&had) == same(wanted) => {
                     // Connections that are open keep their keys.
+                    self.rekeyed[place].change(&had.keys, &wanted.keys);
                     let request = StreamRequest::SetKeys(wanted.keys.clone());
                     out.push(Output::World(Action::Stream { token, request }));
                 }
@@ -59,6 +85,7 @@ impl Listeners {
 
     fn open(&mut self, place: usize, out: &mut Vec<Output>) {
         self.again[place] = None;
+        self.rekeyed[place] = Rekeyed::default();
         if let Some(spec) = &self.specs[place] {
             let (token, request) = (LISTENERS[place], StreamRequest::Listen(spec.clone()));
             out.push(Output::World(Action::Stream { token, request }));
@@ -69,6 +96,13 @@ impl Listeners {
     pub(super) fn checks_hops(&self, address: IpAddr, hops: u8) -> bool {
         let spec = self.specs[usize::from(address.is_ipv6())].as_ref();
         spec.is_some_and(|spec| spec.options_for(address).least_ttl >= least_ttl(hops))
+    }
+
+    /// Whether a connection from this address may have been opened by a key that does not hold any more.
+    pub(super) fn may_have_old_key(&self, now: Instant, address: IpAddr) -> bool {
+        let rekeyed = &self.rekeyed[usize::from(address.is_ipv6())];
+        rekeyed.until.is_none_or(|until| now < until)
+            && rekeyed.nets.iter().any(|net| net.contains(&address))
     }
 
     /// Something of a socket but a new connection.
@@ -82,6 +116,10 @@ impl Listeners {
         let wrong = match event {
             StreamEvent::Listening { .. } => {
                 self.again[place] = None;
+                return;
+            }
+            StreamEvent::KeysSet { result: Ok(()) } => {
+                self.rekeyed[place].until = Some(now + STRAY);
                 return;
             }
             StreamEvent::KeysSet { result: Err(error) } => {

@@ -18,6 +18,7 @@ mod stale;
 mod strangers;
 #[cfg(test)]
 mod tests;
+mod unused;
 mod up;
 
 use std::collections::BTreeMap;
@@ -27,7 +28,7 @@ use weft_base::{ChannelId, CounterGroup, Counters, Instant, KeyedHash, Random, T
 use weft_config::Errors;
 use weft_protocol::{Manage, manage};
 use weft_routing::OriginId;
-use weft_runtime::{Action, Component, Event, Level, StreamEvent};
+use weft_runtime::{Action, Component, Event, StreamEvent};
 use weft_xrl::profile::{self, Clock, Profile};
 use weft_xrl::{Called, Encoded, Input, Interface, Output, XrlError, configurable};
 
@@ -50,7 +51,7 @@ weft_base::reasons! {
     pub(crate) enum Activity {
         Accepted = "accepted", "connections that peers have opened";
         Strangers = "strangers", "connections of who is no peer, which were closed";
-        Unchecked = "unchecked", "connections of peers with ttl-security that could not be checked, which were closed";
+        Unchecked = "unchecked", "connections that were closed because it could not be checked from how far they come (ttl-security), or by which of two keys (md5-key)";
         Faults = "faults", "faults in attributes";
         Told = "told", "messages with routes that were made for peers";
     }
@@ -139,6 +140,7 @@ impl Bgp {
             config,
             routes: &mut self.routes,
             fanout: &mut self.fanout,
+            links: &self.links,
             channels: &mut self.channels,
             attempts: &mut self.attempts,
             last_token: &mut self.last_token,
@@ -174,9 +176,9 @@ impl Bgp {
                 });
             }
             StreamEvent::Failed { error } => {
-                let line = format!("{address}: {error}");
-                out.push(Output::World(Action::Report { level: Level::Debug, line }));
-                self.with_peer(now, address, out, |peer, world| peer.failed(token, world));
+                self.with_peer(now, address, out, |peer, world| {
+                    peer.failed(token, &error, world);
+                });
             }
             _ => {}
         }
@@ -199,8 +201,9 @@ impl Bgp {
             return out.push(Output::World(Action::Close { channel }));
         };
         let hops = known.config.session.ttl_security;
-        if hops.is_some_and(|hops| !self.listeners.checks_hops(address, hops)) {
-            // Who can say from how far it comes?
+        let is_unchecked = hops.is_some_and(|hops| !self.listeners.checks_hops(address, hops));
+        if is_unchecked || self.listeners.may_have_old_key(now, address) {
+            // Who can say from how far it comes, or by which key?
             self.counters.add(Activity::Unchecked, 1);
             return out.push(Output::World(Action::Close { channel }));
         }
@@ -221,6 +224,8 @@ impl Bgp {
             new.share(old);
         }
         let old = std::mem::replace(&mut self.config, config.clone());
+        // Sockets have the new keys before anybody is given a reason to connect.
+        self.listen(out);
         let wanted = self.wanted(config.as_ref());
         let is_other_router = match (&old, &config) {
             (Some(old), Some(new)) => {
@@ -255,7 +260,6 @@ impl Bgp {
         // What is said of graceful restart is said of all peers.
         self.stand();
         self.own.configure(config.as_ref(), out);
-        self.listen(out);
     }
 
     fn configure_peer(

@@ -25,7 +25,7 @@ use crate::incoming::{Taken, family, version};
 use crate::numbers::cease;
 use crate::routes::decision::Source;
 use crate::routes::export::Audience;
-use crate::wire::{RefreshKind, RouteRefresh, end_of_rib};
+use crate::wire::{RefreshKind, RouteRefresh};
 
 /// What a peer has sent and was sent.
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,7 +53,7 @@ pub(super) struct Peer {
     pub(super) up: Option<Up>,
     pub(super) tally: Tally,
     /// Why routes are not exchanged any more.
-    pub(super) ending: Option<Ending>,
+    pub(super) ending: Option<String>,
     /// Routes of it that serve on while it is away.
     pub(super) stale: Stale,
     /// What became of the limit on its prefixes.
@@ -126,6 +126,16 @@ impl Peer {
         }
     }
 
+    /// This router's addresses may be other ones.
+    pub(super) fn readdress(&mut self, world: &mut World<'_>) {
+        let Some(up) = &mut self.up else { return };
+        let address_beside = world.links.beside(up.audience.local_address);
+        if address_beside != up.audience.address_beside {
+            up.audience.address_beside = address_beside;
+            world.fanout.change(self.origin, up.audience.clone());
+        }
+    }
+
     /// There shall be a session, if nothing speaks against it.
     pub(super) fn start(&mut self, world: &mut World<'_>) {
         if self.may_run() && self.state() == State::Idle {
@@ -146,7 +156,7 @@ impl Peer {
         self.locals.is_empty()
     }
 
-    fn may_run(&self) -> bool {
+    pub(super) fn may_run(&self) -> bool {
         self.config.session.shutdown.is_none() && self.limit.held == Held::No
     }
 
@@ -220,7 +230,8 @@ impl Peer {
                 world.out.push(Output::World(Action::Close { channel }));
             }
             Outcome::Up { connection, negotiated } => self.is_up(connection, &negotiated, world),
-            Outcome::Down { ending, is_graceful } => self.is_down(ending, is_graceful, world),
+            Outcome::Down { ending, is_graceful } => self.is_down(&ending, is_graceful, world),
+            Outcome::Failed(ending) => self.has_failed(ending.to_string(), world),
             Outcome::Update(body) => return self.update(&body, world),
             Outcome::Refresh(refresh) => self.refresh(refresh, world),
             Outcome::Transition(transition) => {
@@ -274,8 +285,9 @@ impl Peer {
     }
 
     /// An attempt to connect has failed.
-    pub(super) fn failed(&mut self, token: Token, world: &mut World<'_>) {
+    pub(super) fn failed(&mut self, token: Token, error: &str, world: &mut World<'_>) {
         if let Some(attempt) = self.attempts.remove(&token) {
+            self.has_failed(format!("it cannot be connected to: {error}"), world);
             self.handle(Input::OpenFailed(attempt), world);
         }
     }
@@ -353,7 +365,7 @@ impl Peer {
         let Some(local) = self.locals.get(&channel) else { return };
         let (context, own) = (negotiated.context, world.config);
         let announcer = self.announcer(negotiated, local.ip(), own);
-        let audience = self.audience(negotiated, local.ip(), own);
+        let audience = self.audience(negotiated, local.ip(), world);
         let source = self.config.source(self.address, own);
         let source =
             Source { router_id: negotiated.peer_identifier, system: negotiated.peer_as, ..source };
@@ -378,8 +390,7 @@ impl Peer {
         self.tally.sessions += 1;
         self.ending = None;
         for version in self.families() {
-            let end = end_of_rib(family(version));
-            world.fanout.join(self.origin, version, audience.clone(), context, end, world.routes);
+            world.fanout.join(self.origin, version, audience.clone(), context, world.routes);
         }
         report(Level::Info, format!("{}: routes are exchanged", self.address), world.out);
     }
@@ -390,7 +401,15 @@ impl Peer {
         families.into_iter().flat_map(|families| families.iter().filter_map(version)).collect()
     }
 
-    fn is_down(&mut self, ending: Ending, is_graceful: bool, world: &mut World<'_>) {
+    /// There was no session. While nothing else is wrong people are told once.
+    fn has_failed(&mut self, why: String, world: &mut World<'_>) {
+        if self.up.is_none() && self.ending.as_ref() != Some(&why) {
+            report(Level::Warning, format!("{}: no session: {why}", self.address), world.out);
+            self.ending = Some(why);
+        }
+    }
+
+    fn is_down(&mut self, ending: &Ending, is_graceful: bool, world: &mut World<'_>) {
         let exchanged = self.families();
         world.fanout.leave(self.origin, world.routes);
         let up = self.up.take();
@@ -402,7 +421,7 @@ impl Peer {
         let line = format!("{}: routes are not exchanged any more: {ending}{more}", self.address);
         report(Level::Warning, line, world.out);
         self.expire(world);
-        self.ending = Some(ending);
+        self.ending = Some(ending.to_string());
     }
 
     /// The peer announces something; if the session has to end for it, returns how.
@@ -414,10 +433,10 @@ impl Peer {
             Err(error) => return Some(Input::BadUpdate(error.notification())),
         };
         self.stale.announces(world.now);
-        let Taken { announced, withdrawn, end_of_rib, faults, disabled } = taken;
+        let Taken { announced, withdrawn, end_of_rib, faults, misplaced, disabled } = taken;
         self.tally.announced += announced;
         self.tally.withdrawn += withdrawn;
-        self.tally.faults += faults.len() as u64;
+        self.tally.faults += (faults.len() + misplaced.len()) as u64;
         if let Some(version) = end_of_rib.and_then(version) {
             up.complete.insert(version);
             self.stale.end(version, world.routes);
@@ -425,6 +444,16 @@ impl Peer {
         for fault in faults {
             world.counters.add(Activity::Faults, 1);
             let line = format!("{}: in an UPDATE: {fault}", self.address);
+            report(Level::Warning, line, world.out);
+        }
+        if let [first, more @ ..] = &misplaced[..] {
+            world.counters.add(Activity::Faults, misplaced.len() as u64);
+            let more =
+                if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+            let line = format!(
+                "{}: in an UPDATE: {first}{more}: no packets from elsewhere go there, so that is not taken",
+                self.address
+            );
             report(Level::Warning, line, world.out);
         }
         if let Some(family) = disabled {
@@ -457,8 +486,7 @@ impl Peer {
     /// It is told everything again.
     pub(super) fn tell_again(&mut self, world: &mut World<'_>) {
         for version in self.families() {
-            let end = end_of_rib(family(version));
-            world.fanout.tell_again(self.origin, version, end, world.routes);
+            world.fanout.tell_again(self.origin, version, false, world.routes);
         }
     }
 
@@ -484,15 +512,8 @@ impl Peer {
         }
         match refresh.kind {
             RefreshKind::Request => {
-                let [begin, end] = [RefreshKind::Begin, RefreshKind::End]
-                    .map(|kind| RouteRefresh { family, kind }.emit());
-                let is_enhanced = up.is_enhanced;
-                if is_enhanced {
-                    // RFC 7313 §4: what is not sent between both is gone.
-                    self.tell(&begin, world);
-                }
-                let end = if is_enhanced { end } else { end_of_rib(family) };
-                world.fanout.tell_again(self.origin, version, end, world.routes);
+                // RFC 7313 §4: what is not sent between two marks is gone.
+                world.fanout.tell_again(self.origin, version, up.is_enhanced, world.routes);
             }
             RefreshKind::Begin if up.may_refresh(version) => {
                 up.refreshing.insert(version);

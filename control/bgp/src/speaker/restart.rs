@@ -113,7 +113,8 @@ fn quiet_until(peer: &Peer) -> Option<Instant> {
 }
 
 fn has_announced(now: Instant, peer: &Peer) -> bool {
-    let Some(up) = &peer.up else { return false };
+    // There is no session with one that may have none: it is not waited for.
+    let Some(up) = &peer.up else { return !peer.may_run() };
     // One that has restarted, too, waits for us.
     up.graceful.as_ref().is_some_and(|graceful| graceful.restarted)
         || quiet_until(peer).is_some_and(|until| until <= now)

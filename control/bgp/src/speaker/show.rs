@@ -62,7 +62,7 @@ impl Bgp {
         json!({
             "address": peer.address.to_string(), "as": peer.remote_as(),
             "state": peer.state().to_string(), "since": peer.up.as_ref().map(|up| up.since.as_nanos()),
-            "ending": peer.ending.as_ref().map(ToString::to_string),
+            "ending": peer.ending,
             "ipv4": paths(Version::V4), "ipv6": paths(Version::V6),
             "ipv4-multicast": paths(Version::V4Multicast), "ipv6-multicast": paths(Version::V6Multicast),
             "updates": peer.tally.updates, "announced": peer.tally.announced, "withdrawn": peer.tally.withdrawn,
@@ -86,8 +86,10 @@ impl Bgp {
 
     fn path(&self, (version, net): (Version, IpNet), one: &Candidate<Path>, best: bool) -> Value {
         let routes = &self.routes;
-        let received = routes.sets.get(one.route.received).unpack();
-        let next_hop = routes.sets.next_hop(one.route.received);
+        // As policy has let it pass, if it has.
+        let set = if one.route.is_accepted() { one.route.accepted } else { one.route.received };
+        let shown = routes.sets.get(set).unpack();
+        let next_hop = routes.sets.next_hop(set);
         let source = routes.source(one.origin);
         let address = |id| routes.next_hops.address(id).to_string();
         // Points, and when it is used again, if it is damped.
@@ -101,13 +103,14 @@ impl Bgp {
             "protocol": source.protocol().0,
             "peer": source.party().map(|party| party.address.to_string()), "best": best,
             "accepted": one.route.is_accepted(), "path-id": one.path,
-            "long-lived-stale": source.is_stale(&received.communities), "damping": standing,
+            "unused": self.unused((version, net), one),
+            "long-lived-stale": source.is_stale(&shown.communities), "damping": standing,
             "next-hop": source.party().map(|_| address(next_hop)),
             "metric": routes.next_hops.metric(next_hop),
-            "as-path": received.as_path.to_string(), "origin": format!("{:?}", received.origin),
-            "med": received.med, "local-pref": received.local_pref,
+            "as-path": shown.as_path.to_string(), "origin": format!("{:?}", shown.origin),
+            "med": shown.med, "local-pref": shown.local_pref,
             "tag": one.route.is_accepted().then(|| routes.sets.get(one.route.accepted).rare().tag),
-            "communities": received.communities.iter()
+            "communities": shown.communities.iter()
                 .map(|one| format!("{}:{}", one >> 16, one & 0xffff)).collect::<Vec<_>>(),
         })
     }

@@ -4,6 +4,7 @@ mod damped;
 mod fair;
 mod graceful;
 mod multicast;
+mod next_hops;
 mod own;
 mod profile;
 mod reflected;
@@ -16,6 +17,7 @@ use std::time::Duration;
 use weft_base::{Buffer, Message};
 use weft_protocol::rib::CLASS as RIB;
 use weft_routing::{BitString, Prefix};
+use weft_runtime::{Interface, InterfaceAddress, InterfaceChange, Level};
 
 use super::*;
 use crate::config::PORT;
@@ -49,8 +51,9 @@ fn configured(more: &str, of: [&str; 2]) -> Option<Config> {
             return String::new();
         }
         let passive = if of.contains("passive") { "" } else { "passive on;" };
+        let import = if of.contains("import") { "" } else { "import all;" };
         format!(
-            "peer {address} {{ as 6500{number}; {passive} hold-time {HOLD}s; import all; export all; {of} }}"
+            "peer {address} {{ as 6500{number}; {passive} hold-time {HOLD}s; {import} export all; {of} }}"
         )
     };
     let text = format!("bgp {{ as 65000; router-id 192.0.2.1; {more} {} {} }}", peer(1), peer(2));
@@ -165,9 +168,14 @@ impl World {
     }
 
     fn announces(&mut self, number: u8, prefix: &Prefix) -> Vec<Output> {
+        self.announces_by(number, prefix, address(number))
+    }
+
+    /// A peer announces a route that leads to this router.
+    fn announces_by(&mut self, number: u8, prefix: &Prefix, next_hop: Ipv4Addr) -> Vec<Output> {
         let attributes = Attributes {
             as_path: AsPath::from_sequence(&[65000 + u32::from(number)]),
-            next_hop: Some(NextHop::V4(address(number))),
+            next_hop: Some(NextHop::V4(next_hop)),
             ..Attributes::default()
         };
         let context = Context::new(Neighbour::External);
@@ -176,6 +184,19 @@ impl World {
         encoder.all([(0, *prefix)], &mut bytes);
         self.says(number, &bytes)
     }
+}
+
+/// The link to a peer carries packets, or does not.
+fn link(number: u8, running: bool) -> Event {
+    let six = [0x2001, 0xdb8, number.into(), 0, 0, 0, 0, 1];
+    let addresses = [([10, 0, number, 1].into(), 24), (six.into(), 64)];
+    let addresses = addresses.map(|(ip, prefix_length)| InterfaceAddress { ip, prefix_length });
+    let addresses = addresses.into();
+    let (index, name) = (u32::from(number), format!("eth{number}"));
+    let (kind, mtu, up) = ("veth".to_owned(), 1500, true);
+    let (mac, master) = (None, None);
+    let interface = Interface { index, name, kind, mac, mtu, up, running, master, addresses };
+    Event::Interface { change: InterfaceChange::Changed(interface) }
 }
 
 /// The messages that a peer was sent: their types and bodies.
@@ -248,4 +269,46 @@ fn a_peer_that_is_silent_is_told_so_though_routes_come_at_that_moment() {
     let out = world.announces(2, &net.prefix());
     assert!(world.bgp.peers[&IpAddr::from(address(1))].up.is_none());
     assert!(sent(1, &out).contains(&MessageType::Notification), "{out:?}");
+}
+
+/// RFC 7313 §4: no beginning before the end of the first telling, which graceful restart waits for, and an end behind each.
+#[test]
+fn a_peer_that_asks_while_it_is_told_everything_hears_where_both_end() {
+    let mut world = World::started("");
+    world.born(false);
+    world.connect(2);
+    // More than are told at once.
+    (0..2000u32).for_each(|number| {
+        let net = ipnet::Ipv4Net::new((0x1400_0000 + (number << 8)).into(), 24).unwrap();
+        world.announces(2, &net.prefix());
+    });
+    let marks = |out: &[Output]| -> Vec<&str> {
+        let word = |(kind, body): (MessageType, Vec<u8>)| match (kind, &body[..]) {
+            (MessageType::Update, [0, 0, 0, 0]) => Some("end of RIB"),
+            (MessageType::Update, _) => Some("routes"),
+            (MessageType::RouteRefresh, [_, _, 1, _]) => Some("begin"),
+            (MessageType::RouteRefresh, [_, _, 2, _]) => Some("end"),
+            _ => None,
+        };
+        let mut all: Vec<_> = messages(1, out).into_iter().filter_map(word).collect();
+        all.dedup();
+        all
+    };
+    let request = |family| RouteRefresh { family, kind: RefreshKind::Request }.emit();
+    world.is_busy = true;
+    let mut out = world.connect(1);
+    out.extend(world.says(1, &request(Family::IPV4_UNICAST)));
+    assert_eq!(marks(&out), ["routes"], "it was not told everything");
+    world.is_busy = false;
+    out.extend(world.happens(Event::Tick));
+    assert_eq!(marks(&out), ["routes", "end of RIB", "begin", "routes", "end"]);
+    // An operator has it told again while it is: that is between the same marks.
+    world.is_busy = true;
+    let mut out = world.says(1, &request(Family::IPV4_UNICAST));
+    world.bgp.with_peer(world.now, address(1).into(), &mut out, |peer, world| {
+        peer.tell_again(world);
+    });
+    world.is_busy = false;
+    out.extend(world.happens(Event::Tick));
+    assert_eq!(marks(&out), ["begin", "routes", "end"]);
 }

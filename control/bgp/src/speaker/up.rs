@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use weft_base::{ChannelId, Instant};
 use weft_routing::ip::Version;
 
+use super::context::World;
 use super::peer::Peer;
 use super::stale::Said;
 use crate::config::{Config, PeerConfig, Standing};
@@ -81,6 +82,7 @@ impl Peer {
             router_id: own.router_id,
             cluster_id: own.cluster_id,
             role: self.config.session.role,
+            enforce_first_as: self.config.session.enforce_first_as,
             local_address,
             import: self.config.import.clone(),
         }
@@ -91,8 +93,9 @@ impl Peer {
         &self,
         negotiated: &Negotiated,
         local_address: IpAddr,
-        own: &Config,
+        world: &World<'_>,
     ) -> Audience {
+        let own = world.config;
         Audience {
             is_external: negotiated.context.neighbour == Neighbour::External,
             is_client: self.config.is_client,
@@ -100,6 +103,7 @@ impl Peer {
             cluster_id: own.cluster_id,
             next_hop_self: self.config.next_hop_self,
             local_address,
+            address_beside: world.links.beside(local_address),
             role: self.config.session.role,
             is_closing: self.config.session.graceful_shutdown,
             knows_long_lived: negotiated.long_lived.is_some(),

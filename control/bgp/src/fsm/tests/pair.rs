@@ -101,7 +101,7 @@ impl World {
             }
             Output::Update(_) => self.updates[side] += 1,
             Output::Down { .. } => self.downs[side] += 1,
-            Output::Up { .. } | Output::Refresh(_) | Output::Transition(_) => {}
+            Output::Up { .. } | Output::Failed(_) | Output::Refresh(_) | Output::Transition(_) => {}
         }
     }
 

@@ -36,6 +36,7 @@ impl World {
                 assert_eq!(self.up.replace(connection.0), None);
             }
             Output::Down { .. } => assert!(self.up.take().is_some()),
+            Output::Failed(_) => assert!(self.live.is_empty(), "another connection goes on"),
             Output::Update(_) | Output::Refresh(_) => assert!(self.up.is_some()),
             Output::Transition(transition) => assert_ne!(transition.from, transition.to),
         }

@@ -150,6 +150,8 @@ fn words(output: &Output) -> Option<String> {
         Output::Refresh(_) => "refresh".to_owned(),
         // It is the line itself.
         Output::Transition(_) => return None,
+        // For people: what was sent or came says the same.
+        Output::Failed(_) => return None,
     })
 }
 

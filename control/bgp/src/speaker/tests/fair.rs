@@ -47,7 +47,8 @@ fn a_route_of_ipv6_does_not_wait_until_the_rib_has_all_of_ipv4() {
         let net = ipnet::Ipv6Net::new([0x2001, 0xdb8, number, 0, 0, 0, 0, 0].into(), 48).unwrap();
         update(Family::IPV6_UNICAST, v6, [net.prefix()].into_iter())
     };
-    let of_v4 = (0..4096u32).map(|n| ipnet::Ipv4Net::new((n << 8).into(), 24).unwrap().prefix());
+    let of_v4 = (0..4096u32)
+        .map(|n| ipnet::Ipv4Net::new((0x1400_0000 + (n << 8)).into(), 24).unwrap().prefix());
     // How the next hops are reached is known from then on.
     world.says(1, &update(Family::IPV4_UNICAST, v4, of_v4.clone().take(1)));
     world.says(1, &of_v6(0));

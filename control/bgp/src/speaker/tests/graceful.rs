@@ -443,3 +443,33 @@ fn a_peer_that_is_not_back_in_a_moment_leaves_nothing() {
     let reset = Notification::cease(crate::numbers::cease::ADMIN_RESET);
     assert_eq!(told(2, &world.says(1, &reset.emit())).1, nets(&[1]));
 }
+
+#[test]
+fn who_may_have_no_session_is_not_waited_for() {
+    let keeps = graceful(false, true, false);
+    let mut world = World::started("");
+    world.configure(["", "shutdown;"]);
+    world.rib.stale = [1, 2].map(|number| IpNet::from(net(number))).into();
+    world.born(true);
+    world.connect_with(1, std::slice::from_ref(&keeps));
+    world.announces(1, &net(1).prefix());
+    assert_eq!((world.rib.changes, world.rib.ends), (0, 0));
+    world.says(1, &end_of_rib(Family::IPV4_UNICAST));
+    assert_eq!((world.rib.changes, world.rib.ends, world.rib.stale.len()), (1, ALL, 0));
+}
+
+#[test]
+fn a_limit_is_for_what_is_announced_and_not_for_what_serves_on() {
+    let mut world = helped(&graceful(false, true, false), &[1, 2]);
+    world.configure(["prefix-limit { most 2; }", ""]);
+    lose(&mut world);
+    world.connect_with(1, &[graceful(true, true, false)]);
+    let is_up = |world: &World| world.bgp.peers[&IpAddr::from(address(1))].up.is_some();
+    for number in [3, 4] {
+        world.announces(1, &net(number).prefix());
+        assert!(is_up(&world), "of four two are of the session before");
+    }
+    // One of those is announced again, and is one too many.
+    world.announces(1, &net(1).prefix());
+    assert!(!is_up(&world));
+}

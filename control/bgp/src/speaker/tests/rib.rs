@@ -1,6 +1,7 @@
 //! A RIB as BGP sees it: it answers every call at once, and reaches all next hops.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use ipnet::IpNet;
 use weft_xrl::{Calls, Decoder, Encoded, Input, Method, Output, Reply};
@@ -16,6 +17,10 @@ pub(super) struct Rib {
     /// What it was told and not told again.
     pub(super) stale: BTreeSet<IpNet>,
     pub(super) routes: BTreeSet<IpNet>,
+    /// What is reached, but is not on a link.
+    pub(super) far: BTreeSet<IpAddr>,
+    /// And what is not.
+    pub(super) unreached: BTreeSet<IpAddr>,
     /// Those for multicast, apart.
     pub(super) multicast: BTreeSet<IpNet>,
     /// The protocols that have told them, by their names and distances, and by their numbers less one.
@@ -57,9 +62,9 @@ impl Rib {
             Call::Register(request) => {
                 let way = |address| Way {
                     block: IpNet::from(address),
-                    found: true,
+                    found: !self.unreached.contains(&address),
                     metric: 0,
-                    is_neighbour: true,
+                    is_neighbour: !self.far.contains(&address),
                 };
                 Encoded::new(RegisterReply {
                     ways: request.addresses.into_iter().map(way).collect(),

@@ -197,6 +197,78 @@ fn keys_go_to_the_socket_that_listens_without_closing_it() {
     assert!(matches!(&asked[..], [StreamRequest::Listen(spec)] if spec.keys.len() == 1));
 }
 
+/// Whoever connects before the socket has the new key has signed with the one before.
+#[test]
+fn connections_by_a_key_that_was_changed_are_not_accepted() {
+    let mut world = World::new();
+    world.configure(["md5-key hush;", ""]);
+    let connects = |world: &mut World, number: u8| {
+        let event = StreamEvent::Accepted {
+            channel: ChannelId(40 + u32::from(number)),
+            local: SocketAddr::new([10, 0, number, 1].into(), PORT),
+            peer: SocketAddr::new(address(number).into(), 40_001),
+        };
+        let out = world.happens(Event::Stream { token: LISTENERS[0], event });
+        let is_closed = |one: &Output| matches!(one, Output::World(Action::Close { .. }));
+        !out.iter().any(is_closed)
+    };
+    let set = |world: &mut World| {
+        let event = StreamEvent::KeysSet { result: Ok(()) };
+        world.happens(Event::Stream { token: LISTENERS[0], event });
+    };
+    set(&mut world);
+    world.now += Duration::from_secs(1);
+    assert!(connects(&mut world, 1));
+    world.configure(["md5-key other;", ""]);
+    assert!(!connects(&mut world, 1), "the socket may have the old one");
+    set(&mut world);
+    assert!(!connects(&mut world, 1), "it may have waited since then");
+    world.configure(["md5-key other; description x;", ""]);
+    world.now += Duration::from_secs(1);
+    assert!(connects(&mut world, 1));
+}
+
+/// Before that nobody said why there was no session.
+#[test]
+fn people_are_told_once_why_there_is_no_session() {
+    let mut world = World::started("");
+    world.born(false);
+    let said = |out: &[Output]| {
+        out.iter().find_map(|output| match output {
+            Output::World(Action::Report { level: Level::Warning, line }) => Some(line.clone()),
+            _ => None,
+        })
+    };
+    let opens = |world: &mut World, system: u32| {
+        let event = StreamEvent::Accepted {
+            channel: ChannelId(1),
+            local: SocketAddr::new([10, 0, 1, 1].into(), PORT),
+            peer: SocketAddr::new(address(1).into(), 40_000),
+        };
+        let mut out = world.happens(Event::Stream { token: LISTENERS[0], event });
+        out.extend(world.says(1, &Open::new(system, HOLD, address(1)).emit()));
+        out
+    };
+    let line = said(&opens(&mut world, 65009)).unwrap();
+    assert!(line.starts_with("10.0.1.2: no session: sent: ") && line.contains("AS"), "{line}");
+    let ending = |world: &World| world.bgp.peers[&IpAddr::from(address(1))].ending.clone();
+    assert!(line.ends_with(&ending(&world).unwrap()));
+    world.now += Duration::from_secs(3600);
+    world.happens(Event::Tick);
+    assert_eq!(said(&opens(&mut world, 65009)), None, "it is the same");
+    // What else is wrong is another matter.
+    world.configure(["passive off;", ""]);
+    world.now += Duration::from_secs(3600);
+    let out = world.happens(Event::Tick);
+    let token = out.iter().find_map(|output| match output {
+        Output::World(Action::Stream { token, request: StreamRequest::Open(_) }) => Some(*token),
+        _ => None,
+    });
+    let event = StreamEvent::Failed { error: "no way".to_owned() };
+    let out = world.happens(Event::Stream { token: token.unwrap(), event });
+    assert_eq!(said(&out).unwrap(), "10.0.1.2: no session: it cannot be connected to: no way");
+}
+
 /// From how far connections may come from each of these addresses, and with which time to live is sent.
 fn checked(config: Option<Config>, addresses: &[[u8; 4]]) -> (Vec<Option<u8>>, Option<u8>) {
     let mut world = World::started("");
@@ -242,21 +314,11 @@ fn peers_in_a_range_of_near_ones_may_be_farther() {
 
 #[test]
 fn a_session_ends_with_the_link_that_it_uses_and_begins_with_it() {
-    use weft_runtime::{Interface, InterfaceAddress, InterfaceChange};
     let mut world = World::started("");
     world.born(false);
     world.configure(["passive off;", "multihop 3;"]);
-    let change = |number: u8, running| {
-        let ip = [10, 0, number, 1].into();
-        let addresses = [InterfaceAddress { ip, prefix_length: 24 }].into();
-        let (index, name) = (u32::from(number), format!("eth{number}"));
-        let (kind, mtu, up) = ("veth".to_owned(), 1500, true);
-        let (mac, master) = (None, None);
-        let interface = Interface { index, name, kind, mac, mtu, up, running, master, addresses };
-        Event::Interface { change: InterfaceChange::Changed(interface) }
-    };
     for number in [1, 2] {
-        world.happens(change(number, true));
+        world.happens(link(number, true));
         world.connect(number);
     }
     let closed = |out: &[Output], number| {
@@ -264,10 +326,10 @@ fn a_session_ends_with_the_link_that_it_uses_and_begins_with_it() {
             matches!(output, Output::World(Action::Close { channel }) if *channel == ChannelId(number))
         })
     };
-    let out = world.happens(change(1, false));
+    let out = world.happens(link(1, false));
     assert!(closed(&out, 1) && !world.is_up(1));
     // One that may be reached in another way notices it in its own time.
-    let out = world.happens(change(2, false));
+    let out = world.happens(link(2, false));
     assert!(!closed(&out, 2) && world.is_up(2));
     // What was tried meanwhile has failed.
     let opens = |out: &[Output]| {
@@ -282,8 +344,8 @@ fn a_session_ends_with_the_link_that_it_uses_and_begins_with_it() {
     let token = opens(&world.happens(Event::Tick)).unwrap();
     let event = StreamEvent::Failed { error: "no way".to_owned() };
     assert_eq!(opens(&world.happens(Event::Stream { token, event })), None);
-    assert!(opens(&world.happens(change(1, true))).is_some());
-    assert_eq!(opens(&world.happens(change(1, true))), None, "nothing is different");
+    assert!(opens(&world.happens(link(1, true))).is_some());
+    assert_eq!(opens(&world.happens(link(1, true))), None, "nothing is different");
 }
 
 #[test]
