@@ -2,7 +2,8 @@
 //!
 //! Reference: Machado et al., "Linux XIA", §4.2.2 (DST table and dependency forest): here the table is
 //! beside the forest, and followed by a copy. The forwarder tells a sequence of [`Offload`]s; carried out in their
-//! order, they leave the copy without any decision that the tables would not give now.
+//! order, they leave the copy without any decision that the tables would not give now; and on the way there, packets go
+//! where they went before, nowhere, or where they go afterwards.
 //!
 //! What is told are decisions for packets that came in on a port, after they were used for a second packet: an
 //! address that occurs once is no news.

@@ -88,7 +88,7 @@ pub trait Principal: Send {
     /// Removes what the same words would have set.
     ///
     /// # Errors
-    /// Says which word is wrong, or that there is no such thing.
+    /// Says which word is wrong, or that there is no such thing ([`WordError::absent`]).
     fn delete(
         &mut self,
         now: Instant,
@@ -242,7 +242,8 @@ pub enum Input {
     /// The deadline has come, or the node merely checks.
     Tick,
     /// An interface carries XIP packets now. Also told for every interface that is there already
-    /// when the principal is added.
+    /// when the principal is added, and again, with the same port or another one in its place, when its address
+    /// or MTU has changed.
     InterfaceUp {
         /// Its name, for opening further ports on it.
         name: String,

@@ -46,7 +46,7 @@ pub trait Protocol {
     /// Removes what the same words would have set.
     ///
     /// # Errors
-    /// Says which word is wrong, or that there is no such thing.
+    /// Says which word is wrong, or that there is no such thing ([`WordError::absent`]).
     fn delete(
         &mut self,
         now: Instant,

@@ -340,7 +340,7 @@ impl<L: Copy> XidTable<L> {
             reader.expect("via")?;
             via = read_gateways(reader, None)?;
         }
-        self.remove_route(&xid, &via).map_err(|error| reader.error(error.to_string()))
+        self.remove_route(&xid, &via).map_err(|error| reader.error(error.to_string()).absent())
     }
 
     /// The routes that were stated as JSON: `[{"xid": …, "via": …}, …]`, sorted, with a row for each gateway.
@@ -394,7 +394,8 @@ impl XidTable<()> {
             "local" => {
                 let xid = reader.xid_of(self.kind)?;
                 reader.clone().end()?;
-                self.remove_local(&xid).map_err(|error| reader.error(error.to_string())).map(drop)
+                let removed = self.remove_local(&xid).map(drop);
+                removed.map_err(|error| reader.error(error.to_string()).absent())
             }
             "route" => self.delete_route(&mut reader),
             word => Err(self.unknown(word, &reader)),

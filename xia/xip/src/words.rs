@@ -15,13 +15,27 @@ pub struct WordError {
     pub word: Option<usize>,
     /// One sentence.
     pub text: String,
+    /// The statement is in order, but what it would delete is not there.
+    pub is_absent: bool,
 }
 
 impl WordError {
     /// An error about the statement as a whole.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
-        Self { word: None, text: text.into() }
+        Self { word: None, text: text.into(), is_absent: false }
+    }
+
+    /// An error about the word with this index.
+    #[must_use]
+    pub fn at(word: usize, text: impl Into<String>) -> Self {
+        Self { word: Some(word), ..Self::new(text) }
+    }
+
+    /// This error, where it says that what is to be deleted is not there.
+    #[must_use]
+    pub fn absent(self) -> Self {
+        Self { is_absent: true, ..self }
     }
 }
 
@@ -125,7 +139,7 @@ impl<'a> WordReader<'a> {
     /// An error about the word that was taken last.
     #[must_use]
     pub fn error(&self, text: impl Into<String>) -> WordError {
-        WordError { word: self.next.checked_sub(1), text: text.into() }
+        WordError { word: self.next.checked_sub(1), ..WordError::new(text) }
     }
 }
 

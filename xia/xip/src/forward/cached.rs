@@ -103,17 +103,17 @@ impl Forwarder {
         if stale.is_empty() {
             return;
         }
-        for (edges, port) in stale {
-            let (outcome, slot) = self.decide(edges.iter().copied(), &mut Chain::new());
+        for stale in stale {
+            let (outcome, slot) = self.decide(stale.edges.iter().copied(), &mut Chain::new());
             let Some(decision) = outcome.decision() else {
-                self.dst.offload_nothing(edges);
+                self.dst.offload_nothing(stale);
                 continue;
             };
-            let key = FreeKey::new(&edges, true);
+            let key = FreeKey::new(&stale.edges, true);
             let tag = self.dst.tag(&key);
             let (asked, egress) = (&self.asked, &self.egress);
-            let gone = self.dst.insert(&key, tag, port, (decision, slot), asked, egress);
-            self.dst.offload(&key, tag, edges);
+            let gone = self.dst.insert(&key, tag, stale.port, (decision, slot), asked, egress);
+            self.dst.offload(&key, tag, stale);
             self.cache_activity.add(CacheActivity::Evicted, gone as u64);
             self.cache_activity.add(CacheActivity::Rewritten, 1);
         }

@@ -2,6 +2,7 @@
 
 mod errors;
 mod gateways;
+mod offloads;
 
 use std::collections::BTreeMap;
 

@@ -18,13 +18,13 @@ use weft_runtime::{Action, DriverCounts, Peer};
 
 use super::Node;
 use super::engine::{self, Shown};
-use crate::channel;
 
 /// The token of what the driver counts; answers come in the order of the questions.
 const COUNTS: Token = Token(0);
 
 impl Node {
-    /// Carries out a command that came on `channel` and answers it there.
+    /// Carries out a command that came on `channel` and answers it there, unless whoever is there does not
+    /// read the answers.
     pub(super) fn command(
         &mut self,
         now: Instant,
@@ -32,14 +32,22 @@ impl Node {
         text: &str,
         out: &mut Vec<Action>,
     ) {
+        if self.refuses(channel) {
+            return;
+        }
         match self.run_command(now, channel, text, out) {
             Ok(Some(value)) => self.replies.send(channel, &value, out),
             // It comes when the driver has answered.
             Ok(None) => {}
-            Err(error) => {
-                out.push(Action::Send { channel, message: channel::emit_failed(&error).into() });
-            }
+            Err(error) => self.replies.fail(channel, &error, out),
         }
+    }
+
+    /// Refuses what came on a channel on which nobody takes the answers.
+    pub(super) fn refuses(&mut self, channel: ChannelId) -> bool {
+        let is_asking =
+            self.asked_for_counts.contains(&channel) || self.kernel.is_asked_by(channel);
+        self.replies.refuses(channel, is_asking)
     }
 
     fn run_command(
@@ -163,6 +171,12 @@ impl Node {
         }
     }
 
+    /// How many messages and answers to come are kept.
+    #[cfg(test)]
+    fn kept_answers(&self) -> usize {
+        self.replies.kept() + self.asked_for_counts.len()
+    }
+
     /// Refuses whoever may not change the node.
     fn check_operator(&self, channel: ChannelId) -> Result<(), String> {
         let user = self.peers.get(&channel).and_then(Peer::uid);
@@ -178,4 +192,90 @@ impl Node {
 
 fn done() -> Value {
     json!({ "done": true })
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_base::Packet;
+    use weft_runtime::{Component, Event};
+
+    use super::*;
+    use crate::channel::Response;
+    use crate::node::Registry;
+    use crate::node::testing::{self, NOW};
+
+    const CHANNEL: ChannelId = ChannelId(1);
+
+    /// What was answered: the texts of replies, and of failures with a mark in front.
+    fn answers(sent: Vec<Action>) -> Vec<String> {
+        let (mut answers, mut reply) = (Vec::new(), Vec::new());
+        for action in sent {
+            let Action::Send { channel: CHANNEL, message } = action else { continue };
+            match Response::parse(message.buffer.into()).unwrap() {
+                Response::Failed(text) => answers.push(format!("failed: {text}")),
+                Response::Reply { last, part } => {
+                    reply.extend(part);
+                    if last {
+                        answers.push(String::from_utf8(std::mem::take(&mut reply)).unwrap());
+                    }
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        answers
+    }
+
+    fn ask(node: &mut Node, command: &str, times: usize, out: &mut Vec<Action>) {
+        for _ in 0..times {
+            node.command(NOW, CHANNEL, command, out);
+        }
+    }
+
+    /// Lets the node send all that it can.
+    fn drain(node: &mut Node, out: &mut Vec<Action>) {
+        while node.has_background_work() {
+            node.handle(NOW, Event::Slice, out);
+        }
+    }
+
+    #[test]
+    fn whoever_does_not_read_answers_cannot_fill_the_memory_with_them() {
+        let (mut node, mut sent) = (testing::node(Registry::new()), Vec::new());
+        node.handle(NOW, Event::Congested { channel: CHANNEL }, &mut sent);
+        for command in ["show node", "show ports", "show counters", "nonsense"] {
+            ask(&mut node, command, 10_000, &mut sent);
+        }
+        assert!(answers(sent).is_empty(), "there is no room for them");
+        assert!(node.kept_answers() <= 1, "{} are kept", node.kept_answers());
+        let mut sent = Vec::new();
+        node.handle(NOW, Event::Drained { channel: CHANNEL }, &mut sent);
+        drain(&mut node, &mut sent);
+        let answers = answers(sent);
+        assert_eq!(answers.len(), 40_000, "every question has its answer");
+        assert!(answers[0].starts_with('{'), "{}", answers[0]);
+        assert!(answers[1..].iter().all(|text| text == "failed: read the earlier answers first"));
+    }
+
+    #[test]
+    fn questions_about_ports_count_as_answers_that_are_not_read() {
+        let (mut node, mut sent) = (testing::node(Registry::new()), Vec::new());
+        node.handle(NOW, Event::Congested { channel: CHANNEL }, &mut sent);
+        ask(&mut node, "show ports", 10_000, &mut sent);
+        let asked = sent.iter().filter(|action| matches!(action, Action::Count { .. })).count();
+        assert_eq!((asked, node.kept_answers()), (1, 1));
+    }
+
+    #[test]
+    fn a_failure_does_not_overtake_an_earlier_answer() {
+        let (mut node, mut sent) = (testing::node(Registry::new()), Vec::new());
+        let long = Value::String("x".repeat(1_000_000));
+        node.replies.send(CHANNEL, &long, &mut sent);
+        ask(&mut node, "show nonsense", 1, &mut sent);
+        node.message(NOW, CHANNEL, Packet::from_slice(b"nonsense"), &mut sent);
+        drain(&mut node, &mut sent);
+        let answers = answers(sent);
+        assert_eq!(answers[0], long.to_string());
+        assert!(answers[1].starts_with("failed: there is no `nonsense`"), "{}", answers[1]);
+        assert!(answers[2].starts_with("failed: "), "{}", answers[2]);
+    }
 }

@@ -60,6 +60,8 @@ struct Port {
     /// By which sockets it gives and takes packets.
     io: PacketIo,
     attachment: Attachment,
+    /// Where it is attached, it was told of another address or MTU, and has not answered yet.
+    renewal: Option<Token>,
 }
 
 enum Attachment {
@@ -93,6 +95,11 @@ pub(super) fn mode(word: &str) -> Result<Option<EngineMode>, String> {
 }
 
 impl KernelEngine {
+    /// Whether an answer to this channel waits for what the kernel has counted.
+    pub(super) fn is_asked_by(&self, channel: ChannelId) -> bool {
+        self.asked.iter().any(|(asking, _)| *asking == channel)
+    }
+
     /// Whether something was asked for and nothing has come yet.
     pub(super) fn is_opening(&self) -> bool {
         let waits =
@@ -164,8 +171,29 @@ impl Node {
         out: &mut Vec<Action>,
     ) {
         let (interface, attachment) = (interface.to_owned(), Attachment::None);
-        self.kernel.ports.insert(port, Port { interface, info, io, attachment });
+        self.kernel.ports.insert(port, Port { interface, info, io, attachment, renewal: None });
         self.attach_engine(port, out);
+    }
+
+    /// An interface has another address or MTU. The engine takes note of it where it is; what it holds stays.
+    pub(super) fn engine_port_changed(
+        &mut self,
+        port: PortId,
+        info: PortInfo,
+        out: &mut Vec<Action>,
+    ) {
+        let Some(place) = self.kernel.ports.get_mut(&port) else { return };
+        place.info = info;
+        match place.attachment {
+            Attachment::At(..) => {
+                let renewal = self.ask_to_attach(port, out);
+                if let Some(place) = self.kernel.ports.get_mut(&port) {
+                    place.renewal = renewal;
+                }
+            }
+            Attachment::Asked(_) | Attachment::Failed(_) => self.attach_engine(port, out),
+            Attachment::None | Attachment::Clearing(_) => {}
+        }
     }
 
     /// An interface is gone.
@@ -180,16 +208,23 @@ impl Node {
         if self.kernel.wanted.is_none() && self.kernel.engine.is_none() {
             return self.clear_engine(port, out);
         }
-        if self.kernel.tables().is_none() {
-            return;
+        if let Some(token) = self.ask_to_attach(port, out)
+            && let Some(place) = self.kernel.ports.get_mut(&port)
+        {
+            place.attachment = Attachment::Asked(token);
         }
+    }
+
+    /// Asks for the engine to be attached, or, where it is, to take note of what is known of the port. Returns the
+    /// token of the question; nothing if there is no engine.
+    fn ask_to_attach(&mut self, port: PortId, out: &mut Vec<Action>) -> Option<Token> {
+        self.kernel.tables()?;
         let token = self.next_token();
-        let KernelEngine { wanted: Some(mode), engine: Some(engine), ports, .. } = &mut self.kernel
+        let KernelEngine { wanted: Some(mode), engine: Some(engine), ports, .. } = &self.kernel
         else {
-            return;
+            return None;
         };
-        let Some(place) = ports.get_mut(&port) else { return };
-        place.attachment = Attachment::Asked(token);
+        let place = ports.get(&port)?;
         let request = EngineRequest::Attach {
             engine: engine.name().to_owned(),
             interface: place.interface.clone(),
@@ -198,6 +233,7 @@ impl Node {
             mode: *mode,
         };
         out.push(Action::Engine { token, request });
+        Some(token)
     }
 
     /// Asks for an engine to be gone that this life of the process has not used.
@@ -216,6 +252,7 @@ impl Node {
         let token = self.next_token();
         let KernelEngine { engine: Some(engine), ports, .. } = &mut self.kernel else { return };
         let Some(place) = ports.get_mut(&port) else { return };
+        place.renewal = None;
         if let Attachment::Asked(_) | Attachment::At(..) =
             std::mem::replace(&mut place.attachment, Attachment::None)
         {
@@ -286,13 +323,14 @@ impl Node {
         result: Result<EngineReply, String>,
         out: &mut Vec<Action>,
     ) {
-        let mut ports = self.kernel.ports.values_mut();
-        let asked = |port: &&mut Port| match port.attachment {
+        let mut ports = self.kernel.ports.iter_mut();
+        let asked = |(_, port): &(&PortId, &mut Port)| match port.attachment {
             Attachment::Asked(at) | Attachment::Clearing(at) => at == token,
-            _ => false,
+            _ => port.renewal == Some(token),
         };
-        let Some(port) = ports.find(asked) else { return };
-        let interface = &port.interface;
+        let Some((id, port)) = ports.find(asked) else { return };
+        let (id, interface) = (*id, &port.interface);
+        let is_renewal = port.renewal.take_if(|asked| *asked == token).is_some();
         if let Attachment::Clearing(_) = port.attachment {
             // An error means that nobody has an engine open.
             port.attachment = Attachment::None;
@@ -300,24 +338,35 @@ impl Node {
         }
         match result {
             Ok(EngineReply::Attached { slot, mode, fallback, .. }) => {
-                let why = fallback.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-                let mode_name = mode.name();
-                let text =
-                    format!("interface {interface}: the kernel forwards, in {mode_name} mode{why}");
-                report(out, Level::Info, text);
+                if !is_renewal {
+                    let why = fallback.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+                    let mode = mode.name();
+                    let text =
+                        format!("interface {interface}: the kernel forwards, in {mode} mode{why}");
+                    report(out, Level::Info, text);
+                }
                 port.attachment = Attachment::At(slot, mode, fallback);
                 self.forwarder.offload_hops();
             }
             Ok(_) => port.attachment = Attachment::None,
-            Err(error) => {
-                let text = format!(
-                    "interface {interface}: the kernel's engine cannot be attached, the portable one \
-                     forwards: {error}"
-                );
-                report(out, Level::Warning, text);
-                port.attachment = Attachment::Failed(error);
-            }
+            Err(error) => self.engine_not_attached(id, error, out),
         }
+    }
+
+    /// The engine is not where it was asked to be, or goes on there with what does not hold any more.
+    fn engine_not_attached(&mut self, port: PortId, error: String, out: &mut Vec<Action>) {
+        let is_there = |port: &Port| matches!(port.attachment, Attachment::At(..));
+        if self.kernel.ports.get(&port).is_some_and(is_there) {
+            self.detach_engine(port, out);
+            self.forwarder.offload_hops();
+        }
+        let Some(port) = self.kernel.ports.get_mut(&port) else { return };
+        let text = format!(
+            "interface {}: the kernel's engine cannot be attached, the portable one forwards: {error}",
+            port.interface
+        );
+        report(out, Level::Warning, text);
+        port.attachment = Attachment::Failed(error);
     }
 
     /// The tables cannot be written any more.

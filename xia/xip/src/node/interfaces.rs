@@ -59,7 +59,14 @@ pub(super) struct Interface {
     state: State,
     /// The failure was reported; say no more until it changes.
     reported: Option<String>,
+    /// What was told of it while its port was being opened, which may be newer than what the port knows.
+    told: Option<Told>,
+    /// The port that is being replaced, by which the parts of the node know it until there is another.
+    replaced: Option<PortId>,
 }
+
+/// What of an interface may change while its port is open: its Ethernet address and its MTU.
+pub(super) type Told = ([u8; 6], usize);
 
 enum State {
     /// To be opened at this time.
@@ -79,10 +86,19 @@ pub(super) enum News {
     Trouble,
 }
 
+/// What becomes of a port whose interface has another address or MTU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Renewal {
+    /// It goes on; this is what is known of it now.
+    GoesOn(PortId, PortInfo),
+    /// It is to be closed, and another one asked for at once.
+    Replace(PortId),
+}
+
 impl Interface {
     pub(super) fn new(name: &str, io: PacketIo) -> Self {
         let (name, state) = (name.to_owned(), State::Waiting(Instant::ZERO));
-        Self { name, io, instead: None, state, reported: None }
+        Self { name, io, instead: None, state, reported: None, told: None, replaced: None }
     }
 
     /// By which sockets it gives and takes packets, or would: never [`PacketIo::Auto`].
@@ -129,6 +145,7 @@ impl Interface {
         let State::Waiting(at) = self.state else { return None };
         (at <= now).then(|| {
             self.state = State::Opening(token);
+            self.told = None;
             let (interface, ethertype) = (self.name.clone(), ETHERTYPE_XIP);
             match self.io() {
                 PacketIo::Xdp => PortSpec::Xdp { interface, ethertype },
@@ -139,7 +156,42 @@ impl Interface {
 
     pub(super) fn opened(&mut self, port: PortId, info: PortInfo) {
         self.state = State::Up(port, info);
-        self.reported = None;
+        (self.reported, self.replaced) = (None, None);
+    }
+
+    /// Takes note of what it is told to be. Returns what becomes of its port, if that is open and knew otherwise.
+    pub(super) fn is_now(&mut self, now: Instant, told: Told) -> Option<Renewal> {
+        let io = self.io();
+        match &mut self.state {
+            State::Waiting(_) => None,
+            State::Opening(_) => {
+                self.told = Some(told);
+                None
+            }
+            State::Up(_, info) if (info.mac, info.mtu) == told => None,
+            // Its frames are as long as the MTU that it was opened with needs, and it takes those to the address
+            // that it knows.
+            State::Up(port, _) if io == PacketIo::Xdp => {
+                let port = *port;
+                self.state = State::Waiting(now);
+                self.replaced = Some(port);
+                Some(Renewal::Replace(port))
+            }
+            State::Up(port, info) => {
+                (info.mac, info.mtu) = told;
+                Some(Renewal::GoesOn(*port, *info))
+            }
+        }
+    }
+
+    /// There will be no other port soon: the one that was replaced, if it was.
+    pub(super) fn take_replaced(&mut self) -> Option<PortId> {
+        self.replaced.take()
+    }
+
+    /// What was told of it while its port was being opened; once.
+    pub(super) fn take_told(&mut self) -> Option<Told> {
+        self.told.take()
     }
 
     /// Notes that it could not be opened, to try again.

@@ -28,6 +28,8 @@ mod settings;
 mod show;
 mod sockets;
 mod tallied;
+#[cfg(test)]
+mod testing;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -71,7 +73,7 @@ weft_base::reasons! {
         BadMessage = "bad-message", "an application sent something that is no message";
         NotBound = "not-bound", "an application sent a datagram before it was bound";
         BadDestination = "bad-destination", "an application's destination address is malformed";
-        NoEcho = "no-echo", "an echo request has no source to answer to, or comes from a responder";
+        NoEcho = "no-echo", "an echo request has no source to answer to, or comes from a tree or a responder";
         SocketGone = "socket-gone", "the application closed its socket meanwhile";
     }
 }
@@ -189,10 +191,11 @@ impl Node {
             let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
             return Err(format!("the node has no interface {name}; it has: {names}"));
         };
-        if let Some((port, _)) = self.interfaces.remove(index).up() {
-            self.owners.remove(&port);
-            self.forwarder.remove_port(port);
-            out.push(Action::ClosePort { port });
+        let mut removed = self.interfaces.remove(index);
+        if let Some((port, _)) = removed.up() {
+            self.close_interface(port, out);
+            self.interface_down(now, port, out);
+        } else if let Some(port) = removed.take_replaced() {
             self.interface_down(now, port, out);
         }
         Ok(())
@@ -216,6 +219,7 @@ impl Node {
         self.started = true;
         let address = ChannelAddress::Flow(self.settings.socket.clone());
         out.push(Action::Listen { token: LISTENER, address });
+        out.push(Action::WatchInterfaces);
         self.start_share(out);
         self.open_engine(out);
         for (part, outputs) in std::mem::take(&mut self.early) {
@@ -357,8 +361,9 @@ impl Node {
             Ok(Request::Command(text)) => self.command(now, channel, &text, out),
             Err(error) => {
                 self.refusals.add(Refusal::BadMessage, 1);
-                let message = channel::emit_failed(&error.to_string());
-                out.push(Action::Send { channel, message: message.into() });
+                if !self.refuses(channel) {
+                    self.replies.fail(channel, &error.to_string(), out);
+                }
             }
         }
     }
@@ -431,6 +436,7 @@ impl Component for Node {
             }
             Event::PortLost { port, error } => self.port_lost(now, port, error, out),
             Event::Packets { port, packets } => self.packets(now, port, packets, out),
+            Event::Interface { change } => self.interface_told(now, &change, out),
             Event::Ip { changes } => self.ip_changed(now, &changes, out),
             Event::Accepted { channel, peer, .. } => {
                 self.peers.insert(channel, peer);
@@ -469,7 +475,7 @@ impl Component for Node {
             // A slow application loses datagrams, as with UDP; the driver counts them.
             Event::Congested { channel } => self.replies.set_congested(channel, true),
             Event::Drained { channel } => self.replies.set_congested(channel, false),
-            // The node neither connects nor inherits channels; it opens no port for others, watches no
+            // The node neither connects nor inherits channels; it opens no port for others, changes no
             // interfaces, and reads no files.
             Event::Connected { .. }
             | Event::Inherited { .. }
@@ -477,7 +483,6 @@ impl Component for Node {
             | Event::ListenerOpened { .. }
             | Event::Stream { .. }
             | Event::Rejected { .. }
-            | Event::Interface { .. }
             | Event::InterfaceConfigured { .. }
             | Event::RoutesAnswered { .. }
             | Event::Tuned { .. }

@@ -4,10 +4,10 @@ use weft_base::{Instant, Token};
 use weft_runtime::{Action, IpChange};
 
 use super::{Node, Owner, Part, report};
-use crate::XidType;
 use crate::prefixes::PrefixNews;
 use crate::principal::{Input, Output};
 use crate::words::WordError;
+use crate::{Xid, XidType};
 
 impl Node {
     /// Adds an instance of the principal called `name`; packets to its XIDs are routed from now on.
@@ -63,6 +63,7 @@ impl Node {
         self.instances.remove(&kind);
         self.forwarder.remove_principal(kind);
         self.close_ports(Part::Principal(kind), out);
+        self.tell_locals(now, out);
         Ok(())
     }
 
@@ -228,8 +229,25 @@ impl Node {
 
     /// Tells those who watch where IP leads now.
     pub(super) fn ip_changed(&mut self, now: Instant, changes: &[IpChange], out: &mut Vec<Action>) {
+        let mut is_news = false;
         for part in self.ip_watchers.clone() {
+            let before = self.locals_of(part);
             self.tell(now, part, Input::Ip { changes: changes.to_vec() }, out);
+            is_news |= self.locals_of(part) != before;
+        }
+        // Others may have large tables in which to look for what is local, and IP changes often.
+        if is_news {
+            self.tell_locals(now, out);
+        }
+    }
+
+    /// The XIDs of a part that are this node.
+    fn locals_of(&self, part: Part) -> Vec<Xid> {
+        match part {
+            Part::Principal(kind) => {
+                self.forwarder.principal(kind).map_or_else(Vec::new, |principal| principal.locals())
+            }
+            Part::Protocol(_) => Vec::new(),
         }
     }
 
@@ -253,5 +271,121 @@ impl Node {
             Part::Principal(kind) => self.forwarder.principal(kind)?.deadline(),
             Part::Protocol(name) => self.protocols.get(name)?.deadline(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use weft_runtime::{Component, Event};
+
+    use super::*;
+    use crate::node::Registry;
+    use crate::node::testing::{self, NOW};
+    use crate::principal::{Answer, Branch, Principal};
+    use crate::protocol::Protocol;
+
+    fn domain() -> Xid {
+        Xid::new(XidType::AD, [7; 20])
+    }
+
+    /// A principal with one local XID while something is stated, until IP leads elsewhere.
+    #[derive(Default)]
+    struct Domain {
+        is_local: bool,
+    }
+
+    impl Principal for Domain {
+        fn kind(&self) -> XidType {
+            XidType::AD
+        }
+
+        fn lookup(&self, _: &Xid, _: &mut Vec<Branch>) -> Answer {
+            Answer::Unknown
+        }
+
+        fn handle(&mut self, _: Instant, input: Input, _: &mut Vec<Output>) {
+            self.is_local &= !matches!(input, Input::Ip { .. });
+        }
+
+        fn set(&mut self, _: Instant, _: &[&str], out: &mut Vec<Output>) -> Result<(), WordError> {
+            self.is_local = true;
+            out.push(Output::WatchIp);
+            Ok(())
+        }
+
+        fn delete(&mut self, _: Instant, _: &[&str], _: &mut Vec<Output>) -> Result<(), WordError> {
+            Ok(())
+        }
+
+        fn show(&self) -> Value {
+            Value::Null
+        }
+
+        fn locals(&self) -> Vec<Xid> {
+            self.is_local.then(domain).into_iter().collect()
+        }
+    }
+
+    /// A protocol that shows what it was told is this node.
+    #[derive(Default)]
+    struct Listener {
+        told: Vec<Xid>,
+    }
+
+    impl Protocol for Listener {
+        fn handle(&mut self, _: Instant, _: Input, _: &mut Vec<Output>) {}
+
+        fn set_locals(&mut self, _: Instant, locals: &[Xid], _: &mut Vec<Output>) {
+            self.told = locals.to_vec();
+        }
+
+        fn deadline(&self) -> Option<Instant> {
+            None
+        }
+
+        fn set(&mut self, _: Instant, _: &[&str], _: &mut Vec<Output>) -> Result<(), WordError> {
+            Ok(())
+        }
+
+        fn delete(&mut self, _: Instant, _: &[&str], _: &mut Vec<Output>) -> Result<(), WordError> {
+            Ok(())
+        }
+
+        fn show(&self) -> Value {
+            self.told.iter().map(ToString::to_string).collect()
+        }
+    }
+
+    /// A node that runs, with a local domain of which its protocol knows.
+    fn node() -> Node {
+        let registry = Registry::new()
+            .with("ad", |_| Box::new(Domain::default()))
+            .with_protocol("listener", |_, _| Box::new(Listener::default()));
+        let mut node = testing::node(registry);
+        let mut out = Vec::new();
+        node.add_principal(NOW, "ad", &mut out).unwrap();
+        node.add_protocol(NOW, "listener", &mut out).unwrap();
+        node.change_principal(NOW, "ad", &["local"], false, &mut out).unwrap();
+        assert_eq!(told(&node), json!([domain().to_string()]));
+        node
+    }
+
+    fn told(node: &Node) -> Value {
+        node.protocols.get("listener").unwrap().show()
+    }
+
+    #[test]
+    fn protocols_are_told_that_what_a_removed_principal_had_is_not_this_node() {
+        let mut node = node();
+        node.remove_principal(NOW, "ad", &mut Vec::new()).unwrap();
+        assert_eq!(told(&node), json!([]));
+    }
+
+    #[test]
+    fn protocols_are_told_of_what_is_this_node_no_longer_because_ip_has_changed() {
+        let mut node = node();
+        node.handle(NOW, Event::Ip { changes: vec![IpChange::Complete] }, &mut Vec::new());
+        assert_eq!(told(&node), json!([]));
     }
 }

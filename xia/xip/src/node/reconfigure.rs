@@ -4,12 +4,14 @@
 //! configurations say is left alone, so that a commit that changes one route changes one route.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use weft_base::Instant;
 use weft_config::{Document, Statement, Word};
-use weft_runtime::{Action, SCHEDULING, read_scheduling};
+use weft_runtime::{Action, Level, SCHEDULING, read_scheduling};
 
-use super::{Node, engine};
+use super::{Node, engine, report};
+use crate::words::WordError;
 
 /// What an `xia` block says, as far as a running node can be told it: the statements in their order.
 ///
@@ -68,6 +70,32 @@ impl Step {
             Self::Delete { part, words } => Self::Set { part, words },
         }
     }
+}
+
+impl fmt::Display for Step {
+    /// As a command says it, where there is one.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AddInterface(name) => write!(f, "interface add {name}"),
+            Self::RemoveInterface(name) => write!(f, "interface remove {name}"),
+            Self::AddPrincipal(name) => write!(f, "principal add {name}"),
+            Self::RemovePrincipal(name) => write!(f, "principal remove {name}"),
+            Self::AddProtocol(name) => write!(f, "protocol add {name}"),
+            Self::RemoveProtocol(name) => write!(f, "protocol remove {name}"),
+            Self::Engine { .. } => f.write_str("engine"),
+            Self::Scheduling { .. } => f.write_str("scheduling"),
+            Self::Set { part, words } => write!(f, "set {part} {}", words.join(" ")),
+            Self::Delete { part, words } => write!(f, "delete {part} {}", words.join(" ")),
+        }
+    }
+}
+
+/// Who has taken a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Taken {
+    Now,
+    /// Somebody did it before by a command.
+    Before,
 }
 
 impl Plan {
@@ -160,7 +188,8 @@ impl PartPlan {
 }
 
 impl Node {
-    /// Goes from one plan to another. Either everything is done, or nothing has changed.
+    /// Goes from one plan to another. Either everything is done, or nothing has changed. What commands have
+    /// done before is not done again: it is told the operator, and is not taken back with the rest.
     ///
     /// # Errors
     /// A sentence that says what could not be done.
@@ -180,23 +209,66 @@ impl Node {
                 changed.trim()
             ));
         }
-        let mut done: Vec<Step> = Vec::new();
+        let (mut done, mut before) = (Vec::new(), Vec::new());
         for step in old.steps_to(new) {
-            if let Err(error) = self.take_step(now, &step, out) {
-                for step in done.iter().rev() {
-                    // What was there before can be there again.
-                    let _ = self.take_step(now, &step.back(), out);
+            match self.take_step(now, &step, out) {
+                Ok(Taken::Now) => done.push(step),
+                Ok(Taken::Before) => before.push(step),
+                Err(error) => {
+                    for step in done.iter().rev() {
+                        // What was there before can be there again.
+                        let _ = self.take_step(now, &step.back(), out);
+                    }
+                    return Err(error);
                 }
-                return Err(error);
             }
-            done.push(step);
         }
+        report_done_before(&before, out);
         self.tick(now, out);
         self.tell_engine(out);
         Ok(())
     }
 
     fn take_step(
+        &mut self,
+        now: Instant,
+        step: &Step,
+        out: &mut Vec<Action>,
+    ) -> Result<Taken, String> {
+        if self.is_taken(step) {
+            return Ok(Taken::Before);
+        }
+        match step {
+            Step::Set { part, words } => {
+                self.step(now, part, words, false, out).map_err(in_part(part, words))?;
+            }
+            Step::Delete { part, words } => match self.step(now, part, words, true, out) {
+                Err(error) if error.is_absent => return Ok(Taken::Before),
+                deleted => deleted.map_err(in_part(part, words))?,
+            },
+            step => self.take_other_step(now, step, out)?,
+        }
+        Ok(Taken::Now)
+    }
+
+    /// Whether what a step would add is there, or what it would take away is not.
+    fn is_taken(&self, step: &Step) -> bool {
+        let has_interface = |name: &String| self.interfaces().any(|own| own == name);
+        let has_principal = |name: &String| self.principal_instance(name).is_some();
+        match step {
+            Step::AddInterface(name) => has_interface(name),
+            Step::RemoveInterface(name) => !has_interface(name),
+            Step::AddPrincipal(name) => has_principal(name),
+            Step::RemovePrincipal(name) => !has_principal(name),
+            Step::AddProtocol(name) => self.protocols.has(name),
+            Step::RemoveProtocol(name) => !self.protocols.has(name),
+            Step::Delete { part, .. } => !has_principal(part) && !self.protocols.has(part),
+            Step::Set { .. } | Step::Engine { .. } | Step::Scheduling { .. } => false,
+        }
+    }
+
+    /// Takes a step that is no statement of a part.
+    fn take_other_step(
         &mut self,
         now: Instant,
         step: &Step,
@@ -221,8 +293,7 @@ impl Node {
                 self.set_scheduling(wanted, out);
                 Ok(())
             }
-            Step::Set { part, words } => self.step(now, part, words, false, out),
-            Step::Delete { part, words } => self.step(now, part, words, true, out),
+            Step::Set { .. } | Step::Delete { .. } => Ok(()),
         }
     }
 
@@ -233,11 +304,25 @@ impl Node {
         words: &[String],
         delete: bool,
         out: &mut Vec<Action>,
-    ) -> Result<(), String> {
+    ) -> Result<(), WordError> {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let change = self.change_principal(now, part, &words, delete, out);
-        change.map_err(|error| format!("{part} {}: {error}", words.join(" ")))
+        self.change_principal(now, part, &words, delete, out)
     }
+}
+
+/// What is wrong with a statement of a part.
+fn in_part(part: &str, words: &[String]) -> impl Fn(WordError) -> String {
+    move |error| format!("{part} {}: {error}", words.join(" "))
+}
+
+/// Tells the operator in one line what commands have done before; there may be very much of it.
+fn report_done_before(steps: &[Step], out: &mut Vec<Action>) {
+    let Some((first, others)) = steps.split_first() else { return };
+    let more = match others.len() {
+        0 => String::new(),
+        count => format!(" and {count} more"),
+    };
+    report(out, Level::Warning, format!("`{first}`{more}: done before by a command"));
 }
 
 /// The statements of `from` that are not among `others`, in order. There may be very many, most of them
@@ -262,6 +347,9 @@ fn texts(words: &[Word]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::Registry;
+    use crate::node::testing::{self, Domains, NOW, Silent};
+    use crate::{Xid, XidType};
 
     fn plan(text: &str) -> Plan {
         Plan::of(Document::parse("t", text).unwrap().statements())
@@ -295,6 +383,66 @@ mod tests {
         );
         assert_eq!(old.steps_to(&old), []);
         assert!(old.fixed == new.fixed && old.fixed.len() == 1, "`address;` names no protocol");
+    }
+
+    /// A node with the plan `text`.
+    fn node(text: &str) -> (Node, Plan) {
+        let registry = Registry::new()
+            .with("ad", |_| Box::new(Domains::new()))
+            .with_protocol("ls", |_, _| Box::new(Silent));
+        let (mut node, plan) = (testing::node(registry), plan(text));
+        node.change_plan(NOW, &Plan::default(), &plan, &mut Vec::new()).unwrap();
+        (node, plan)
+    }
+
+    /// Changes a running node by hand, and then its plan; what is said of that.
+    fn change_by_hand(old: &str, command: &str, new: &str) -> Result<Vec<String>, String> {
+        let (mut node, old) = node(old);
+        node.operate(NOW, command, &mut Vec::new()).unwrap();
+        let mut out = Vec::new();
+        node.change_plan(NOW, &old, &plan(new), &mut out)?;
+        let warnings = out.into_iter().filter_map(|action| match action {
+            Action::Report { level: Level::Warning, line } => Some(line),
+            _ => None,
+        });
+        Ok(warnings.collect())
+    }
+
+    #[test]
+    fn what_is_done_already_is_said_and_fails_nothing() {
+        let route = format!(
+            "route {} via {}",
+            Xid::new(XidType::AD, [1; 20]),
+            Xid::new(XidType::HID, [2; 20])
+        );
+        let with_route = format!("principal ad {{ {route}; }}");
+        let delete = format!("delete ad {route}");
+        let delete = delete.as_str();
+        for (old, command, new, said) in [
+            (with_route.as_str(), delete, "principal ad;", delete),
+            (&with_route, delete, "", delete),
+            (&with_route, "principal remove ad", "", "and 1 more"),
+            ("interface a b;", "interface remove a", "interface b;", "interface remove a"),
+            ("ls { x; }", "protocol remove ls", "", "and 1 more"),
+            ("", "interface add a", "interface a;", "interface add a"),
+            ("", "principal add ad", &with_route, "principal add ad"),
+            ("", "protocol add ls", "ls { }", "protocol add ls"),
+        ] {
+            let [warning] = &change_by_hand(old, command, new).unwrap()[..] else {
+                panic!("{command} is not said once")
+            };
+            assert!(warning.contains(said), "{warning}");
+        }
+        assert!(change_by_hand("", "interface add a", "interface b;").unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_was_done_by_hand_is_not_taken_back_with_a_change_that_fails() {
+        let (mut node, old) = node("interface a; ls { x; }");
+        node.operate(NOW, "interface remove a", &mut Vec::new()).unwrap();
+        let changed = node.change_plan(NOW, &old, &plan("ls { }"), &mut Vec::new());
+        assert_eq!(changed, Err("ls x: that cannot be".to_owned()));
+        assert_eq!(node.interfaces().count(), 0);
     }
 
     #[test]

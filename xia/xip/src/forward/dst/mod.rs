@@ -145,7 +145,18 @@ pub(super) struct DstCache {
     /// Entries to be removed; kept for its memory.
     stale: Vec<EntryId>,
     /// What stale entries were for that another engine has.
-    to_rewrite: Vec<(Edges, PortId)>,
+    to_rewrite: Vec<ToRewrite>,
+}
+
+/// What a stale decision was for that another engine still has.
+#[derive(Debug)]
+pub(super) struct ToRewrite {
+    /// The edges.
+    pub(super) edges: Edges,
+    /// A port on which such packets came in.
+    pub(super) port: PortId,
+    /// Where the other engine sends them until it is told otherwise: so long no other neighbour may have that number.
+    hop: Option<HopId>,
 }
 
 impl DstCache {
@@ -304,18 +315,32 @@ impl DstCache {
 
     fn remove(&mut self, id: EntryId) {
         self.offloading.take_back(&mut self.store, id);
+        let hop = self.take_out(id);
+        self.release(hop);
+    }
+
+    /// Removes an entry that the other engine does not have; its use of a neighbour, which is returned, goes on.
+    fn take_out(&mut self, id: EntryId) -> Option<HopId> {
         self.replacement.remove(&mut self.store, id);
         let meta = *self.store.meta(id);
         self.index.remove(meta.tag, id);
         self.forest.detach(meta.leaf);
-        if let Way::Forward(hop) = meta.way()
+        self.entries -= 1;
+        self.entry_bytes -= Store::bytes(id);
+        self.store.remove(id);
+        match meta.way() {
+            Way::Forward(hop) => Some(hop),
+            _ => None,
+        }
+    }
+
+    /// Ends the use of a neighbour.
+    fn release(&mut self, hop: Option<HopId>) {
+        if let Some(hop) = hop
             && self.hops.release(hop)
         {
             self.offloading.hop_changed(hop.number(), None);
         }
-        self.entries -= 1;
-        self.entry_bytes -= Store::bytes(id);
-        self.store.remove(id);
     }
 
     /// Has brought near what [`DstCache::remove`] will change besides the entry.
@@ -345,9 +370,12 @@ impl DstCache {
                 if self.store.is_live(*id) {
                     if self.offloading.forget(&mut self.store, *id) {
                         let port = self.replacement.port(self.store.meta(*id).share);
-                        self.to_rewrite.push((offloading::edges(&self.store, *id), port));
+                        let edges = offloading::edges(&self.store, *id);
+                        let hop = self.take_out(*id);
+                        self.to_rewrite.push(ToRewrite { edges, port, hop });
+                    } else {
+                        self.remove(*id);
                     }
-                    self.remove(*id);
                     gone += 1;
                 }
             }
@@ -357,23 +385,26 @@ impl DstCache {
         gone
     }
 
-    /// The edges of stale decisions that another engine still has, and a port on which such packets came in. It
-    /// has to be told by [`DstCache::offload`] or [`DstCache::offload_nothing`].
-    pub(super) fn take_to_rewrite(&mut self) -> Vec<(Edges, PortId)> {
+    /// The stale decisions that another engine still has. It has to be told by [`DstCache::offload`] or
+    /// [`DstCache::offload_nothing`].
+    pub(super) fn take_to_rewrite(&mut self) -> Vec<ToRewrite> {
         std::mem::take(&mut self.to_rewrite)
     }
 
     /// Gives the decision for `key` to the other engine, in place of what that has for it.
-    pub(super) fn offload(&mut self, key: &impl Key, tag: Tag, edges: Edges) {
+    pub(super) fn offload(&mut self, key: &impl Key, tag: Tag, stale: ToRewrite) {
         let id = self.index.find(tag, |id| self.store.is_for(id, key));
-        if !id.is_some_and(|id| self.offloading.add(&mut self.store, id)) {
-            self.offloading.remove(edges);
+        if id.is_some_and(|id| self.offloading.add(&mut self.store, id)) {
+            self.release(stale.hop);
+        } else {
+            self.offload_nothing(stale);
         }
     }
 
-    /// Takes from the other engine what that has for these edges.
-    pub(super) fn offload_nothing(&mut self, edges: Edges) {
-        self.offloading.remove(edges);
+    /// Takes from the other engine what that has.
+    pub(super) fn offload_nothing(&mut self, stale: ToRewrite) {
+        self.offloading.remove(stale.edges);
+        self.release(stale.hop);
     }
 
     /// Begins to tell another engine of decisions, one that has none yet and this much room, and may pass on as much
