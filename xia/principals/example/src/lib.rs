@@ -84,7 +84,7 @@ impl Principal for Nearest {
         let (place, _) = read(words, true)?;
         match self.places.remove(&place) {
             Some(_) => Ok(()),
-            None => Err(WordError { word: Some(1), text: format!("{place} is not known here") }),
+            None => Err(WordError::at(1, format!("{place} is not known here")).absent()),
         }
     }
 

@@ -33,6 +33,7 @@ weft_base::reasons! {
         BadProof = "bad-proof", "proofs that are wrong";
         BadNonce = "bad-nonce", "answers to questions that were not asked";
         OverBudget = "over-budget", "questions not answered and proofs not checked because there were too many";
+        Displaced = "displaced", "places not proven that gave way to proven ones, at a limit";
         TableFull = "table-full", "places refused because the neighbour table is full";
         TooManyAddresses = "too-many-addresses", "places refused because the HID has too many already";
     }

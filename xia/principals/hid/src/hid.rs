@@ -7,6 +7,7 @@ use weft_base::{CounterGroup, Counters, Instant, KeyedHash, LinkAddress, PortId,
 use weft_keys::PrivateKey;
 use weft_port::PortInfo;
 use weft_runtime::Level;
+use weft_wire::MacAddr;
 use weft_xip::changes::{Change, ChangeLog};
 use weft_xip::kept_port::PortState;
 use weft_xip::principal::{Answer, Branch, GatewaySet, Input, NextHop, Output, Principal};
@@ -170,9 +171,16 @@ impl Hid {
         Some(NextHop { port, link: LinkAddress::Mac(mac.0) })
     }
 
-    fn interface_up(&mut self, name: String, port: PortId, info: &PortInfo, out: &mut Vec<Output>) {
-        if let Some(old) = self.interfaces.get(&name).map(|interface| interface.port) {
-            self.interface_down(old, out);
+    fn interface_up(
+        &mut self,
+        now: Instant,
+        name: String,
+        port: PortId,
+        info: &PortInfo,
+        out: &mut Vec<Output>,
+    ) {
+        if self.interfaces.contains_key(&name) {
+            return self.interface_changed(now, &name, port, info, out);
         }
         let hids = self.neighbours.hids(&name);
         let interface =
@@ -180,6 +188,34 @@ impl Hid {
         self.interfaces.insert(name, interface);
         hids.into_iter().for_each(|hid| self.refresh(hid));
         self.apply_switches(out);
+    }
+
+    /// An interface has another address, MTU or port. Its neighbours are still there, and hear of the address at once.
+    fn interface_changed(
+        &mut self,
+        now: Instant,
+        name: &str,
+        port: PortId,
+        info: &PortInfo,
+        out: &mut Vec<Output>,
+    ) {
+        let mac = MacAddr(info.mac);
+        let moves = self.interfaces.get(name).is_some_and(|interface| interface.mac != mac);
+        if moves {
+            // Still from the address at which the HIDs are no more: nobody else may say so.
+            let locals: Vec<_> = self.locals.iter().copied().collect();
+            self.withdraw(name, &locals, out);
+        }
+        let Some(interface) = self.interfaces.get_mut(name) else { return };
+        (interface.mac, interface.mtu) = (mac, info.mtu);
+        if std::mem::replace(&mut interface.port, port) != port {
+            self.neighbours.hids(name).into_iter().for_each(|hid| self.refresh(hid));
+        }
+        self.apply_switches(out);
+        if moves && self.interfaces.get(name).is_some_and(|one| one.nwp.port().is_some()) {
+            self.announce(now, name, out);
+            self.announcer.repeat_soon(now);
+        }
     }
 
     fn interface_down(&mut self, port: PortId, out: &mut Vec<Output>) {
@@ -431,7 +467,9 @@ impl Principal for Hid {
     fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
         match input {
             Input::Tick | Input::Adjacency { .. } | Input::Ip { .. } => {}
-            Input::InterfaceUp { name, port, info } => self.interface_up(name, port, &info, out),
+            Input::InterfaceUp { name, port, info } => {
+                self.interface_up(now, name, port, &info, out);
+            }
             Input::InterfaceDown { port } => self.interface_down(port, out),
             Input::PortOpened { token, port, .. } => self.port_opened(now, token, port, out),
             Input::PortFailed { token, error } => {
@@ -470,7 +508,7 @@ impl Principal for Hid {
         out: &mut Vec<Output>,
     ) -> Result<(), WordError> {
         let statement = Statement::read(words, self.version.kind, true)?;
-        self.delete_statement(now, statement, out).map_err(WordError::new)?;
+        self.delete_statement(now, statement, out).map_err(|text| WordError::new(text).absent())?;
         self.run_timers(now, out);
         Ok(())
     }

@@ -106,6 +106,44 @@ impl Neighbours {
         removed
     }
 
+    /// Makes room for a place that is proven, if there is none: places that are not give way, those whose nodes named
+    /// them last long ago before others. Returns their HIDs.
+    pub(crate) fn make_room(
+        &mut self,
+        interface: &str,
+        (hid, mac): (Xid, MacAddr),
+        limit: usize,
+    ) -> Vec<Xid> {
+        let mut displaced = Vec::new();
+        let places = self.places_mut(interface);
+        if places.get(hid, mac).is_some() {
+            return displaced;
+        }
+        if places.of_hid(hid).count() >= ADDRESSES_PER_HID {
+            let own = |place: &Place| place.hid == hid && place.interface == interface;
+            let Some(own) = self.displace(own) else { return displaced };
+            displaced.push(own);
+        }
+        if self.learned >= limit {
+            displaced.extend(self.displace(|_| true));
+        }
+        displaced
+    }
+
+    /// Forgets a place that is neither configured nor proven, of those that are meant; returns its HID.
+    fn displace(&mut self, which: impl Fn(&Place) -> bool) -> Option<Xid> {
+        let claimed = |place: &Place| {
+            let life = place.origin.learned.filter(|_| !place.origin.configured)?;
+            life.proven.is_none().then(|| life.named())
+        };
+        let all = self.iter().filter(which);
+        let oldest = all.filter_map(|place| Some((claimed(&place)?, place)));
+        let (_, place) = oldest.min_by_key(|(named, _)| *named)?;
+        let (interface, hid, mac) = (place.interface.to_owned(), place.hid, place.mac);
+        self.unlearn(&interface, hid, mac);
+        Some(hid)
+    }
+
     /// Forgets what was learned on an interface; returns the HIDs that lost a place.
     pub(crate) fn forget_learned(&mut self, interface: &str) -> Vec<Xid> {
         let mut lost = self.forget_where(interface, |_| true);

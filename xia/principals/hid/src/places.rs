@@ -56,6 +56,11 @@ impl Origin {
 }
 
 impl Life {
+    /// When its node named it last itself; `None` if only others have.
+    pub(crate) fn named(&self) -> Option<Instant> {
+        self.named
+    }
+
     /// Whether it is on the agenda.
     pub(crate) fn is_scheduled(&self) -> bool {
         self.due.is_some()

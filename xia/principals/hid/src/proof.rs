@@ -7,7 +7,7 @@
 //! it can be shown to nobody else and for no other place. Where proof is
 //! * `off`, nobody is challenged and proofs change nothing;
 //! * `preferred`, newcomers are challenged. Who does not prove its HID is believed, but packets go to places that
-//!   are proven, if there are any;
+//!   are proven, if there are any; and at the limits of the table a place that is proven takes that of one that is not;
 //! * `required`, an announcement is only a reason to challenge; a place is learned by a proof, and kept by proofs.
 //!
 //! Signatures cost a thousand times what other messages do, so how many are made and checked in a second is bounded for
@@ -154,8 +154,9 @@ impl Hid {
             let life = places.life(*hid, mac);
             match policy {
                 Policy::Off => false,
+                // What there was no room for gets some if it is proven.
                 Policy::Preferred => {
-                    life.is_some_and(|life| life.proven.is_none() && life.challenged < CHALLENGES)
+                    life.is_none_or(|life| life.proven.is_none() && life.challenged < CHALLENGES)
                 }
                 Policy::Required => life.is_none(),
             }
@@ -224,6 +225,7 @@ impl Hid {
         if !verify(hid, &seal, &message) {
             return self.counters.add(Activity::BadProof, 1);
         }
+        self.make_room(name, (hid, mac));
         self.enter(now, name, (hid, mac), true, out);
         let places = self.neighbours.places_mut(name);
         places.spoke_weft(mac);
@@ -233,6 +235,17 @@ impl Hid {
             self.refresh(hid);
         }
         self.watch(now, name, (hid, mac));
+    }
+
+    /// Has places that are not proven give way to one that is, where there is no room.
+    fn make_room(&mut self, name: &str, place: (Xid, MacAddr)) {
+        if self.locals.contains(&place.0) {
+            return;
+        }
+        for displaced in self.neighbours.make_room(name, place, self.limit) {
+            self.counters.add(Activity::Displaced, 1);
+            self.refresh(displaced);
+        }
     }
 
     /// Forgets what is not proven where proof is required now, and asks for proofs of it.

@@ -89,7 +89,7 @@ impl Lpm {
     fn remove_local(&mut self, prefix: &Prefix) -> Result<(), WordError> {
         let Some(None) = self.table.get(prefix) else {
             let text = text::hexadecimal_text(prefix);
-            return Err(at_prefix(format!("{text} is not local here")));
+            return Err(at_prefix(format!("{text} is not local here")).absent());
         };
         self.table.remove(prefix);
         self.changed(prefix);
@@ -100,7 +100,7 @@ impl Lpm {
     fn remove_route(&mut self, prefix: &Prefix, via: &[Xid]) -> Result<(), WordError> {
         let none = || {
             let text = text::hexadecimal_text(prefix);
-            at_prefix(format!("{text} has no such route"))
+            at_prefix(format!("{text} has no such route")).absent()
         };
         let Some(Some(number)) = self.table.get(prefix).copied() else { return Err(none()) };
         let left = match via {
@@ -132,7 +132,7 @@ fn xid<const N: usize>(bytes: &[u8; N]) -> Xid {
 
 /// An error about the prefix of a statement, its second word.
 fn at_prefix(text: String) -> WordError {
-    WordError { word: Some(1), text }
+    WordError::at(1, text)
 }
 
 impl Principal for Lpm {

@@ -100,7 +100,7 @@ impl Tunnels {
         {
             let other = self.way.text(*other);
             let text = format!("tunnels begin at {other} already; a node has one such address");
-            return Err(WordError { word: Some(0), text });
+            return Err(WordError::at(0, text));
         }
         if !self.endpoints.contains_key(&address) {
             let token = self.next_token();
@@ -125,7 +125,7 @@ impl Tunnels {
         out: &mut Vec<Output>,
     ) -> Result<(), WordError> {
         let text = format!("{} is not set so here", self.way.text(address));
-        let missing = WordError { word: Some(1), text };
+        let missing = WordError::at(1, text).absent();
         let Some(endpoint) = self.endpoints.get_mut(&address) else { return Err(missing) };
         let flag = match role {
             Role::Local => &mut endpoint.is_local,
@@ -301,7 +301,7 @@ impl Principal for Tunnels {
             }
             Statement::Protocol(_) => {
                 let text = format!("the protocol number is {}", self.protocol);
-                Err(WordError { word: Some(1), text })
+                Err(WordError::at(1, text).absent())
             }
         }
     }

@@ -84,7 +84,7 @@ fn tunnel(address: Ipv4Addr) -> Xid {
 fn no_statements(words: &[&str]) -> WordError {
     let word = words.first().copied().unwrap_or_default();
     let text = format!("`{word}` is not a statement of uni4id, which has none");
-    WordError { word: words.first().map(|_| 0), text }
+    WordError { word: words.first().map(|_| 0), ..WordError::new(text) }
 }
 
 impl Principal for Uni4id {

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hint::black_box;
-use std::net::IpAddr;
 
 use serde_json::{Value, json};
 use weft_base::{Instant, LinkAddress, PortId};
@@ -207,7 +206,8 @@ impl DualStack {
 
     /// Has the kernel look for neighbours that are needed.
     fn seek(&mut self, now: Instant, out: &mut Vec<Output>) {
-        for hop in self.neighbours.give_up(now) {
+        let routes = &self.routes;
+        for hop in self.neighbours.give_up(now, |hop| routes.has_router(hop)) {
             // Whoever still needs it will not find it, which notes it.
             self.note(&hop);
         }
@@ -216,6 +216,9 @@ impl DualStack {
         out.extend(self.neighbours.seek_routers(now, routers).into_iter().map(find));
         let routes = &self.routes;
         out.extend(self.neighbours.seek(now, |hop| routes.has_router(hop)).into_iter().map(find));
+        if self.neighbours.take_missed() {
+            self.changes.note(Change::All);
+        }
     }
 }
 
@@ -229,7 +232,7 @@ fn no_statements(kind: XidType, words: &[&str]) -> WordError {
     let text = format!(
         "`{word}` is not a statement of {kind}, which has none: it follows the kernel's table of IP (`ip route`)"
     );
-    WordError { word: words.first().map(|_| 0), text }
+    WordError { word: words.first().map(|_| 0), ..WordError::new(text) }
 }
 
 impl Principal for DualStack {
@@ -247,7 +250,7 @@ impl Principal for DualStack {
             Some(IpWay::Nowhere) | None => return Answer::Unknown,
         };
         let Some(port) = self.out.get(&interface).copied() else { return Answer::Unknown };
-        match self.neighbours.find((interface, gateway.unwrap_or(ip))) {
+        match self.neighbours.find((interface, gateway.unwrap_or(ip)), gateway.is_some()) {
             Some(mac) => Answer::Forward(NextHop { port, link: LinkAddress::Mac(mac) }),
             None => Answer::Unknown,
         }
@@ -349,12 +352,6 @@ impl Principal for DualStack {
 
     /// The addresses of this machine, without those that name no single host.
     fn locals(&self) -> Vec<Xid> {
-        let whole = 8 * self.version.length() as u8;
-        let local = |(prefix, way): (Prefix, &IpWay)| {
-            let is_local = prefix.length() == whole && *way == IpWay::Local;
-            let ip: IpAddr = self.routes.address(&prefix);
-            if is_local { name::to_xid(ip).ok() } else { None }
-        };
-        self.routes.iter().filter_map(local).collect()
+        self.routes.locals().filter_map(|ip| name::to_xid(ip).ok()).collect()
     }
 }

@@ -25,7 +25,7 @@
 //! The kernel looks for neighbours only if somebody needs them. So this has it look for each router when the first route
 //! over it comes. A look-up that misses a host on the link notes it, and at the next [`Principal::deadline`] the node has
 //! the kernel look, too: the first packet to it goes by another edge or is lost. Who does not answer is looked for again
-//! after a second if packets still need it. A neighbour of which the kernel has heard nothing for a while is probed if it was used since it
+//! after a second if packets still need it, and later if others wait to be looked for. A neighbour of which the kernel has heard nothing for a while is probed if it was used since it
 //! was probed last. When it is gone, the kernel says so, and packets go by their next edge.
 //!
 //! There are no statements: what there is to say is said to the kernel (`ip route`, `ip neighbour`).

@@ -18,6 +18,8 @@ pub(crate) type Hop = (u32, IpAddr);
 pub(crate) struct Routes {
     version: Version,
     table: PrefixTable<IpWay>,
+    /// The single addresses that are this machine: among many routes they are not looked for.
+    locals: BTreeSet<Prefix>,
     /// The prefixes that lead over each router.
     over: BTreeMap<Hop, BTreeSet<Prefix>>,
     /// Routers that prefixes began to lead over since they were asked for.
@@ -29,6 +31,7 @@ impl Routes {
         Self {
             version,
             table: PrefixTable::new(),
+            locals: BTreeSet::new(),
             over: BTreeMap::new(),
             new_routers: BTreeSet::new(),
         }
@@ -62,6 +65,11 @@ impl Routes {
         };
         if before == way {
             return false;
+        }
+        if way == Some(IpWay::Local) && prefix.length() == 8 * self.version.length() as u8 {
+            self.locals.insert(prefix);
+        } else {
+            self.locals.remove(&prefix);
         }
         if let Some(router) = before.and_then(router)
             && let Some(prefixes) = self.over.get_mut(&router)
@@ -101,6 +109,11 @@ impl Routes {
     /// All prefixes with their ways, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Prefix, &IpWay)> {
         self.table.iter()
+    }
+
+    /// The addresses of this machine, in order.
+    pub(crate) fn locals(&self) -> impl Iterator<Item = IpAddr> {
+        self.locals.iter().map(|prefix| self.address(prefix))
     }
 
     /// The XIDs from the first to the last that begin with a prefix.

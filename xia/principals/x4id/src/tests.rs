@@ -1,6 +1,6 @@
 //! The principal as XIP sees it: what the kernel tells in, answers and requests out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -126,7 +126,7 @@ fn router() -> DualStack {
 
 #[test]
 fn the_kernels_table_decides() {
-    let node = router();
+    let mut node = router();
     assert_eq!(ask(&node, "10.0.1.1"), Answer::Through);
     assert_eq!(ask(&node, "192.0.2.7"), to(1, ROUTER));
     assert_eq!(ask(&node, "10.0.1.2"), to(1, ROUTER));
@@ -134,6 +134,10 @@ fn the_kernels_table_decides() {
     assert_eq!(ask(&node, "10.9.9.1"), Answer::Unknown, "a route that leads nowhere");
     assert_eq!(ask(&node, "10.9.1.1"), Answer::Unknown, "the router has not answered");
     assert_eq!(node.locals(), [xid("10.0.1.1")]);
+    told(&mut node, vec![route("10.0.1.1/32", link(11)), route("10.0.2.1/32", Some(IpWay::Local))]);
+    assert_eq!(node.locals(), [xid("10.0.2.1")]);
+    told(&mut node, vec![route("10.0.2.1/32", None)]);
+    assert_eq!(node.locals(), []);
     let loopback = Xid::new(node.kind(), {
         let mut id = [0; 20];
         id[..4].copy_from_slice(&[127, 0, 0, 1]);
@@ -180,6 +184,97 @@ fn hosts_that_do_not_answer_take_few_places() {
     // A router is looked for nevertheless.
     let change = vec![route("10.7.0.0/16", via(11, "10.0.1.254"))];
     assert_eq!(told(&mut node, change), ["find 11 10.0.1.254"]);
+}
+
+fn ask_all<'a>(node: &DualStack, addresses: impl IntoIterator<Item = &'a String>) {
+    for address in addresses {
+        ask(node, address);
+    }
+}
+
+/// Asks as the routing cache does: about each of `kept` whose answer may be another one now. Then time is given, and what
+/// follows from that is done, too. Returns who is looked for.
+fn go_on(node: &mut DualStack, now: Instant, kept: &[String]) -> Vec<String> {
+    let mut found = Vec::new();
+    loop {
+        let changes = changes(node);
+        let has_changed = |address: &&String| {
+            let xid = xid(address);
+            changes.iter().any(|change| match change {
+                Change::Range(first, last) => (*first..=*last).contains(&xid),
+                Change::Xid(changed) => *changed == xid,
+                Change::All => true,
+            })
+        };
+        ask_all(node, kept.iter().filter(has_changed));
+        if node.deadline().is_none_or(|due| due > now) {
+            return found;
+        }
+        found.extend(tell_at(node, now, Input::Tick));
+    }
+}
+
+fn at(ms: u64) -> Instant {
+    NOW + Duration::from_millis(ms)
+}
+
+fn hosts(count: u8) -> Vec<String> {
+    (3..3 + count).map(|last| format!("10.0.1.{last}")).collect()
+}
+
+#[test]
+fn a_host_for_which_there_was_no_room_is_looked_for_when_others_have_not_answered() {
+    let mut node = router();
+    let kept = hosts(70);
+    // More than are noted at a time.
+    ask_all(&node, &kept);
+    let first = go_on(&mut node, at(0), &kept);
+    let find = |address: &String| format!("find 11 {address}");
+    assert_eq!(first, kept[..63].iter().map(find).collect::<Vec<_>>());
+    let next = go_on(&mut node, at(1000), &kept);
+    assert!(kept[63..].iter().all(|address| next.contains(&find(address))), "{next:?}");
+}
+
+#[test]
+fn hosts_that_do_not_answer_keep_no_other_out() {
+    let mut node = router();
+    let mut kept = hosts(100);
+    ask_all(&node, &kept);
+    for ms in (0..60_000).step_by(100) {
+        go_on(&mut node, at(ms), &kept);
+    }
+    kept.push("10.0.1.200".to_owned());
+    ask(&node, "10.0.1.200");
+    let mut found = Vec::new();
+    for ms in (60_000..62_000).step_by(100) {
+        found.extend(go_on(&mut node, at(ms), &kept));
+    }
+    assert!(found.contains(&"find 11 10.0.1.200".to_owned()), "{found:?}");
+}
+
+#[test]
+fn what_very_many_look_ups_did_not_find_is_bounded_and_asked_about_again() {
+    let mut node = router();
+    told(&mut node, vec![route("10.4.0.0/16", link(11))]);
+    let kept: Vec<_> = (0..3000).map(|n| format!("10.4.{}.{}", n / 250, 1 + n % 250)).collect();
+    changes(&mut node);
+    ask_all(&node, &kept);
+    let (mut found, mut most) = (BTreeSet::new(), 0);
+    for ms in (0..300_000).step_by(500) {
+        found.extend(go_on(&mut node, at(ms), &kept));
+        most = most.max(node.show()["sought"].as_array().unwrap().len());
+    }
+    assert_eq!((most, found.len()), (64, 3000));
+}
+
+#[test]
+fn a_router_is_noted_though_hosts_have_taken_all_places() {
+    let mut node = router();
+    go_on(&mut node, at(1000), &[]);
+    ask_all(&node, &hosts(70));
+    ask(&node, "10.9.1.1");
+    let found = tell_at(&mut node, at(1000), Input::Tick);
+    assert!(found.contains(&"find 12 10.0.2.2".to_owned()), "{found:?}");
 }
 
 #[test]

@@ -200,7 +200,7 @@ impl Principal for ZFilter {
         if self.delete_statement(statement) {
             Ok(())
         } else {
-            Err(WordError::new("there is no such statement to delete"))
+            Err(WordError::new("there is no such statement to delete").absent())
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weft_base::Instant;
+use weft_base::{Instant, Packet};
 use weft_keys::PrivateKey;
 use weft_wire::{EthernetFrame, MacAddr};
 use weft_xip::principal::{Answer, Input, Output, Principal};
@@ -44,14 +44,19 @@ fn announcement(of: &Node, from: u8) -> Vec<u8> {
     frame(&message, mac(from), MacAddr::BROADCAST)
 }
 
-/// The messages that a node has sent.
-fn sent(node: &mut Node) -> Vec<NwpRepr> {
-    let outputs: Vec<_> = node.out.drain(..).collect();
-    let transmitted = outputs.iter().filter_map(|output| match output {
+/// The frames that a node has sent.
+fn transmitted(node: &mut Node) -> Vec<Packet> {
+    let transmitted = node.out.drain(..).filter_map(|output| match output {
         Output::Transmit { packet, .. } => Some(packet),
         _ => None,
     });
-    transmitted
+    transmitted.collect()
+}
+
+/// The messages that a node has sent.
+fn sent(node: &mut Node) -> Vec<NwpRepr> {
+    transmitted(node)
+        .iter()
         .map(|packet| {
             let frame = EthernetFrame::new_checked(packet.bytes()).unwrap();
             NwpRepr::parse(&NwpMessage::new_checked(frame.payload()).unwrap())
@@ -155,6 +160,86 @@ fn a_spoofed_hid_is_refused_where_proof_is_required_and_avoided_where_it_is_pref
         };
         assert_eq!(link.nodes[0].ask(victim), expected, "{statement}");
     }
+}
+
+/// A node that can prove its HID, at the hardware address 2.
+fn prover() -> Node {
+    let mut node = Node::keyed(2);
+    node.set(at(0), &format!("local {}", node.own));
+    node.up(at(0));
+    node.grant(at(0));
+    node
+}
+
+/// Has `asked` announce itself to `asking` and prove what it says.
+fn prove(asking: &mut Node, asked: &mut Node, now: Instant) {
+    let question = challenge(asking, asked, asked.id, now);
+    let proof = proof(asked, question, now);
+    asking.receive(now, &frame(&NwpRepr::Proof(proof), mac(asked.id), mac(1)));
+}
+
+#[test]
+fn who_gets_another_address_is_reached_there_at_once() {
+    for statement in ["proof required", "proof preferred"] {
+        let (mut asking, mut moving) = (ready(statement), prover());
+        prove(&mut asking, &mut moving, at(0));
+        assert_eq!(asking.ask(moving.own), reached_at(mac(2)));
+        moving.out.clear();
+        // Between addresses that are as good, the lower one is taken.
+        moving.id = 9;
+        moving.up(at(1));
+        asking.out.clear();
+        for message in transmitted(&mut moving) {
+            asking.receive(at(1), message.bytes());
+        }
+        assert_eq!(asking.count("withdrawn"), 1, "{statement}");
+        // The announcement from there is a reason to ask there.
+        for message in transmitted(&mut asking) {
+            moving.receive(at(1), message.bytes());
+        }
+        for message in transmitted(&mut moving) {
+            asking.receive(at(1), message.bytes());
+        }
+        assert_eq!(asking.ask(moving.own), reached_at(mac(9)), "{statement}");
+        assert_eq!(proven(&asking), [true], "{statement}");
+    }
+}
+
+#[test]
+fn who_proves_a_hid_takes_the_place_of_those_who_merely_claim_it() {
+    for (statement, claims) in [("neighbour-limit 4096", 16), ("neighbour-limit 1", 1)] {
+        let (mut asking, mut victim) = (ready("proof preferred"), prover());
+        asking.set(at(0), statement);
+        for from in 100..100 + claims {
+            asking.receive(at(100), &announcement(&victim, from));
+        }
+        assert_eq!(proven(&asking).len(), usize::from(claims), "{statement}");
+        prove(&mut asking, &mut victim, at(100));
+        assert_eq!(asking.ask(victim.own), reached_at(mac(2)), "{statement}");
+        assert_eq!(proven(&asking).len(), usize::from(claims), "one for another");
+        assert_eq!(asking.count("displaced"), 1);
+    }
+}
+
+#[test]
+fn neither_the_proven_nor_the_configured_give_way() {
+    let (mut asking, mut victim) = (ready("proof preferred"), prover());
+    asking.set(at(0), "neighbour-limit 1");
+    asking.set(at(0), &format!("neighbour {} link {} interface eth0", hid(9), mac(9)));
+    let claim = NwpRepr::Announcement { hardware_address: mac(8), hids: vec![hid(8)] };
+    asking.receive(at(100), &frame(&claim, mac(8), MacAddr::BROADCAST));
+    assert_eq!(asking.ask(hid(8)), reached_at(mac(8)));
+    prove(&mut asking, &mut victim, at(100));
+    assert_eq!(asking.ask(victim.own), reached_at(mac(2)));
+    assert_eq!(asking.ask(hid(8)), Answer::Unknown, "it had proven nothing");
+    let mut late = Node::keyed(3);
+    late.set(at(0), &format!("local {}", late.own));
+    late.up(at(0));
+    late.grant(at(0));
+    prove(&mut asking, &mut late, at(100));
+    assert_eq!(asking.ask(late.own), Answer::Unknown);
+    assert_eq!(asking.ask(victim.own), reached_at(mac(2)));
+    assert_eq!(asking.ask(hid(9)), reached_at(mac(9)));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use serde_json::json;
 use weft_base::{Instant, LinkAddress, PortId, Token};
 use weft_port::PortInfo;
 use weft_runtime::Level;
-use weft_wire::MacAddr;
+use weft_wire::{EthernetFrame, MacAddr};
 use weft_xip::Xid;
 use weft_xip::principal::{
     Answer, BindError, Branch, GatewaySet, Input, NextHop, Output, Principal, SocketId,
@@ -14,6 +14,7 @@ use weft_xip::principal::{
 
 use super::exchange::frame;
 use super::link::{NWP_PORT, Node, XIP_PORT, announcement, hid, info, mac, reached_at};
+use crate::discovery::REPEAT;
 
 const NOW: Instant = Instant::ZERO;
 
@@ -129,16 +130,70 @@ fn an_interface_that_goes_down_takes_what_was_learned_on_it() {
 }
 
 #[test]
-fn an_interface_that_comes_again_replaces_the_old_one() {
+fn an_interface_with_another_port_keeps_its_neighbours() {
     let mut node = ready();
     hear_from(&mut node, 2);
     let port = PortId(20);
     node.handle(NOW, Input::InterfaceUp { name: "eth0".into(), port, info: info(mac(1)) });
-    assert!(matches!(node.out[0], Output::ClosePort { port: NWP_PORT }));
-    assert!(matches!(node.out[1], Output::OpenPort { .. }));
-    assert_eq!(node.ask(hid(2)), Answer::Unknown);
+    assert!(node.out.is_empty(), "{:?}", node.out);
+    let there = NextHop { port, link: LinkAddress::Mac(mac(2).0) };
+    assert_eq!(node.ask(hid(2)), Answer::Forward(there));
     node.handle(NOW, Input::InterfaceDown { port: XIP_PORT });
-    assert_eq!(node.hid.show()["interfaces"][0]["nwp"], "opening", "the old port is nobody's");
+    assert_eq!(node.ask(hid(2)), Answer::Forward(there), "the old port is nobody's");
+}
+
+/// Tells that the interface of [`ready`] has this address and MTU now; what is sent.
+fn changed(node: &mut Node, address: MacAddr, mtu: usize) -> Vec<(MacAddr, u8, usize)> {
+    let info = PortInfo { mtu, ..info(address) };
+    node.handle(NOW, Input::InterfaceUp { name: "eth0".into(), port: XIP_PORT, info });
+    sent(node)
+}
+
+/// From where each frame was sent that is the only output, and the type and the length of its message.
+fn sent(node: &mut Node) -> Vec<(MacAddr, u8, usize)> {
+    let sent = node.out.drain(..).map(|output| match output {
+        Output::Transmit { port: NWP_PORT, packet } => {
+            let frame = EthernetFrame::new_checked(packet.bytes()).unwrap();
+            assert!(frame.destination().is_broadcast());
+            (frame.source(), frame.payload()[1], frame.payload().len())
+        }
+        other => panic!("unexpected {other:?}"),
+    });
+    sent.collect()
+}
+
+#[test]
+fn an_interface_with_another_mtu_keeps_its_neighbours() {
+    let mut node = ready();
+    hear_from(&mut node, 2);
+    assert_eq!(changed(&mut node, mac(1), 1400), []);
+    assert_eq!(node.ask(hid(2)), reached_at(mac(2)));
+    // Messages are no longer than it.
+    for id in 30..130 {
+        node.set(NOW, &format!("local {}", hid(id)));
+    }
+    assert!(sent(&mut node).iter().all(|(.., len)| *len <= 1400));
+    let mut lengths = changed(&mut node, mac(9), 400).into_iter().map(|(.., len)| len);
+    assert!(lengths.all(|len| len <= 400));
+}
+
+#[test]
+fn an_interface_with_another_address_is_announced_from_there_and_keeps_its_neighbours() {
+    const ANNOUNCEMENT: u8 = 1;
+    const WITHDRAWAL: u8 = 0x84;
+    let mut node = ready();
+    hear_from(&mut node, 2);
+    let kinds = |sent: Vec<(MacAddr, u8, usize)>| -> Vec<_> {
+        sent.into_iter().map(|(from, kind, _)| (from, kind)).collect()
+    };
+    let sent_now = kinds(changed(&mut node, mac(9), 1500));
+    assert_eq!(sent_now, [(mac(1), WITHDRAWAL), (mac(9), ANNOUNCEMENT)]);
+    assert_eq!(node.ask(hid(2)), reached_at(mac(2)));
+    node.handle(NOW + REPEAT, Input::Tick);
+    assert_eq!(kinds(sent(&mut node)), [(mac(9), ANNOUNCEMENT)], "who missed it hears it again");
+    node.set(NOW, "nwp off");
+    node.out.clear();
+    assert_eq!(changed(&mut node, mac(10), 1500), []);
 }
 
 #[test]
