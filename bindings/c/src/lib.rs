@@ -12,7 +12,9 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 
-use weft_c_border::{FOR_EVER, Failure, argument, fail, guarded, length, status, timeout};
+use weft_c_border::{
+    FOR_EVER, Failure, argument, check_count, fail, guarded, length, status, timeout,
+};
 use weft_flow::{Client, Error, Kind, Options, Sizes};
 
 /// The number of the header for what went wrong; the words are noted.
@@ -99,6 +101,7 @@ pub unsafe extern "C" fn weft_flow_send(
         if bytes.is_null() && len > 0 {
             return Err(argument("the bytes are a null pointer"));
         }
+        check_count::<u8>(len)?;
         let bytes = match len {
             0 => &[],
             // SAFETY: not null, and as many bytes as the caller promises, which are only read.
@@ -125,6 +128,7 @@ pub unsafe extern "C" fn weft_flow_recv(
         if buffer.is_null() || len == 0 {
             return Err(argument("there is no buffer to receive into"));
         }
+        check_count::<u8>(len)?;
         // SAFETY: not null, and as many bytes as the caller promises; they are only written, so that
         // it does not matter whether they were before.
         let buffer = unsafe { std::slice::from_raw_parts_mut(buffer.cast::<u8>(), len) };

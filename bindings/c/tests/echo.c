@@ -41,6 +41,10 @@ static int datagrams(const char *path) {
     CHECK(weft_flow_recv(flow, buffer, 3, -1) == WEFT_FLOW_TOO_SMALL);
     CHECK(strstr(weft_flow_error(), "4 bytes") != NULL);
     CHECK(weft_flow_recv(flow, buffer, 4, -1) == 4);
+    /* No memory is as long as that. */
+    CHECK(weft_flow_send(flow, message, SIZE_MAX, 0) == WEFT_FLOW_ARGUMENT);
+    CHECK(weft_flow_recv(flow, buffer, SIZE_MAX / 2 + 1, 0) == WEFT_FLOW_ARGUMENT);
+    CHECK(strstr(weft_flow_error(), "no memory") != NULL);
     /* The stack closes the flow when it is told so. */
     CHECK(weft_flow_send(flow, "close", 5, -1) == 5);
     CHECK(weft_flow_recv(flow, buffer, sizeof buffer, -1) == WEFT_FLOW_CLOSED);

@@ -94,5 +94,5 @@ fn a_program_in_python() {
             .env("WEFT_FLOW_MISSING", directory.path().join("missing.sock")),
     );
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("Ran 6 tests") && !said.contains("skipped"), "{said}");
+    assert!(said.contains("Ran 7 tests") && !said.contains("skipped"), "{said}");
 }

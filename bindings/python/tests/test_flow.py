@@ -72,8 +72,21 @@ class FlowTest(unittest.TestCase):
             one.send(b"x")
 
     def test_timeouts_are_rounded_up(self):
-        self.assertEqual([flow.milliseconds(t) for t in (None, 0, 0.0001, 1.5, 1e12)],
-                         [-1, 0, 1, 1500, 2**31 - 1])
+        inf = float("inf")
+        self.assertEqual([flow.milliseconds(t) for t in (None, inf, -inf, -1, 0, 0.0001, 1.5, 1e12)],
+                         [-1, -1, 0, 0, 0, 1, 1500, 2**31 - 1])
+        self.assertEqual([flow.patience(t) for t in (None, inf, 1.5)], [-1, 2**31 - 1, 1500])
+        with self.assertRaises(ValueError):
+            flow.milliseconds(float("nan"))
+
+    def test_what_does_not_fit_is_said_and_not_changed(self):
+        with self.assertRaisesRegex(ValueError, "NUL"):
+            flow.Flow(STACK + "\0.other")
+        for wrong in [{"kind": 2**32 + flow.STREAM}, {"up": 2**32}, {"down": -1}]:
+            with self.assertRaisesRegex(ValueError, "is not among 0 to"):
+                flow.Flow(STACK, **wrong)
+        with self.assertRaises(TypeError):
+            flow.Flow(STACK, up=4096.5)
 
 
 if __name__ == "__main__":

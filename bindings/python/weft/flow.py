@@ -14,9 +14,8 @@ where the environment's WEFT_FLOW_LIBRARY says, and otherwise where the system k
 """
 
 import ctypes
-import os
 
-from weft._library import load, milliseconds
+from weft._library import c_string, load, milliseconds, number, patience
 
 DATAGRAM = 1
 STREAM = 2
@@ -93,9 +92,13 @@ class Flow:
     def __init__(self, path, kind=DATAGRAM, *, up=0, down=0, timeout=5.0):
         self._flow = None
         error = ctypes.c_int()
-        patience = milliseconds(timeout)
         self._flow = _library.weft_flow_connect(
-            os.fsencode(path), kind, up, down, patience, ctypes.byref(error)
+            c_string(path, "the path"),
+            number(kind, STREAM, "the kind"),
+            number(up, 2**32 - 1, "the size"),
+            number(down, 2**32 - 1, "the size"),
+            patience(timeout),
+            ctypes.byref(error),
         )
         if not self._flow:
             raise _failure(error.value)

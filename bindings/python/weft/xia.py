@@ -21,9 +21,9 @@ environment's WEFT_XIA_LIBRARY says, and otherwise where the system keeps librar
 
 import ctypes
 import functools
-import os
+import operator
 
-from weft._library import load, milliseconds
+from weft._library import c_string, load, milliseconds, patience
 
 __all__ = [
     "BadAddress",
@@ -118,16 +118,24 @@ def _check(number):
     return number
 
 
+def _one(text):
+    """A text in C's form."""
+    try:
+        return c_string(text, "the text")
+    except ValueError as error:
+        raise BadAddress(str(error)) from None
+
+
 def _given(texts):
     """Texts in C's form."""
-    return (_text * len(texts))(*(os.fsencode(text) for text in texts)), len(texts)
+    return (_text * len(texts))(*map(_one, texts)), len(texts)
 
 
 @functools.lru_cache(maxsize=256)
 def _parsed(text):
     """The address with this text. Nobody may change it."""
     address = _Address()
-    _check(_library.weft_xia_parse(os.fsencode(text), address))
+    _check(_library.weft_xia_parse(_one(text), address))
     return address
 
 
@@ -181,7 +189,7 @@ class Socket:
         self._hop_limit = HOP_LIMIT
         error = _int()
         self._socket = _library.weft_xia_open(
-            os.fsencode(path), os.fsencode(bind), milliseconds(timeout), ctypes.byref(error)
+            c_string(path, "the path"), _one(bind), patience(timeout), ctypes.byref(error)
         )
         if not self._socket:
             raise _failure(error.value)
@@ -201,6 +209,9 @@ class Socket:
 
     @hop_limit.setter
     def hop_limit(self, hops):
+        hops = operator.index(hops)
+        if not 0 <= hops <= 255:
+            raise XiaError(f"{hops} hops are not among 0 to 255")
         _check(_library.weft_xia_set_hop_limit(self._open(), hops))
         self._hop_limit = hops
 

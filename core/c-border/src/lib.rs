@@ -58,6 +58,21 @@ pub fn argument(words: &str) -> Failure {
     fail(ARGUMENT, words)
 }
 
+/// Refuses more values of type `T` than memory can hold: such a number is a mistake of the caller, and no slice
+/// may have it.
+///
+/// # Errors
+/// There cannot be so many.
+pub fn check_count<T>(count: usize) -> Result<(), Failure> {
+    let size = count.checked_mul(size_of::<T>());
+    match size.is_some_and(|size| isize::try_from(size).is_ok()) {
+        true => Ok(()),
+        false => {
+            Err(argument(&format!("no memory is as long as {count} times {}", size_of::<T>())))
+        }
+    }
+}
+
 /// Does the work of a call; a panic, which would be an error in the library, becomes a number.
 ///
 /// # Errors
@@ -122,6 +137,16 @@ mod tests {
         argument("mine");
         std::thread::spawn(|| argument("another's")).join().unwrap_or(Failure(0));
         assert_eq!(words(), "mine");
+    }
+
+    #[test]
+    fn no_slice_is_longer_than_memory() {
+        let most = usize::MAX / 2;
+        assert!(check_count::<u8>(0).is_ok() && check_count::<u8>(most).is_ok());
+        assert!(check_count::<u8>(most + 1).is_err() && check_count::<u8>(usize::MAX).is_err());
+        assert!(check_count::<u64>(most / 8).is_ok() && check_count::<u64>(most / 8 + 1).is_err());
+        // Eight times this is 0, if it is not looked at.
+        assert!(check_count::<u64>(1 << (usize::BITS - 3)).is_err());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::slice;
 
-use weft_c_border::{Failure, argument, fail, guarded, length, status};
+use weft_c_border::{Failure, argument, check_count, fail, guarded, length, status};
 use weft_xia_sockets::{parse_address, tree};
 use weft_xip::dag::ROW_LEN;
 use weft_xip::numbers::MAX_NODES;
@@ -106,6 +106,7 @@ unsafe fn xids(xids: *const *const c_char, count: usize) -> Result<Vec<Xid>, Fai
     if xids.is_null() && count > 0 {
         return Err(argument("the XIDs are a null pointer"));
     }
+    check_count::<*const c_char>(count)?;
     let texts = match count {
         0 => &[],
         // SAFETY: not null, and as many pointers as the caller promises, which are only read.

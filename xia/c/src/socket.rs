@@ -7,7 +7,9 @@ use std::path::Path;
 use std::ptr;
 use std::time::Duration;
 
-use weft_c_border::{FOR_EVER, Failure, argument, fail, guarded, length, status, timeout};
+use weft_c_border::{
+    FOR_EVER, Failure, argument, check_count, fail, guarded, length, status, timeout,
+};
 use weft_flow::Error;
 use weft_xia_sockets::{SocketError, XdpSocket, parse_bind};
 use weft_xip::Address;
@@ -173,6 +175,7 @@ pub unsafe extern "C" fn weft_xia_send(
         if bytes.is_null() && len > 0 {
             return Err(argument("the bytes are a null pointer"));
         }
+        check_count::<u8>(len)?;
         let bytes = match len {
             0 => &[],
             // SAFETY: not null, and as many bytes as the caller promises, which are only read.
@@ -203,6 +206,7 @@ pub unsafe extern "C" fn weft_xia_recv(
         if buffer.is_null() && len > 0 {
             return Err(argument("the buffer is a null pointer"));
         }
+        check_count::<u8>(len)?;
         let buffer = match len {
             0 => &mut [],
             // SAFETY: not null, and as many bytes as the caller promises; they are only written, so

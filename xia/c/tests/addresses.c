@@ -70,6 +70,9 @@ static int mistakes(const char *missing) {
     CHECK(weft_xia_path(path, 2, &address) == WEFT_XIA_BAD_ADDRESS);
     CHECK(weft_xia_path(&none, 1, &address) == WEFT_XIA_ARGUMENT);
     CHECK(weft_xia_path(NULL, 1, &address) == WEFT_XIA_ARGUMENT);
+    CHECK(weft_xia_path(path, SIZE_MAX, &address) == WEFT_XIA_ARGUMENT);
+    CHECK(weft_xia_tree(path, SIZE_MAX / sizeof *path, text, sizeof text) == WEFT_XIA_ARGUMENT);
+    CHECK(strstr(weft_xia_error(), "no memory") != NULL);
     CHECK(weft_xia_tree(path, 1, text, sizeof text) == WEFT_XIA_BAD_ADDRESS);
     CHECK(strstr(weft_xia_error(), "is no link") != NULL);
     CHECK(weft_xia_open(missing, NULL, 100, &error) == NULL && error == WEFT_XIA_NO_NODE);

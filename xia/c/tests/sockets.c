@@ -60,6 +60,9 @@ static int datagrams(weft_xia_socket *here, weft_xia_socket *there) {
     CHECK(weft_xia_send(here, NULL, 1, &to, 0) == WEFT_XIA_ARGUMENT);
     CHECK(weft_xia_send(here, "x", 1, NULL, 0) == WEFT_XIA_ARGUMENT);
     CHECK(weft_xia_recv(here, NULL, 1, NULL, 0) == WEFT_XIA_ARGUMENT);
+    CHECK(weft_xia_send(here, buffer, SIZE_MAX, &to, 0) == WEFT_XIA_ARGUMENT);
+    CHECK(weft_xia_recv(here, buffer, SIZE_MAX / 2 + 1, NULL, 0) == WEFT_XIA_ARGUMENT);
+    CHECK(strstr(weft_xia_error(), "no memory") != NULL);
     CHECK(weft_xia_set_hop_limit(here, 256) == WEFT_XIA_ARGUMENT);
     CHECK(weft_xia_set_hop_limit(here, -1) == WEFT_XIA_ARGUMENT);
     CHECK(weft_xia_set_hop_limit(here, 3) == 0);

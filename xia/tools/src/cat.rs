@@ -55,8 +55,14 @@ pub struct Cat {
     /// The sum of `waiting`.
     unwritten: usize,
     dropped: u64,
+    /// Standard input was asked for.
+    asked_for_input: bool,
     /// A read is under way.
     reading: bool,
+    /// What was read while the node was away.
+    unsent: Option<Vec<u8>>,
+    /// Nothing more comes from standard input.
+    input_ended: bool,
     congested: bool,
     end: Option<Instant>,
 }
@@ -75,7 +81,10 @@ impl Cat {
             waiting: VecDeque::new(),
             unwritten: 0,
             dropped: 0,
+            asked_for_input: false,
             reading: false,
+            unsent: None,
+            input_ended: false,
             congested: false,
             end: None,
         }
@@ -86,15 +95,21 @@ impl Cat {
         out.push(open(OPEN_OUTPUT, OpenMode::Replace));
     }
 
-    fn client_event(&mut self, event: ClientEvent, out: &mut Vec<Action>) {
+    fn client_event(&mut self, now: Instant, event: ClientEvent, out: &mut Vec<Action>) {
         match event {
             ClientEvent::Ready(address) => {
                 if let Some(address) = address {
                     let line = format!("reachable at {address}");
                     out.push(Action::Report { level: Level::Info, line });
                 }
-                if self.options.to.is_some() && self.input.is_none() {
+                if self.options.to.is_some() && !self.asked_for_input {
+                    self.asked_for_input = true;
                     out.push(open(OPEN_INPUT, OpenMode::Read));
+                }
+                // A node that was away has forgotten that it did not keep up.
+                self.congested = false;
+                if let Some(bytes) = self.unsent.take() {
+                    self.send(now, bytes, out);
                 }
                 self.read(out);
             }
@@ -159,6 +174,17 @@ impl Cat {
         }
     }
 
+    /// Sends what was read, or keeps it while the node is away. The last of it begins the pause.
+    fn send(&mut self, now: Instant, bytes: Vec<u8>, out: &mut Vec<Action>) {
+        if let Some(to) = self.options.to.filter(|_| !bytes.is_empty())
+            && !self.client.send(&to, Packet::from_slice(&bytes), out)
+        {
+            self.unsent = Some(bytes);
+        } else if self.input_ended {
+            self.end = Some(now + self.options.linger);
+        }
+    }
+
     /// Asks for more input, if it can be sent.
     fn read(&mut self, out: &mut Vec<Action>) {
         let Some(file) = self.input else { return };
@@ -183,13 +209,10 @@ impl Cat {
             }
             (READ, DiskReply::Data { bytes, end }) => {
                 self.reading = false;
-                if let Some(to) = self.options.to.filter(|_| !bytes.is_empty()) {
-                    self.client.send(&to, Packet::from_slice(&bytes), out);
-                }
                 if end {
-                    self.input = None;
-                    self.end = Some(now + self.options.linger);
+                    (self.input, self.input_ended) = (None, true);
                 }
+                self.send(now, bytes, out);
             }
             _ => {}
         }
@@ -219,7 +242,7 @@ impl Component for Cat {
             _ => {}
         }
         for event in events {
-            self.client_event(event, out);
+            self.client_event(now, event, out);
         }
         if self.end.is_some_and(|at| at <= now) {
             self.end = None;
@@ -239,11 +262,13 @@ mod tests {
     use super::*;
     use crate::testing::Harness;
 
-    fn cat(to: Option<Address>, count: Option<u64>) -> Harness<Cat> {
+    fn options(to: Option<Address>, count: Option<u64>) -> CatOptions {
         let bind = BindRequest::Any(XidType::XDP);
-        let linger = Duration::from_millis(100);
-        let options = CatOptions { bind, to, size: 4, linger, count };
-        let mut harness = Harness::attached(Cat::new(Path::new("x"), options));
+        CatOptions { bind, to, size: 4, linger: Duration::from_millis(100), count }
+    }
+
+    fn cat(to: Option<Address>, count: Option<u64>) -> Harness<Cat> {
+        let mut harness = Harness::attached(Cat::new(Path::new("x"), options(to, count)));
         for (token, request) in harness.disk() {
             let DiskRequest::Open { mode, .. } = request else { panic!("{request:?}") };
             let file = FileId(u32::from(mode == OpenMode::Replace));
@@ -272,6 +297,46 @@ mod tests {
         assert_eq!(harness.exit_status(), None);
         harness.advance(Duration::from_millis(100));
         assert_eq!(harness.exit_status(), Some(0));
+    }
+
+    /// Longer than the application waits until it looks for the node again.
+    const AWAY: Duration = Duration::from_secs(1);
+
+    fn reads(harness: &mut Harness<Cat>) -> usize {
+        harness.disk().iter().filter(|(token, _)| *token == READ).count()
+    }
+
+    #[test]
+    fn a_node_that_went_away_while_it_was_busy_gets_datagrams_again() {
+        let mut harness = cat(Some(Harness::<Cat>::own_address()), None);
+        harness.give(Event::Congested { channel: Harness::<Cat>::CHANNEL });
+        harness.give(data(b"abcd", false));
+        assert_eq!(reads(&mut harness), 1, "the first, before the node was busy");
+        harness.restart_node();
+        harness.advance(AWAY);
+        assert_eq!(reads(&mut harness), 1);
+    }
+
+    #[test]
+    fn what_is_read_while_the_node_is_away_is_sent_when_it_is_back() {
+        let mut harness = cat(Some(Harness::<Cat>::own_address()), None);
+        assert_eq!(reads(&mut harness), 1);
+        harness.restart_node();
+        harness.give(data(b"abcd", true));
+        harness.advance(AWAY);
+        assert_eq!(harness.exit_status(), Some(0), "the pause begins when it is sent");
+        let sent: Vec<_> = harness.datagrams().into_iter().map(|(_, bytes)| bytes).collect();
+        assert_eq!(sent, [b"abcd"]);
+    }
+
+    #[test]
+    fn standard_input_is_opened_once() {
+        let to = Some(Harness::<Cat>::own_address());
+        let mut harness = Harness::attached(Cat::new(Path::new("x"), options(to, None)));
+        harness.restart_node();
+        harness.advance(AWAY);
+        let opened = harness.disk();
+        assert_eq!(opened.iter().filter(|(token, _)| *token == OPEN_INPUT).count(), 1);
     }
 
     #[test]

@@ -39,6 +39,14 @@ class Addresses(unittest.TestCase):
                 emit(rows)
         self.assertTrue(emit(b"x" * 28).startswith("!"))
 
+    def test_texts_do_not_end_at_a_nul(self):
+        xid = f"hid-{ID}\0 and more"
+        for build in [lambda: parse(xid), lambda: path(xid), lambda: tree(f"zf-{ID}\0"), lambda: Socket("x", xid)]:
+            with self.assertRaisesRegex(BadAddress, "NUL"):
+                build()
+        with self.assertRaisesRegex(ValueError, "NUL"):
+            Socket(NODE + "\0.other")
+
     def test_addresses_are_built(self):
         east, west = "zf-" + "80" * 20, "zf-" + "01" * 20
         self.assertEqual(tree(east, west), "zf-" + "81" * 20)
@@ -65,7 +73,7 @@ class Sockets(unittest.TestCase):
             with self.assertRaises(TimedOut):
                 socket.recv(0)
             socket.send(b"self", socket.address)
-            self.assertEqual(socket.recv(PATIENCE), (b"self", socket.address))
+            self.assertEqual(socket.recv(float("inf")), (b"self", socket.address))
 
     def test_a_node_that_is_not_there_is_said(self):
         with self.assertRaisesRegex(NoNode, "weft run"):
@@ -74,8 +82,11 @@ class Sockets(unittest.TestCase):
     def test_a_hop_limit_is_a_number_of_hops(self):
         with Socket(NODE, timeout=PATIENCE) as socket:
             socket.hop_limit = 7
-            with self.assertRaises(OSError):
-                socket.hop_limit = 256
+            for hops in [256, -1, 2**32 + 9]:
+                with self.assertRaises(OSError):
+                    socket.hop_limit = hops
+            with self.assertRaises(TypeError):
+                socket.hop_limit = 7.5
             self.assertEqual(socket.hop_limit, 7)
 
     def test_a_loop_of_ones_own_waits_for_the_descriptor(self):

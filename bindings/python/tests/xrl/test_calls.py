@@ -29,6 +29,8 @@ from weft.xrl import (
 )
 
 import support
+from weft.xrl.finder import own_interface
+from weft.xrl.text import read_arguments, write_arguments
 from support import CENSUS, INTERFACES, NEEDS_WEFT, PATIENCE, WEFT, finder, serving, wait_until
 from test_text import VALUES
 
@@ -101,6 +103,21 @@ class Calls(unittest.TestCase):
                 node.call("nobody", "probe/1.0/add", a=1, b=1)
             with self.assertRaises(ValueError):
                 node.call("finder://probe/probe/add")
+
+    def test_an_answer_may_be_as_long_as_a_message(self):
+        long = "x" * (12 << 20)
+        with finder() as one, serving(one.run, "probe", PROBE, probe_handlers()), one.owner() as node:
+            address, ticket, key = resolved(node, "probe/1.2/echo")
+            values = {**everything(), "t": long}
+            interface = node.interfaces("probe")[0]
+            text = write_arguments(values, interface.methods["echo"].args, interface)
+            with Raw(address) as raw:
+                raw.send(hello(ticket), wire.Bind(0, key).emit())
+                self.assertIsInstance(raw.one(), wire.Welcome)
+                raw.send(wire.Call(0, 1, 0, text.encode()).emit())
+                # It is carried out, and answered, before this call is; only then is the answer read.
+                self.assertEqual(node.call("probe", "probe/1.0/add", a=1, b=1), {"sum": 2})
+                self.assertTrue(long.encode() in raw.one().args)
 
     def test_a_call_that_takes_too_long_is_given_up(self):
         def zero(_args, _caller):
@@ -349,8 +366,15 @@ class Raw:
 
     def one(self):
         """The next frame."""
-        head = self.socket.recv(4, socket.MSG_WAITALL)
-        return wire.parse(self.socket.recv(struct.unpack("<I", head)[0], socket.MSG_WAITALL))
+        (length,) = struct.unpack("<I", self._exactly(4))
+        return wire.parse(self._exactly(length))
+
+    def _exactly(self, count):
+        data = bytearray()
+        # With a time limit, less may come than is waited for.
+        while len(data) < count and (more := self.socket.recv(count - len(data))):
+            data += more
+        return bytes(data)
 
     def __enter__(self):
         return self
@@ -466,7 +490,6 @@ class Hostile(unittest.TestCase):
         address, ticket, key = resolved(self.node, "probe/1.2/echo")
         arguments = everything()
         interface = self.node.interfaces("probe")[0]
-        from weft.xrl.text import write_arguments
         text = write_arguments({**arguments, "t": "x" * 500_000}, interface.methods["echo"].args, interface)
         with Raw(address) as raw:
             raw.send(hello(ticket), wire.Bind(0, key).emit())
@@ -489,6 +512,55 @@ class Hostile(unittest.TestCase):
             self.assertTrue(all(isinstance(one.error, SendFailedTransient) for one in refused))
             self.assertEqual({one.id for one in answers}, set(range(2000)))
         self.still_works()
+
+
+@unittest.skipUnless(WEFT, NEEDS_WEFT)
+class Remote(unittest.TestCase):
+    """Operators on other machines; the test is the gateway, which connects for each of them."""
+
+    SECRET = b"g" * 32
+    ANN, BOB = b"\xaa" * 20, b"\xbb" * 20
+
+    def guest(self, one, key):
+        """A ticket, a key and where they are good, as the Finder gives them to an operator."""
+        name = wire.Name(0, "finder/1.0/resolve").emit()
+        arguments = b"target:txt=probe&method:txt=probe/1.0/add"
+        raw = self.enterContext(Raw(f"unix:{one.run}/xrl-finder"))
+        raw.send(hello(self.SECRET + key, 3), name, wire.Call(0, 1, 0, arguments).emit())
+        frame = raw.one()
+        while not isinstance(frame, wire.Reply):
+            frame = raw.one()
+        answer = read_arguments(frame.args.decode(), self.finder.methods["resolve"].returns, self.finder)
+        return answer["address"].removeprefix("text+"), answer["ticket"], answer["key"]
+
+    def test_an_operator_calls_through_the_gateway_and_as_itself_only(self):
+        self.finder = own_interface("finder")
+        callers = []
+
+        def add(args, caller):
+            callers.append(caller)
+            return {"sum": args["a"] + args["b"]}
+
+        with finder() as one, one.owner() as owner:
+            gateway = {"instance": "gateway", "class": "gateway", "secret": self.SECRET, "access": ""}
+            owner.call("finder", "finder/1.0/set_processes", processes=[gateway])
+            remote = [{"key": key.hex(), "access": "probe"} for key in (self.ANN, self.BOB)]
+            owner.call("finder", "finder/1.0/set_operators", operators=[], remote=remote)
+            with serving(one.run, "probe", PROBE, probe_handlers(add=add)):
+                address, ticket, key = self.guest(one, self.ANN)
+                _, other_ticket, other_key = self.guest(one, self.BOB)
+                call = wire.Call(3, 9, 0, b"a:u32=1&b:u32=2").emit()
+                with Raw(address) as raw:
+                    raw.send(hello(ticket + self.ANN, 4), wire.Bind(3, key).emit(), call)
+                    self.assertIsInstance(raw.one(), wire.Welcome)
+                    self.assertEqual(raw.one(), wire.Reply(9, b"sum:u32=3"))
+                    self.assertEqual(callers, [f"operator (key {self.ANN.hex()})"])
+                    # Both come from the gateway's process; each has its own rights nevertheless.
+                    raw.send(wire.Bind(3, other_key).emit(), call)
+                    self.assertIsInstance(raw.one().error, ResolveFailed)
+                with self.assertLogs("weft.xrl", "WARNING"), Raw(address) as raw:
+                    raw.send(hello(other_ticket + self.ANN, 4))
+                    self.assertIn("given to another process", str(raw.read()[0].error))
 
 
 @unittest.skipUnless(WEFT, NEEDS_WEFT)

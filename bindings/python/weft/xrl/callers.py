@@ -22,6 +22,11 @@ from .xif import Interface, Method
 _MOST_TICKETS = 8
 
 
+def remote_operator(key_hash: bytes) -> str:
+    """What the operator who has a key is called, as a caller."""
+    return f"operator (key {key_hash.hex()})"
+
+
 @dataclass
 class Right:
     """One caller's right to call one method."""
@@ -89,24 +94,28 @@ class Callers:
         for number in [number for number in self._sessions if number not in connected]:
             self._tell(self._sessions.pop(number), removed=False)
 
-    def admit(self, ticket: bytes, pid: int, uid: int) -> tuple[int, str]:
-        """The session and the name of whoever shows a ticket, which is used up."""
+    def admit(
+        self, ticket: bytes, pid: int, uid: int, key_hash: bytes | None = None
+    ) -> tuple[int, str]:
+        """The session and the name of whoever shows a ticket, which is used up. `key_hash` is of the key of an
+        operator on another machine, for whom a gateway shows it."""
         for number, session in self._sessions.items():
             known = next((one for one in session.tickets if hmac.compare_digest(one, ticket)), None)
             if known is None:
                 continue
-            if (session.pid, session.uid) != (pid, uid):
+            other = key_hash is not None and session.caller != remote_operator(key_hash)
+            if other or (session.pid, session.uid) != (pid, uid):
                 raise ResolveFailed("the ticket was given to another process")
             session.tickets.remove(known)
             session.told = False
             return number, session.caller
         raise ResolveFailed("the ticket is void or was used before; have the method resolved again")
 
-    def right(self, key: bytes, own: int, pid: int, uid: int) -> Right | None:
+    def right(self, key: bytes, own: int, caller: str, pid: int, uid: int) -> Right | None:
         """What a key is good for that is shown on a connection of the session `own`; a process may have
-        several sessions."""
+        several sessions, and behind that of a gateway are several callers."""
         for number, session in self._sessions.items():
-            if number != own and (session.pid, session.uid) != (pid, uid):
+            if number != own and (session.caller, session.pid, session.uid) != (caller, pid, uid):
                 continue
             for right in session.rights.values():
                 if hmac.compare_digest(right.key, key):

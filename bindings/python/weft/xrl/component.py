@@ -264,10 +264,11 @@ class Component:
             raise SendFailed(f"this process speaks version {wire.PROTOCOL}, not {hello.version}")
         if connection.session is not None:
             raise ResolveFailed("there was a hello already")
-        if hello.credential != wire.TICKET:
+        if hello.credential not in (wire.TICKET, wire.TICKET_FOR):
             raise ResolveFailed("a ticket is needed; have the method resolved by the Finder")
+        ticket, key_hash = hello.data[: wire.KEY_LEN], hello.data[wire.KEY_LEN :]
         connection.session, connection.caller = self._callers.admit(
-            hello.data, connection.pid, connection.uid
+            ticket, connection.pid, connection.uid, key_hash or None
         )
         connection.channel.longest = wire.LONGEST_FRAME
         welcome = wire.Welcome(wire.PROTOCOL, WINDOW, connection.caller)
@@ -277,7 +278,9 @@ class Component:
         if bind.slot >= _MOST_SLOTS or connection.session is None:
             return
         connection.slots.pop(bind.slot, None)
-        right = self._callers.right(bind.key, connection.session, connection.pid, connection.uid)
+        right = self._callers.right(
+            bind.key, connection.session, connection.caller, connection.pid, connection.uid
+        )
         if right:
             connection.slots[bind.slot] = right
 

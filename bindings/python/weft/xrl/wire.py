@@ -28,10 +28,13 @@ FIRST_WINDOW = 64
 KEY_LEN = 16
 #: Bytes of the secret of a process.
 SECRET_LEN = 32
-#: Credentials in a hello.
-NOTHING, SECRET, TICKET = 0, 1, 2
+#: Bytes of the hash of an operator's public key.
+HASH_LEN = 20
+#: Credentials in a hello. The last one is what a gateway shows: the ticket of an operator on another machine, and
+#: the hash of the operator's key. Number 3 is for the Finder only.
+NOTHING, SECRET, TICKET, TICKET_FOR = 0, 1, 2, 4
 
-_CREDENTIAL_LEN = {NOTHING: 0, SECRET: SECRET_LEN, TICKET: KEY_LEN}
+_CREDENTIAL_LEN = {NOTHING: 0, SECRET: SECRET_LEN, TICKET: KEY_LEN, TICKET_FOR: KEY_LEN + HASH_LEN}
 #: How much of the other side's data is read at a time.
 _AT_A_TIME = 1 << 16
 
@@ -198,13 +201,15 @@ class Channel:
 
     def send(self, frame: bytes) -> None:
         """Sends a frame, or keeps it until there is room. Who does not read is given up."""
+        self.flush()
+        # This frame does not count: however long it is, the other side had no time yet to read it.
+        if self._most_unsent is not None and self.unsent > self._most_unsent:
+            self.close()
         if self.closed:
             return
         self._out.append(struct.pack("<I", len(frame)) + frame)
         self.unsent += len(frame) + 4
         self.flush()
-        if self._most_unsent is not None and self.unsent > self._most_unsent:
-            self.close()
 
     def flush(self) -> None:
         """Sends what there is room for."""
