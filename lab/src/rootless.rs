@@ -12,7 +12,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use rustix::process::geteuid;
@@ -38,7 +38,7 @@ pub fn is_root() -> bool {
 /// # Errors
 /// The kernel does not let this user make namespaces, or the program unshare is missing.
 pub fn enter_user_namespace() -> Result<Infallible, LabError> {
-    let state = state_directory()?;
+    let state = state_directory_in(&std::env::temp_dir())?;
     probe()?;
     let program = std::env::current_exe().map_err(LabError::system("find this program"))?;
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
@@ -69,22 +69,23 @@ fn probe() -> Result<(), LabError> {
     )))
 }
 
-/// The directory for the state of this user's labs, which nobody else can write to.
-fn state_directory() -> Result<PathBuf, LabError> {
+/// The directory in `parent` for the state of this user's labs, which nobody else can write to.
+pub(crate) fn state_directory_in(parent: &Path) -> Result<PathBuf, LabError> {
     let user = geteuid().as_raw();
-    let path = std::env::temp_dir().join(format!("weft-lab-{user}"));
+    let path = parent.join(format!("weft-lab-{user}"));
     let make = || -> io::Result<bool> {
         match fs::DirBuilder::new().mode(0o700).create(&path) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
         let found = fs::symlink_metadata(&path)?;
-        Ok(found.is_dir() && found.uid() == user && found.mode() & 0o077 == 0)
+        // Others may pass it: labs that are there have let them.
+        Ok(found.is_dir() && found.uid() == user && found.mode() & 0o022 == 0)
     };
     match make() {
         Ok(true) => Ok(path),
         Ok(false) => Err(LabError::NotPermitted(format!(
-            "{} belongs to somebody else or is open to others: remove it",
+            "{} belongs to somebody else, or others can write to it: remove it",
             path.display()
         ))),
         Err(error) => Err(LabError::disk("make the directory", path)(error)),

@@ -131,8 +131,10 @@ fn act(
             expect_text(engine, process, &plan.expand(text), Duration::ZERO)?;
         }
         Action::ExpectRunning { process } => {
-            if let Some(ended) = engine.ended(process) {
-                return fail(format!("{process} {ended}{}", quoted(&engine.last_words(process))));
+            if !engine.runs(process) {
+                let end = engine.ended(process);
+                let end = end.map_or("was not started".to_owned(), |ended| ended.to_string());
+                return fail(format!("{process} {end}{}", quoted(&engine.last_words(process))));
             }
         }
         Action::ExpectFilesEqual { files } => {

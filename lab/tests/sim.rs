@@ -200,6 +200,10 @@ impl Host for TestHost {
         mut identity: Random,
         _: Random,
     ) -> Result<Spawn, String> {
+        if config.contains("broken") {
+            let lines = vec!["the configuration is broken".into()];
+            return Ok(Spawn::new(node.name, Box::new(Say { lines, ends: true })));
+        }
         let name = format!("{}-{} {}", node.name, identity.number(), node.run_dir.display());
         let lines = vec![name, format!("{config:?}"), "stack is ready".into()];
         Ok(Spawn::new(node.name, Box::new(Say { lines, ends: false })))
@@ -455,4 +459,48 @@ lab again {
         "{error}"
     );
     assert!(outcome.time_ns >= 1_000_000_000, "virtual time has passed");
+}
+
+#[test]
+fn what_was_never_started_does_not_run() {
+    let text = "version 1;
+lab deferred {
+    node s { kind weft; config { } start off; }
+    scenario default { expect-running s; }
+}";
+    let (outcome, _) = Bench::new().run(text);
+    let error = outcome.error.unwrap();
+    assert!(error.ends_with("s was not started"), "{error}");
+}
+
+#[test]
+fn logs_keep_what_every_process_of_a_name_has_written() {
+    let bench = Bench::new();
+    let text = "version 1;
+lab again {
+    node s { kind weft; config { } }
+    scenario default { restart s; until s \"weft visits\" says never timeout 30ms; }
+}";
+    bench.run(text);
+    let log = |name: &str| fs::read_to_string(bench.path(&format!("out/logs/{name}"))).unwrap();
+    assert_eq!(log("s.stdout").matches("stack is ready").count(), 2);
+    assert!(log("exec.1.stdout").matches("abc").count() > 1, "{}", log("exec.1.stdout"));
+}
+
+#[test]
+fn logs_are_kept_of_nodes_that_do_not_start() {
+    let bench = Bench::new();
+    let text = "version 1;
+lab broken {
+    node s { kind weft; config { broken; } }
+    node t { kind weft; config { } }
+    link s:eth0 t:eth0;
+    scenario default { say \"never\"; }
+}";
+    let error = bench.try_run(text, None).unwrap_err().to_string();
+    assert!(error.contains("s exited with status 0 without writing"), "{error}");
+    let said = fs::read_to_string(bench.path("out/logs/s.stdout")).unwrap();
+    assert_eq!(said, "the configuration is broken\n");
+    assert!(bench.path("out/logs/t.stdout").exists());
+    assert!(fs::metadata(bench.path("capture.pcapng")).unwrap().len() > 0, "the capture, too");
 }

@@ -70,7 +70,11 @@ fn read_variable(
     name: &Located<Name>,
     given: &Variables,
 ) -> Result<String, Error> {
-    let default = if entry.take("default") { Some(entry.argument("its value")?) } else { None };
+    let default = match (entry.take("default"), entry.take("here")) {
+        (true, _) => Some(entry.argument("its value")?),
+        (false, true) => Some(directory_of(name)?),
+        (false, false) => None,
+    };
     entry.end()?;
     let value = given.get(name.value.as_str()).cloned().or(default);
     value.ok_or_else(|| {
@@ -80,6 +84,14 @@ fn read_variable(
              `variable {name} default VALUE;`"
         ))
     })
+}
+
+/// The whole path of the directory of the lab file, in which the name of a variable stands.
+fn directory_of(name: &Located<Name>) -> Result<String, Error> {
+    let directory = std::path::absolute(name.location.source_name())
+        .ok()
+        .and_then(|file| file.parent()?.to_str().map(str::to_owned));
+    directory.ok_or_else(|| name.error("the directory of this file has no name that can be used"))
 }
 
 /// Reads the aliases. An alias may use the names of those before it.

@@ -65,6 +65,20 @@ fn every_statement_and_every_step_is_read() {
 }
 
 #[test]
+fn a_variable_may_be_the_directory_of_the_lab_file() {
+    let text = "version 1; lab l { variable DIRECTORY here; }";
+    let read = |source: &str, given: &[(&str, &str)]| {
+        let given = given.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Lab::parse(source, text, &given.collect()).unwrap().variables
+    };
+    assert_eq!(read("/labs/one.lab", &[]), ["/labs"]);
+    assert_eq!(read("/labs/one.lab", &[("DIRECTORY", "other")]), ["other"]);
+    let here = std::env::current_dir().unwrap();
+    assert_eq!(read("labs/one.lab", &[]), [here.join("labs").to_str().unwrap()]);
+    assert_eq!(read("one.lab", &[]), [here.to_str().unwrap()]);
+}
+
+#[test]
 fn values_given_by_the_user_take_the_place_of_defaults() {
     let text = "version 1; lab l { variable FILE default x; variable B; }";
     assert_eq!(parse(text, &[("B", "b")]).unwrap().variables, ["x", "b"]);

@@ -252,7 +252,7 @@ impl<'p> Netns<'p> {
         let run_dir = self.network.directory().node(name);
         fs::create_dir_all(&run_dir).map_err(LabError::disk("make the directory", &run_dir))?;
         let config = self.output.path().join(output::router_config(name));
-        let path = self.network.directory().path().join(format!("{name}.json"));
+        let path = self.network.directory().router(name);
         router::Config::new(router, config, run_dir).write(&path)?;
         let host = self.plan.host;
         let mut words = vec![host.program().into()];

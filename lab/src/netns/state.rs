@@ -193,6 +193,11 @@ impl Directory {
         self.path.join(node)
     }
 
+    /// What the process has to know that starts a router of others.
+    pub(crate) fn router(&self, node: &str) -> PathBuf {
+        self.path.join(format!("{node}.router.json"))
+    }
+
     /// Writes the state, in one step as others see it.
     pub(crate) fn save(&self, state: &State) -> Result<(), LabError> {
         let (new, path) = (self.path.join("state.new"), self.path.join(FILE));
@@ -245,6 +250,7 @@ fn all_in(root: &Path) -> Result<Vec<State>, LabError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rootless::state_directory_in;
 
     #[test]
     fn processes_are_recognised_by_their_start() {
@@ -261,6 +267,25 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(root.parent().unwrap()), mode(&root)), (0o755, 0o711));
         assert!(make_root(root).is_ok(), "it may be there");
+    }
+
+    #[test]
+    fn the_state_of_labs_without_root_is_found_again_and_nobody_else_writes_to_it() {
+        let parent = tempfile::tempdir().unwrap();
+        let root = state_directory_in(parent.path()).unwrap();
+        make_root(root.clone()).unwrap();
+        assert_eq!(state_directory_in(parent.path()).unwrap(), root, "others may pass it");
+        for open_to_others in [0o730, 0o703] {
+            fs::set_permissions(&root, fs::Permissions::from_mode(open_to_others)).unwrap();
+            let error = state_directory_in(parent.path()).unwrap_err().to_string();
+            assert!(error.contains("others can write to it"), "{error}");
+        }
+    }
+
+    #[test]
+    fn no_name_of_a_router_leads_to_the_state_of_the_lab() {
+        let directory = Directory { path: PathBuf::from("lab") };
+        assert_ne!(directory.router("state"), directory.path.join(FILE));
     }
 
     #[test]

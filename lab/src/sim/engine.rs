@@ -33,9 +33,11 @@ pub(super) struct Sim<'p> {
     begin: Instant,
 }
 
+/// The last process of a name, and those that had the name before.
 struct Started {
     node: usize,
     id: ProcessId,
+    earlier: Vec<ProcessId>,
 }
 
 impl<'p> Sim<'p> {
@@ -68,11 +70,14 @@ impl<'p> Sim<'p> {
         self.processes.iter().map(outcome).collect()
     }
 
-    /// The processes with what they have written to standard output and to standard error.
+    /// What all processes of a name have written to standard output and to standard error, one behind the
+    /// other.
     pub(super) fn logs(&self) -> impl Iterator<Item = (&str, [String; 2])> {
-        self.processes.iter().map(|(name, started)| {
-            let reports = lines(self.world(), started.id, |line| line.level.is_some());
-            (name.as_str(), [self.written(started.id), reports])
+        let reported = |id: ProcessId| lines(self.world(), id, |line| line.level.is_some());
+        self.processes.iter().map(move |(name, started)| {
+            let ids = || started.earlier.iter().chain([&started.id]).copied();
+            let written = ids().map(|id| self.written(id)).collect();
+            (name.as_str(), [written, ids().map(reported).collect()])
         })
     }
 
@@ -116,7 +121,12 @@ impl<'p> Sim<'p> {
             .in_directory(DIRECTORY);
         spawn.name = name.to_owned();
         let id = self.built.world.spawn(self.built.nodes[node], spawn);
-        self.processes.insert(name.to_owned(), Started { node, id });
+        let mut earlier = Vec::new();
+        if let Some(before) = self.processes.remove(name) {
+            earlier = before.earlier;
+            earlier.push(before.id);
+        }
+        self.processes.insert(name.to_owned(), Started { node, id, earlier });
         Ok(())
     }
 

@@ -44,12 +44,15 @@ pub(crate) fn run(
     let capture = options.capture.as_deref().map(|path| capture(plan, &mut built, path));
     let capture = capture.transpose()?;
     let mut engine = Sim::new(plan, built);
-    scenario::start_nodes(plan, &mut engine)?;
+    if let Err(error) = scenario::start_nodes(plan, &mut engine) {
+        // Why a node did not start stands in what it has written; that reason comes first.
+        let _ = keep(&engine, &output, capture.as_ref());
+        return Err(error);
+    }
     observer.see(Duration::ZERO, Progress::Up { name: plan.lab.name() });
     engine.begin();
     let (steps, result) = scenario::run(plan, scenario, &mut engine, observer);
-    write_logs(&engine, &output)?;
-    capture.map_or(Ok(()), |capture| capture.finish())?;
+    keep(&engine, &output, capture.as_ref())?;
     Ok(Outcome {
         lab: plan.lab.name().to_owned(),
         engine: "sim",
@@ -62,6 +65,12 @@ pub(crate) fn run(
         trace_hash: Some(format!("{:016x}", engine.world().trace_hash())),
         output: output.path().to_owned(),
     })
+}
+
+/// Writes what is left of a run.
+fn keep(engine: &Sim<'_>, output: &Output, capture: Option<&Capture>) -> Result<(), LabError> {
+    write_logs(engine, output)?;
+    capture.map_or(Ok(()), Capture::finish)
 }
 
 fn write_logs(engine: &Sim<'_>, output: &Output) -> Result<(), LabError> {
