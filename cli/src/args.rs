@@ -1,5 +1,6 @@
 //! The command line: every command, option and help text.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
@@ -24,7 +25,13 @@ use crate::xip::XipArgs;
 
 /// One router and host stack for several Internet architectures.
 #[derive(Debug, Parser)]
-#[command(version, max_term_width = 100)]
+#[command(
+    version,
+    max_term_width = 100,
+    after_help = "Examples:\n  weft doctor                  # what this machine can do\n  \
+        weft run node.conf\n  weft show processes\n  weft configure --node r1\n  \
+        weft lab run examples/push.lab --scenario three-node"
+)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -49,7 +56,11 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  weft run node.conf\n  weft run --check node.conf")]
     Run(RunArgs),
     /// The state of a running node: processes, components, interfaces, counters
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  weft show processes\n  weft show routes\n  weft show bgp peers\n  \
+        weft show log --follow\n  weft show counters --node r1 --json"
+    )]
     Show(ShowCommand),
     /// Serve what a running node counts, for Prometheus
     #[command(after_help = "Examples:\n  weft metrics\n  \
@@ -66,7 +77,7 @@ pub(crate) enum Command {
     Call(CallArgs),
     /// Edit the configuration of a running node: candidate, compare, commit, rollback
     #[command(after_help = "Examples:\n  weft configure\n  \
-        weft configure -c 'set xia interface eth1' -c 'show | compare' -c 'commit confirmed 5'\n  \
+        weft configure -c 'set xia interface eth1' -c 'show | compare' -c 'commit confirmed 5min'\n  \
         weft configure --node r1 < changes")]
     Configure(ConfigureArgs),
     /// Run a routing protocol here for a node on another machine
@@ -75,10 +86,17 @@ pub(crate) enum Command {
         --key far.key")]
     Away(AwayArgs),
     /// Policies: which routes pass, and how they are changed
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  weft policy test from-peers 192.0.2.0/24 --peer 198.51.100.2\n  \
+        weft policy test from-peers --config node.conf --route 'prefix 192.0.2.0/24; as-path 65001;'"
+    )]
     Policy(PolicyCommand),
     /// Profile points: record when routes pass places of their way, for `weft show profile`
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  weft profile on && weft show profile\n  weft profile off"
+    )]
     Profile(ProfileCommand),
     /// Measure weft beside a peer
     #[command(after_help = "Examples:\n  weft bench --list\n  \
@@ -106,13 +124,25 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  weft man /usr/local/share/man/man1")]
     Man(ManArgs),
     /// Networks of nodes on this machine or in the simulator
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  weft lab run examples/push.lab --scenario three-node\n  \
+        weft lab up examples/push.lab && weft lab exec client1 -- weft xia addr\n  weft lab down"
+    )]
     Lab(LabCommand),
     /// Commands of BGP: tables in files
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  weft bgp clear 192.0.2.2 --soft in\n  weft bgp dump table.mrt && weft bgp table table.mrt\n  \
+        weft bgp sample 10000 --form bird > routes"
+    )]
     Bgp(BgpCommand),
     /// Commands of XIA: addresses, keys, applications, live changes
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  weft xia id new r1.key\n  weft xia addr\n  weft xia ping hid-<40 hex digits>\n  \
+        weft xia show counters --json"
+    )]
     Xia(XiaCommand),
     /// The commands of `xip`, the tool of Linux XIA, for scripts that were written for it
     #[command(
@@ -129,7 +159,7 @@ pub(crate) struct RunArgs {
     /// The node file
     pub(crate) file: PathBuf,
     /// The node's run directory [default: /run/weft/NAME, or $XDG_RUNTIME_DIR/weft/NAME]
-    #[arg(long, env = "WEFT_RUN_DIR")]
+    #[arg(long, env = RUN_DIR)]
     pub(crate) run_dir: Option<PathBuf>,
     /// The key whose hash is the node's HID, unless the node file names one
     #[arg(long, value_name = "KEY")]
@@ -151,9 +181,26 @@ pub(crate) struct NodeArgs {
     /// The node, by name [default: the only one that runs on this machine]
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<String>,
-    /// The node's run directory
-    #[arg(long, env = "WEFT_RUN_DIR", conflicts_with = "node")]
+    /// The node's run directory [env: WEFT_RUN_DIR, unless --node is given]
+    // Not by clap's `env`, to which a value of the environment is as good as one that was given: --node would be refused
+    // beside it.
+    #[arg(long, conflicts_with = "node")]
     pub(crate) run_dir: Option<PathBuf>,
+}
+
+/// The variable of the environment that names a node's run directory.
+const RUN_DIR: &str = "WEFT_RUN_DIR";
+
+impl NodeArgs {
+    /// The run directory that was given, or that of the environment if no node was named.
+    pub(crate) fn directory(&self) -> Option<PathBuf> {
+        self.directory_or(std::env::var_os(RUN_DIR))
+    }
+
+    fn directory_or(&self, of_environment: Option<OsString>) -> Option<PathBuf> {
+        let of_environment = || of_environment.filter(|_| self.node.is_none()).map(PathBuf::from);
+        self.run_dir.clone().or_else(of_environment)
+    }
 }
 
 #[cfg(test)]
@@ -181,6 +228,17 @@ mod tests {
     }
 
     #[test]
+    fn what_was_given_wins_over_the_environment() {
+        let directory = |node: Option<&str>, run_dir: Option<&str>| {
+            let args = NodeArgs { node: node.map(str::to_owned), run_dir: run_dir.map(Into::into) };
+            args.directory_or(Some("/run/environment".into()))
+        };
+        assert_eq!(directory(None, None), Some("/run/environment".into()));
+        assert_eq!(directory(None, Some("/run/given")), Some("/run/given".into()));
+        assert_eq!(directory(Some("r1"), None), None);
+    }
+
+    #[test]
     fn every_command_has_one_line_of_description() {
         visit_all(|command, path| {
             let about = command.get_about().map(ToString::to_string).unwrap_or_default();
@@ -200,9 +258,6 @@ mod tests {
     #[test]
     fn every_command_shows_how_it_is_used() {
         visit_all(|command, path| {
-            if command.has_subcommands() {
-                return;
-            }
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             let (_, examples) = help
                 .split_once("Example:\n")

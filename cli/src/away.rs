@@ -10,6 +10,7 @@
 use std::path::{Path, PathBuf};
 
 use weft_base::Instant;
+use weft_config::{Document, Errors, VERSION, Word};
 use weft_runtime::{Action, Component, Event, Level, real};
 use weft_xrl::configurable::Configure;
 use weft_xrl::{Call, Host, Identity, Input, Output, Part, Settings};
@@ -39,7 +40,7 @@ pub(crate) fn run(args: &AwayArgs) -> Outcome {
         format!("there is no routing protocol `{name}` that runs away from its node: say rip, for example")
     })?;
     let Some(file) = &args.file else {
-        print_lines([protocol.access()])?;
+        print_lines([written(&protocol.access())])?;
         return Ok(0);
     };
     let configuration = read(file)?;
@@ -78,7 +79,27 @@ pub(crate) fn run(args: &AwayArgs) -> Outcome {
 fn read(file: &Path) -> Result<Configure, String> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| format!("cannot read the configuration {}: {error}", file.display()))?;
-    Ok(Configure { source: file.display().to_string(), line: 1, text })
+    let source = file.display().to_string();
+    let text = without_version(&source, text).map_err(|errors| errors.to_string())?;
+    Ok(Configure { source, line: 1, text })
+}
+
+/// A text without the version that it may begin with, as every node file does. What follows stays at its place, where
+/// mistakes in it are shown.
+fn without_version(source: &str, text: String) -> Result<String, Errors> {
+    let document = Document::parse(source, &text)?;
+    let Some(first) = document.statements().first().filter(|one| one.keyword() == "version") else {
+        return Ok(text);
+    };
+    document.versioned(VERSION)?;
+    let version = first.span().range();
+    let blank = " ".repeat(version.len());
+    Ok([&text[..version.start], &blank, &text[version.end..]].concat())
+}
+
+/// Words as a configuration takes them, in quotes where they need them.
+fn written(words: &str) -> String {
+    words.split_whitespace().map(|word| Word::from(word).to_string()).collect::<Vec<_>>().join(" ")
 }
 
 /// Tells the protocol its configuration, as the manager does on a node, and says how it gets on with the node.
@@ -125,5 +146,26 @@ impl Component for Teller {
 
     fn deadline(&self) -> Option<Instant> {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_may_begin_with_the_version_and_mistakes_keep_their_places() {
+        let read = |text: &str| without_version("rip.conf", text.to_owned());
+        assert_eq!(read("rip;").unwrap(), "rip;");
+        assert_eq!(read("# of r1\nversion 1; rip;\n").unwrap(), "# of r1\n           rip;\n");
+        assert!(read("version 2; rip;").unwrap_err().to_string().contains("rip.conf:1:9"));
+    }
+
+    #[test]
+    fn what_a_protocol_calls_can_be_put_into_a_configuration() {
+        let rip = registry::protocol("rip").map(|one| written(&one.access())).unwrap();
+        assert!(rip.contains(" \"fea/fea/1.0/open_relay?spec="), "{rip}");
+        let text = format!("version 1; operators {{ user eve {{ access {rip}; }} }}");
+        assert!(weft_config::Tree::parse("t", &text).is_ok(), "{rip}");
     }
 }

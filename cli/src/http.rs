@@ -4,11 +4,13 @@
 //! bounded in the length of a request, in time, and in number.
 
 use std::collections::BTreeMap;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{Error, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
 
 use crate::output::Outcome;
 
@@ -16,8 +18,10 @@ use crate::output::Outcome;
 const LONGEST: usize = 8 * 1024;
 /// The most header fields of a request.
 const FIELDS: usize = 64;
-/// How long a request may take to come, and an answer to be read.
+/// How long a request may take to come, and an answer as a whole to be read.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long it takes until connections are accepted again when there are no descriptors or no memory.
+const PAUSE: Duration = Duration::from_millis(100);
 /// How many connections are served at a time; further ones are closed.
 const MOST: usize = 16;
 /// The content type of words.
@@ -72,25 +76,51 @@ pub(crate) fn serve(listener: &TcpListener, pages: Pages<'_>) -> Outcome {
         loop {
             let stream = match listener.accept() {
                 Ok((stream, _)) => stream,
-                // Somebody connected and went, or there are no descriptors now.
+                // Somebody connected and went.
                 Err(error) if error.kind() == ErrorKind::ConnectionAborted => continue,
+                Err(error) if passes(&error) => {
+                    thread::sleep(PAUSE);
+                    continue;
+                }
                 Err(error) => return Err(format!("no connection can be accepted: {error}")),
             };
-            if open.load(Ordering::Relaxed) >= MOST {
-                continue;
-            }
-            open.fetch_add(1, Ordering::Relaxed);
-            let open = &open;
+            let Some(place) = Place::take(&open) else { continue };
             let serve = move || {
+                let _place = place;
                 // Who does not listen misses the answer, and nothing else happens.
-                let _ = answer(stream, pages);
-                open.fetch_sub(1, Ordering::Relaxed);
+                let _ = answer(stream, pages, PATIENCE);
             };
-            if thread::Builder::new().spawn_scoped(scope, serve).is_err() {
-                open.fetch_sub(1, Ordering::Relaxed);
-            }
+            // If there is no thread for it, the connection is closed.
+            let _ = thread::Builder::new().spawn_scoped(scope, serve);
         }
     })
+}
+
+/// Whether there is too little of something now, which others give back.
+fn passes(error: &Error) -> bool {
+    let short = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
+    Errno::from_io_error(error).is_some_and(|errno| short.contains(&errno))
+}
+
+/// One of the connections that are served; it is none any more when this is dropped, be it by a panic.
+struct Place<'a>(&'a AtomicUsize);
+
+impl<'a> Place<'a> {
+    /// None if there are as many as may be.
+    fn take(open: &'a AtomicUsize) -> Option<Self> {
+        // One thread takes places.
+        let has_room = open.load(Ordering::Relaxed) < MOST;
+        has_room.then(|| {
+            open.fetch_add(1, Ordering::Relaxed);
+            Self(open)
+        })
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// What a request wants.
@@ -100,8 +130,8 @@ enum Wanted {
     Nothing { status: &'static str, why: &'static str },
 }
 
-fn answer(mut stream: TcpStream, pages: Pages<'_>) -> std::io::Result<()> {
-    let wanted = read(&mut stream)?;
+fn answer(mut stream: TcpStream, pages: Pages<'_>, patience: Duration) -> std::io::Result<()> {
+    let wanted = read(&mut stream, Instant::now() + patience)?;
     let (Answer { status, kind, body }, with_body) = match wanted {
         Wanted::Page { asked, with_body } => (pages(&asked), with_body),
         Wanted::Nothing { status, why } => (Answer::refused(status, why), true),
@@ -110,27 +140,44 @@ fn answer(mut stream: TcpStream, pages: Pages<'_>) -> std::io::Result<()> {
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
     );
-    stream.set_write_timeout(Some(PATIENCE))?;
-    stream.write_all(head.as_bytes())?;
+    let deadline = Instant::now() + patience;
+    write(&mut stream, head.as_bytes(), deadline)?;
     if with_body {
-        stream.write_all(body.as_bytes())?;
+        write(&mut stream, body.as_bytes(), deadline)?;
     }
     stream.flush()
 }
 
+/// How long it is until then.
+fn left(deadline: Instant) -> std::io::Result<Duration> {
+    match deadline.saturating_duration_since(Instant::now()) {
+        Duration::ZERO => Err(ErrorKind::TimedOut.into()),
+        left => Ok(left),
+    }
+}
+
+/// Writes all of it until then, however little of it is read at a time.
+fn write(stream: &mut TcpStream, mut bytes: &[u8], deadline: Instant) -> std::io::Result<()> {
+    while !bytes.is_empty() {
+        stream.set_write_timeout(Some(left(deadline)?))?;
+        match stream.write(bytes) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(count) => bytes = &bytes[count..],
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
 /// Reads the head of a request; there is no body in what is answered here.
-fn read(stream: &mut TcpStream) -> std::io::Result<Wanted> {
-    let deadline = Instant::now() + PATIENCE;
+fn read(stream: &mut TcpStream, deadline: Instant) -> std::io::Result<Wanted> {
     let mut head = Vec::new();
     loop {
         if let Some(wanted) = parse(&head) {
             return Ok(wanted);
         }
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(ErrorKind::TimedOut.into());
-        }
-        stream.set_read_timeout(Some(left))?;
+        stream.set_read_timeout(Some(left(deadline)?))?;
         let mut bytes = [0; 1024];
         match stream.read(&mut bytes)? {
             0 => return Err(ErrorKind::UnexpectedEof.into()),
@@ -237,6 +284,63 @@ mod tests {
         for wrong in ["a=%", "a=%2", "a=%zz", "a=%ff", "%ff=a"] {
             assert_eq!(read(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn who_reads_slowly_is_cut() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        client.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+        let (stream, _) = listener.accept().unwrap();
+        let server = thread::spawn(move || {
+            // More than the buffers of both ends hold.
+            let page = |_: &Asked| Answer::page(PLAIN, "x".repeat(32 << 20));
+            answer(stream, &page, Duration::from_millis(100))
+        });
+        // A byte at a time, so that something goes on all the time.
+        while !server.is_finished() {
+            client.read_exact(&mut [0]).unwrap();
+        }
+        assert!(server.join().unwrap().is_err(), "the answer was not read in time");
+    }
+
+    #[test]
+    fn who_reads_is_answered() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        client.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+        let (stream, _) = listener.accept().unwrap();
+        let page = |_: &Asked| Answer::page(PLAIN, "words".to_owned());
+        answer(stream, &page, PATIENCE).unwrap();
+        let mut text = String::new();
+        client.read_to_string(&mut text).unwrap();
+        assert!(
+            text.starts_with("HTTP/1.1 200 OK\r\n") && text.ends_with("\r\n\r\nwords"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_panic_gives_its_place_back() {
+        let open = AtomicUsize::new(0);
+        let places: Vec<_> = (0..MOST).map_while(|_| Place::take(&open)).collect();
+        assert!(places.len() == MOST && Place::take(&open).is_none());
+        drop(places);
+        let place = Place::take(&open);
+        let panics = std::panic::AssertUnwindSafe(move || {
+            let _place = place;
+            panic!("as a page might");
+        });
+        assert!(std::panic::catch_unwind(panics).is_err());
+        assert_eq!(open.into_inner(), 0);
+    }
+
+    #[test]
+    fn too_few_descriptors_pass_and_a_socket_that_is_none_does_not() {
+        for errno in [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM] {
+            assert!(passes(&errno.into()));
+        }
+        assert!(!passes(&Errno::BADF.into()));
     }
 
     proptest! {

@@ -86,10 +86,25 @@ fn leaf_text(value: &Value) -> Option<String> {
 /// An object in a list: `name=value` pairs on one line.
 fn fields_on_one_line(item: &Value) -> String {
     let Value::Object(fields) = item else { return item.to_string() };
-    let pairs = fields.iter().map(|(name, value)| {
-        format!("{name}={}", leaf_text(value).unwrap_or_else(|| value.to_string()))
-    });
+    let pairs = fields.iter().map(|(name, value)| format!("{name}={}", on_one_line(value)));
     pairs.collect::<Vec<_>>().join(" ")
+}
+
+/// A value within a line: lists and objects in parentheses.
+fn on_one_line(value: &Value) -> String {
+    if let Some(text) = leaf_text(value) {
+        return text;
+    }
+    match value {
+        Value::Array(items) => {
+            let items = items.iter().map(|item| match item {
+                Value::Object(_) => fields_on_one_line(item),
+                other => on_one_line(other),
+            });
+            format!("({})", items.collect::<Vec<_>>().join(", "))
+        }
+        other => format!("({})", fields_on_one_line(other)),
+    }
 }
 
 #[cfg(test)]
@@ -97,6 +112,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn rows_within_rows_are_words_too() {
+        let lab = json!({ "nodes": [{
+            "interfaces": ["eth0", "eth1"], "name": "r1",
+            "processes": [{ "name": "r1", "pid": 7 }, { "name": "ping", "pid": 9 }],
+            "uses": { "memory": 1 },
+        }]});
+        assert_eq!(
+            plain_lines(&lab)[1],
+            "  interfaces=(eth0, eth1) name=r1 processes=(name=r1 pid=7, name=ping pid=9) uses=(memory=1)"
+        );
+    }
 
     #[test]
     fn people_get_names_lists_and_rows() {

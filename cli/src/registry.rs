@@ -67,6 +67,9 @@ const PROTOCOLS: &[Protocol] = &[
     weft_hearsay::PROTOCOL,
 ];
 
+/// What tells the RIB routes, or hears of them, can do nothing without it.
+const NEEDS_RIB: &[&str] = &[weft_rib::STATEMENT];
+
 /// A class of components, and how one is made.
 pub(crate) struct Registered {
     pub(crate) class: Class,
@@ -116,6 +119,7 @@ fn components() -> Vec<Registered> {
             class: Class {
                 statement: Some(weft_bgp::STATEMENT),
                 reads: &[weft_policy::STATEMENT],
+                needs: NEEDS_RIB,
                 access: "rib/rib fea/fea/1.0/open_stream?port=179 \
                          fea/fea/1.0/open_stream_listener?port=179 fea/fea/1.0/cancel_stream fea/fea/1.0/set_stream_keys \
                          fea/fea/1.0/close_stream_listener fea/fea/1.0/watch_interfaces"
@@ -128,6 +132,7 @@ fn components() -> Vec<Registered> {
         Registered {
             class: Class {
                 statement: Some(weft_translator::STATEMENT),
+                needs: NEEDS_RIB,
                 access: "rib/rib xia/prefixes/1.0 fea/fea/1.0/watch_ip".into(),
                 ..Class::new("translator")
             },
@@ -147,13 +152,13 @@ fn components() -> Vec<Registered> {
             class: Class {
                 statement: Some(weft_xia_component::STATEMENT),
                 // The EtherTypes of XIP (by either kind of socket), of neighbour discovery and of link-state routing; for tunnels
-                // UDP, and IP with the numbers that are free for experiments; what forwards by the
-                // kernel's tables of IP watches them.
+                // UDP, and IP with the numbers that are free for experiments; interfaces change while they
+                // carry packets; what forwards by the kernel's tables of IP watches them.
                 access: "fea/fea/1.0/open_port?\
                          spec=ethernet:*:0xc0de|ethernet:*:0xc0df|ethernet:*:0xc0e0|ethernet:*:0xc0e1|xdp:*:0xc0de|udp:*|ip:*:253|ip:*:254 \
                          fea/fea/1.0/open_engine?engine=xip fea/fea/1.0/attach_engine?engine=xip \
                          fea/fea/1.0/detach_engine?engine=xip \
-                         fea/fea/1.0/schedule \
+                         fea/fea/1.0/schedule fea/fea/1.0/watch_interfaces \
                          fea/fea/1.0/watch_ip fea/fea/1.0/find_neighbour"
                     .into(),
                 sockets: &[Socket { name: crate::node::XIA_SOCKET, packets: true }],
@@ -230,7 +235,8 @@ pub(crate) fn variables() -> BTreeMap<&'static str, &'static [Variable]> {
 fn registered() -> Vec<(Class, &'static str)> {
     let protocol = |one: &Protocol| {
         let (statement, access) = (Some(one.name), one.access().into());
-        let class = Class { statement, reads: one.reads, access, ..Class::new(one.name) };
+        let (reads, needs) = (one.reads, NEEDS_RIB);
+        let class = Class { statement, reads, needs, access, ..Class::new(one.name) };
         (class, one.schema)
     };
     let mut all = Vec::new();

@@ -3,7 +3,6 @@
 set -e
 weft xia id new node.key | sed 's/^hid-//' > node.hash
 far=$(weft xia id new far.key | sed 's/^hid-//')
-# Words with a question mark stand in quotes.
-access=$(weft away rip --access | sed 's/[^ ]*[?][^ ]*/"&"/g')
+access=$(weft away rip --access)
 weft configure -c "set gateway listen 10.0.9.1:6500" -c "set gateway key \"$(sed -n 2p node.key)\"" \
     -c "set operators key $far access $access" -c commit

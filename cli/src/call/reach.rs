@@ -50,6 +50,10 @@ impl Reach {
                 node,
                 own: file::load_private(key).map_err(|error| error.to_string())?,
             }),
+            (Some(node), ..) if is_gateway(node) => Err(format!(
+                "{node} is the gateway of a node on another machine: --node-key HASH has to say which key it has, and \
+                 --key FILE with which key you call; without a gateway call on the node's machine, with --node NAME"
+            )),
             _ => Self::here(&args.node),
         }
     }
@@ -59,6 +63,12 @@ impl Reach {
     /// # Errors
     /// There is no such node, or this user may not call its components.
     pub(crate) fn here(args: &NodeArgs) -> Result<Self, String> {
+        if let Some(node) = args.node.as_deref().filter(|node| is_gateway(node)) {
+            return Err(format!(
+                "this command works on the node's machine alone, with --node NAME; through the gateway {node} of \
+                 another machine `weft call` and `weft configure` do, with --node-key and --key"
+            ));
+        }
         Ok(Self::Here(find_callable(args)?))
     }
 
@@ -98,4 +108,24 @@ fn resolve(text: &str) -> Result<SocketAddr, String> {
         )
     })?;
     found.into_iter().next().ok_or_else(|| format!("`{text}` has no address"))
+}
+
+/// Whether a node is named as that of another machine: no node's name has a colon.
+fn is_gateway(node: &str) -> bool {
+    node.contains(':')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_names_a_gateway_is_told_what_is_missing() {
+        let node = NodeArgs { node: Some("10.0.1.1:6500".to_owned()), run_dir: None };
+        let args = CallableArgs { node: node.clone(), node_key: None, key: None };
+        let error = Reach::find(&args).unwrap_err();
+        assert!(error.contains("--node-key HASH") && error.contains("--key FILE"), "{error}");
+        let error = Reach::here(&node).unwrap_err();
+        assert!(error.contains("on the node's machine alone"), "{error}");
+    }
 }

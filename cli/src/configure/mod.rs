@@ -7,6 +7,7 @@
 //! with completion and history.
 
 mod command;
+mod save;
 mod session;
 mod terminal;
 

@@ -3,11 +3,12 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use weft_config::Tree;
+use weft_config::{ToWord, Tree};
 use weft_manager::interface;
 use weft_xrl::{ErrorCode, Request, XrlError};
 
-use super::command::{Command, HELP};
+use super::command::{Command, beginning_with, help};
+use super::save::save;
 use crate::call::{Client, Reach};
 
 /// How long a commit may take: components are asked, told and perhaps told again.
@@ -22,6 +23,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// A session; see the module's text.
 pub(super) struct Session {
     client: Client,
+    reach: Reach,
 }
 
 /// Whether a call failed because nobody was there to take it.
@@ -44,7 +46,7 @@ impl Session {
     /// # Errors
     /// Somebody else has it, or the node does not answer.
     pub(super) fn begin(reach: &Reach, steal: bool) -> Result<Self, String> {
-        let session = Self { client: Client::new(reach)? };
+        let session = Self { client: Client::new(reach)?, reach: reach.clone() };
         let lock = interface::Lock { steal: steal.then_some(true) };
         // Whoever only begins need not wait for a node that does not run.
         let locked = session.client.call(MANAGER, lock, PATIENCE);
@@ -79,16 +81,21 @@ impl Session {
         }
         let said = match Command::parse(line)? {
             Command::Nothing => String::new(),
-            Command::Help => HELP.to_owned(),
+            Command::Help => help(),
             Command::Show(path) => below(self.ask(interface::Candidate)?.text, &path)?,
             Command::Running(path) => below(self.ask(interface::Configuration)?.text, &path)?,
             Command::Compare => self.ask(interface::Compare)?.text,
             Command::History => self.history()?,
             Command::Check => {
                 self.ask(interface::Check)?;
-                "nothing speaks against it".to_owned()
+                let text = self.ask(interface::Candidate)?.text;
+                with_warnings("nothing speaks against it".to_owned(), &text)
             }
-            Command::Commit { comment, minutes } => self.commit(comment, minutes)?,
+            Command::Commit { comment, within } => self.commit(comment, within)?,
+            Command::Save(file) => {
+                let revision = self.ask(interface::Configuration)?.revision;
+                save(&self.reach, revision, file.as_ref())?
+            }
             Command::Rollback(back) => self.rollback(back)?,
             Command::Load { mode, file } => self.load(&file, mode)?,
             Command::Edit(command) => {
@@ -100,17 +107,21 @@ impl Session {
         Ok(Next::Said(said))
     }
 
-    fn commit(&self, comment: String, minutes: Option<u32>) -> Result<String, String> {
-        let confirm_within = minutes.map(|minutes| minutes.saturating_mul(60));
+    fn commit(&self, comment: String, confirm_within: Option<u32>) -> Result<String, String> {
         let reply = self.ask(interface::Commit { comment, confirm_within })?;
         let number = reply.revision;
-        Ok(match (reply.confirmed, minutes) {
+        let done = match (reply.confirmed, confirm_within) {
             (true, _) => format!("revision {number} is confirmed"),
             (false, None) => format!("revision {number} runs"),
-            (false, Some(minutes)) => format!(
-                "revision {number} runs; without another `commit` within {minutes} min everything is \
-                 as before"
+            (false, Some(seconds)) => format!(
+                "revision {number} runs; without another `commit` within {} everything is as before",
+                Duration::from_secs(seconds.into()).to_word()
             ),
+        };
+        // It is done, whether or not this operator may see what runs.
+        Ok(match self.ask(interface::Configuration) {
+            Ok(runs) => with_warnings(done, &runs.text),
+            Err(_) => done,
         })
     }
 
@@ -153,6 +164,9 @@ impl Session {
 
     /// What may stand next, with its meaning.
     fn what_may_follow(&self, line: &str) -> Result<String, String> {
+        if line.trim().is_empty() {
+            return Ok(help());
+        }
         let reply = self.complete(line)?;
         if reply.words.is_empty() {
             return Ok("nothing may follow".to_owned());
@@ -162,6 +176,18 @@ impl Session {
     }
 
     pub(super) fn complete(&self, line: &str) -> Result<interface::CompleteReply, String> {
+        // The first word is a command, of which the manager knows only some.
+        let begun = line.trim_start();
+        if !begun.contains(char::is_whitespace) {
+            let from = u32::try_from(line.len() - begun.len()).unwrap_or(u32::MAX);
+            let word = |(text, help): (&str, &str)| interface::CandidateWord {
+                text: text.to_owned(),
+                help: help.to_owned(),
+                hint: false,
+            };
+            let words = beginning_with(begun).into_iter().map(word).collect();
+            return Ok(interface::CompleteReply { from, common: begun.to_owned(), words });
+        }
         // A path to be shown is completed as the manager completes one to be deleted.
         let shown = ["show ", "run "].into_iter().find(|command| line.starts_with(command));
         let command = shown.unwrap_or(DELETE);
@@ -174,6 +200,14 @@ impl Session {
         }
         Ok(reply)
     }
+}
+
+/// What was done, and below it what the configuration lacks so that all of it has an effect.
+fn with_warnings(done: String, configuration: &str) -> String {
+    let tree = Tree::parse("configuration", configuration).unwrap_or_else(|_| Tree::empty());
+    let lacks = weft_manager::lacks(&tree, &crate::registry::classes());
+    let lines = lacks.into_iter().map(|sentence| format!("warning: {sentence}"));
+    std::iter::once(done).chain(lines).collect::<Vec<_>>().join("\n")
 }
 
 /// The statements of a configuration that a path leads to; all of it without a path.

@@ -101,6 +101,14 @@ fn address_identifier(kind: XidType, words: &[String]) -> Result<String, String>
     Ok(xid.to_string())
 }
 
+/// The names of the links of a tree, of which there is at least one: the zFilter of none leads nowhere.
+fn links(words: &[String]) -> Result<&[String], String> {
+    match words {
+        [] => Err("a tree has at least one link: name its links".to_owned()),
+        names => Ok(names),
+    }
+}
+
 /// The LPM identifier of an address of IP.
 fn prefix_identifier(words: &[String]) -> Result<String, String> {
     let address = match words {
@@ -132,8 +140,9 @@ impl Host for WeftHost {
             "x4id" => address_identifier(XidType::X4ID, words),
             "x6id" => address_identifier(XidType::X6ID, words),
             "zf" => {
+                let names = links(words)?.iter();
                 let links: Vec<_> =
-                    words.iter().map(|name| link_identifier(name, DEFAULT_LINK_BITS)).collect();
+                    names.map(|name| link_identifier(name, DEFAULT_LINK_BITS)).collect();
                 Ok(union(&links).to_string())
             }
             "zf-tags" => {
@@ -141,7 +150,7 @@ impl Host for WeftHost {
                 let tags = tags.filter(|tags| (1..=MAX_TAGS).contains(tags)).ok_or_else(|| {
                     format!("zf-tags wants the number of tags, 1 to {MAX_TAGS}, and then links")
                 })?;
-                let names = words[1..].iter().map(String::as_str);
+                let names = links(&words[1..])?.iter().map(String::as_str);
                 Ok(best_filter(names, DEFAULT_LINK_BITS, tags).1.to_string())
             }
             _ => Err(format!(
@@ -236,6 +245,25 @@ impl Host for WeftHost {
                 "`weft {}` cannot run in the simulator; `weft call` and the commands of `weft xia` can",
                 words.first().map_or("", String::as_str)
             )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_has_links() {
+        let host = WeftHost { program: "weft".into() };
+        let alias = |kind, words: &[&str]| {
+            let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
+            host.alias(kind, &words)
+        };
+        assert!(alias("zf", &["a-b"]).is_ok() && alias("zf-tags", &["4", "a-b"]).is_ok());
+        for (kind, words) in [("zf", &[][..]), ("zf-tags", &["4"])] {
+            let error = alias(kind, words).unwrap_err();
+            assert!(error.contains("name its links"), "{error}");
         }
     }
 }

@@ -93,8 +93,8 @@ fn holder(socket: &Path) -> Option<Option<Pid>> {
 
 /// The run directory of the node that a command is for.
 pub(crate) fn find_run_directory(args: &NodeArgs) -> Result<PathBuf, String> {
-    match (&args.run_dir, &args.node) {
-        (Some(directory), _) => Ok(directory.clone()),
+    match (args.directory(), &args.node) {
+        (Some(directory), _) => Ok(directory),
         (None, Some(name)) => Ok(named(name)),
         (None, None) => the_only_one(),
     }
@@ -129,7 +129,15 @@ pub(crate) fn find_callable(args: &NodeArgs) -> Result<PathBuf, String> {
 
 /// The socket for XIA applications of the node that a command is for.
 pub(crate) fn find_socket(args: &NodeArgs) -> Result<PathBuf, String> {
-    Ok(find_run_directory(args)?.join(XIA_SOCKET))
+    let directory = find_run_directory(args)?;
+    let socket = directory.join(XIA_SOCKET);
+    if !socket.exists() && super::finder_socket(&directory).exists() {
+        return Err(format!(
+            "the node in {} has no XIA stack: add `xia {{ … }}` to its configuration",
+            directory.display()
+        ));
+    }
+    Ok(socket)
 }
 
 /// The run directory of the only node that runs.

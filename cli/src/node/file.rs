@@ -29,6 +29,10 @@ use crate::registry::{classes, principals, schema};
 /// The version of the configuration language that this program reads.
 const VERSION: u32 = 1;
 
+/// Why a node without any component is a mistake.
+const NOTHING: &str =
+    "the node has nothing to run: add `xia { … }`, `rib;`, or another component's statement";
+
 /// Why a node file cannot be used: one or more mistakes, each with its place.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
@@ -88,7 +92,10 @@ impl NodeFile {
             let xia = match is_optional {
                 true => block.one("xia")?,
                 // A node without anything is a mistake.
-                false => Some(block.required_one("xia")?),
+                false => match block.one("xia")? {
+                    Some(xia) => Some(xia),
+                    None => return Err(block.error(NOTHING).into()),
+                },
             };
             let Some(xia) = xia else { return Ok(None) };
             xia.read_block(|block| {
@@ -120,8 +127,22 @@ impl NodeFile {
 impl NodeFile {
     /// Checks what the manager will check: that everything is described by some component.
     pub(crate) fn check(&self) -> Result<(), NodeFileError> {
-        let tree = Tree::from_document(self.document.clone())?;
-        Ok(Schema::parse("schema", &schema())?.check(&tree, None)?)
+        Ok(Schema::parse("schema", &schema())?.check(&self.tree()?, None)?)
+    }
+
+    /// Asks the components whether they would take their statements.
+    pub(super) fn check_components(&self) -> Result<(), NodeFileError> {
+        let schema = Schema::parse("schema", &schema())?;
+        Ok(super::check::components(&self.name, &self.tree()?, &schema)?)
+    }
+
+    /// What is missing so that all statements have an effect, in a sentence each.
+    pub(super) fn lacks(&self) -> Result<Vec<String>, NodeFileError> {
+        Ok(weft_manager::lacks(&self.tree()?, &classes()))
+    }
+
+    fn tree(&self) -> Result<Tree, NodeFileError> {
+        Ok(Tree::from_document(self.document.clone())?)
     }
 
     /// Whether the file names programs of others, or components besides the XIA stack.

@@ -1,5 +1,6 @@
 //! Nodes: their files, where they run, and `weft run`.
 
+mod check;
 pub(crate) mod component;
 mod directory;
 pub(crate) mod file;
@@ -28,7 +29,7 @@ pub(crate) use processes::{MANAGER, calls_sockets, finder_socket, history, manag
 pub use schema::node_schema;
 
 use crate::args::RunArgs;
-use crate::output::{Outcome, print_lines};
+use crate::output::{Outcome, print_lines, say};
 
 /// What the only process of a node is called in its log.
 const XIA: &str = "xia";
@@ -57,6 +58,10 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         ));
     }
     if args.check {
+        file.check_components().map_err(told)?;
+        for sentence in file.lacks().map_err(told)? {
+            say(&format!("{source}: warning: {sentence}"));
+        }
         print_lines([format!("{source}: no mistakes found")])?;
         return Ok(0);
     }
@@ -79,7 +84,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     }
     // Without other components there is one.
     let Some(node) = node else { return Err(format!("{source} describes no XIA stack")) };
-    crate::output::say(&format!(
+    say(&format!(
         "node {} runs in one process, for debugging: nothing is isolated from anything",
         file.name
     ));

@@ -26,8 +26,13 @@ pub(super) fn run(view: &BgpView) -> Outcome {
                 ("preference", Align::Right),
                 ("path", Align::Left),
                 ("from", Align::Left),
+                ("why not used", Align::Left),
             ];
-            print(args.view.json, &columns, rows, |from| {
+            // Of one destination there is room to say why a path is not used.
+            let columns = &columns[..columns.len() - usize::from(args.prefix.is_none())];
+            let has_prefix = args.prefix.is_some();
+            let rows = |prefix: &Value| rows(prefix, has_prefix);
+            print(args.view.json, columns, rows, |from| {
                 ask(&asker, "routes", args.prefix.clone(), from, args.multicast)
             })
         }
@@ -48,7 +53,7 @@ fn ask(
 
 /// A line for each path: the best has a star, one that may not be used a minus, one that is damped a d, one that lives long
 /// (RFC 9494) an s. Of a network of the router's own its protocol is who announces it.
-fn rows(prefix: &Value) -> Vec<Vec<String>> {
+fn rows(prefix: &Value, says_why: bool) -> Vec<Vec<String>> {
     let row = |one: &Value| {
         let is = |name: &str| one[name] == Value::Bool(true);
         let mark =
@@ -56,7 +61,7 @@ fn rows(prefix: &Value) -> Vec<Vec<String>> {
         let mark =
             if one["damping"]["damped"] == Value::Bool(true) { "d".to_owned() } else { mark };
         let mark = if is("long-lived-stale") { mark + "s" } else { mark };
-        vec![
+        let mut row = vec![
             mark,
             text(&prefix["prefix"]),
             text(&one["next-hop"]),
@@ -65,7 +70,9 @@ fn rows(prefix: &Value) -> Vec<Vec<String>> {
             text(&one["local-pref"]),
             text(&one["as-path"]),
             text(if one["peer"].is_null() { &one["protocol"] } else { &one["peer"] }),
-        ]
+        ];
+        row.extend(says_why.then(|| one["unused"].as_str().unwrap_or_default().to_owned()));
+        row
     };
     items(&prefix["paths"]).iter().map(row).collect()
 }

@@ -26,7 +26,7 @@ pub(crate) use processes::{monotonic, seconds};
 use clap::Subcommand;
 use serde_json::Value;
 use weft_manager::interface::{Processes, ProcessesReply};
-use weft_xrl::{FINDER, Request, XrlError, fea, finder};
+use weft_xrl::{ErrorCode, FINDER, Request, XrlError, fea, finder};
 
 use crate::args::NodeArgs;
 use crate::call::{Client, Reach};
@@ -63,7 +63,10 @@ pub(crate) enum ShowCommand {
         weft show routes 198.51.100.0/24 --json\n  weft show routes --summary\n  weft show routes --origins")]
     Routes(RoutesArgs),
     /// The Border Gateway Protocol
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  weft show bgp peers\n  weft show bgp routes 192.0.2.1"
+    )]
     Bgp(BgpView),
     /// What a routing protocol has to show, such as its routes and neighbours
     #[command(after_help = "Examples:\n  weft show protocol\n  weft show protocol static\n  \
@@ -76,7 +79,7 @@ pub(crate) enum ShowCommand {
     )]
     Profile(ProfileArgs),
     /// How the XIA stack forwards
-    #[command(subcommand)]
+    #[command(subcommand, after_help = "Example:\n  weft show xia forwarding --node r1")]
     Xia(XiaView),
 }
 
@@ -237,7 +240,10 @@ impl Asker {
     /// # Errors
     /// A sentence that says whom, and why there is no answer.
     pub(crate) fn ask<R: Request>(&self, target: &str, request: R) -> Result<R::Reply, String> {
-        self.try_ask(target, request).map_err(|error| format!("{target}: {error}"))
+        self.try_ask(target, request).map_err(|error| {
+            let hint = hint(target, &error).map(|hint| format!(": {hint}")).unwrap_or_default();
+            format!("{target}: {error}{hint}")
+        })
     }
 
     /// Asks a component; the error is what it, or the Finder, has said.
@@ -273,5 +279,32 @@ impl Asker {
     /// The Finder does not answer.
     pub(crate) fn targets(&self) -> Result<Vec<finder::Target>, String> {
         Ok(self.ask(FINDER, finder::Targets)?.targets)
+    }
+}
+
+/// What to do about an answer that says no more than that nobody is there who knows.
+fn hint(target: &str, error: &XrlError) -> Option<String> {
+    match (error.code, target) {
+        (ErrorCode::ResolveFailed, "rib") => Some(
+            "if the node has no RIB, add `rib;` to its configuration, which static routes and routing protocols need"
+                .to_owned(),
+        ),
+        (ErrorCode::NoSuchMethod, weft_bgp::STATEMENT) => {
+            Some("`weft show bgp` shows its peers and routes".to_owned())
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_asks_where_nobody_answers_is_told_what_to_do() {
+        let told = |target, code| hint(target, &XrlError::new(code, "note"));
+        assert!(told("rib", ErrorCode::ResolveFailed).unwrap().contains("add `rib;`"));
+        assert!(told("bgp", ErrorCode::NoSuchMethod).unwrap().contains("`weft show bgp`"));
+        assert_eq!(told("fea", ErrorCode::ResolveFailed), None);
     }
 }

@@ -56,9 +56,13 @@ fn way(route: &Value) -> String {
     if route["kind"] != "unicast" {
         return text(&route["kind"]);
     }
-    let way = |way: &Value| match way["gateway"].as_str() {
-        Some(gateway) => format!("via {gateway} interface {}", way["interface"]),
-        None => format!("interface {}", way["interface"]),
+    let way = |way: &Value| {
+        // One that has gone has no name any more.
+        let interface = text(if way["name"].is_null() { &way["interface"] } else { &way["name"] });
+        match way["gateway"].as_str() {
+            Some(gateway) => format!("via {gateway} interface {interface}"),
+            None => format!("interface {interface}"),
+        }
     };
     let ways: Vec<_> = items(&route["ways"]).iter().map(way).collect();
     if ways.is_empty() {

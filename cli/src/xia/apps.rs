@@ -67,7 +67,7 @@ pub(crate) struct CatArgs {
     #[arg(short = 'w', long, default_value = "0.2", value_parser = parse_seconds)]
     linger: Duration,
     /// End after this many datagrams were received
-    #[arg(short, long)]
+    #[arg(short, long, value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     #[command(flatten)]
     pub(super) node: NodeArgs,
@@ -92,4 +92,26 @@ pub(super) fn parse_seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 =
         text.parse().map_err(|_| format!("`{text}` is not a number of seconds, such as 0.5"))?;
     Duration::try_from_secs_f64(seconds).map_err(|_| format!("`{text}` seconds is out of range"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use crate::args::Args;
+
+    #[test]
+    fn nobody_ends_after_no_datagrams() {
+        const ID: &str = "abababababababababababababababababababab";
+        let [receive, ping] = [format!("receive . --bind xdp-{ID}"), format!("ping hid-{ID}")];
+        for command in ["cat", &receive, &ping] {
+            let parse = |count| {
+                let line = format!("weft xia {command} --count {count}");
+                Args::try_parse_from(line.split(' ')).map(drop)
+            };
+            let error = parse(0).unwrap_err().to_string();
+            assert!(error.contains("0 is not in 1.."), "{command}: {error}");
+            assert!(parse(1).is_ok(), "{command}");
+        }
+    }
 }

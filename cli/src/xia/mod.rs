@@ -27,7 +27,11 @@ use crate::output::Outcome;
 #[allow(clippy::large_enum_variant, reason = "a process has one")]
 pub(crate) enum XiaCommand {
     /// Keys, and the names of hosts and domains that are their hashes
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  weft xia id new r1.key\n  weft xia id show r1.key\n  \
+        weft xia id verify hid-<40 hex digits> r1.key.pub"
+    )]
     Id(id::IdCommand),
     #[command(flatten)]
     OnNode(NodeCommand),
@@ -41,7 +45,11 @@ pub(crate) enum NodeCommand {
         weft xia ping --count 3 --interval 0.2 ad-<40 hex digits>-1:hid-<40 hex digits>-0")]
     Ping(apps::PingArgs),
     /// Measure throughput, loss, duplicates, reordering and round trips between two nodes
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  weft xia perf server --node r2\n  \
+        weft xia perf client hid-<40 hex digits> --node r1"
+    )]
     Perf(perf::PerfCommand),
     /// Send standard input as datagrams, write received ones to standard output
     #[command(after_help = "Examples:\n  weft xia cat --bind xdp-<40 hex digits>\n  \

@@ -100,7 +100,7 @@ pub(crate) struct ReceiveArgs {
     #[arg(short, long, value_parser = parse_bind)]
     bind: BindRequest,
     /// End after this many files
-    #[arg(short, long)]
+    #[arg(short, long, value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// Replace a file of the same name instead of choosing another name
     #[arg(long)]

@@ -56,6 +56,27 @@ fn a_commit_changes_what_differs_and_rollback_takes_it_back() {
 }
 
 #[test]
+fn what_lacks_the_rib_is_told_and_what_runs_can_be_saved() {
+    if !privileged() {
+        return;
+    }
+    let node = Node::start();
+    let warning = "warning: `static` needs the RIB: add `rib;`\n";
+    let set = "set static route 10.99.0.0/16 blackhole";
+    let done = configure(&node, &[set, "commit check", "commit"]);
+    let expected = format!("nothing speaks against it\n{warning}revision 2 runs\n{warning}");
+    assert_eq!(done.stdout, expected, "{done:?}");
+    node.run("show", &["routes"]).expect_failure(&["add `rib;` to its configuration"]);
+    let done = configure(&node, &["set rib", "commit"]);
+    assert_eq!(done.stdout, "revision 3 runs\n", "{done:?}");
+    let file = node.run_directory().join("../saved.conf");
+    let done = configure(&node, &[&format!("save {}", file.display())]);
+    assert!(done.stdout.starts_with("revision 3 is in "), "{done:?}");
+    let saved = std::fs::read_to_string(&file).unwrap();
+    assert!(saved.contains("version 1;") && saved.contains("\nrib "), "{saved}");
+}
+
+#[test]
 fn a_loaded_file_may_include_others() {
     if !privileged() {
         return;

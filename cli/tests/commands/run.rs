@@ -65,6 +65,41 @@ fn a_node_file_may_include_others() {
     check().expect_failure(&["node.conf:5:5: unknown statement `greet`"]);
 }
 
+/// `weft run FILE --check` on a file with `text`, called node.conf.
+fn check_text(text: &str) -> Done {
+    let directory = crate::support::directory();
+    fs::write(directory.path().join("node.conf"), text).unwrap();
+    let mut command = weft(["run", "node.conf", "--run-dir", "run", "--check"]);
+    command.current_dir(directory.path());
+    finish(command)
+}
+
+#[test]
+fn checking_says_what_components_would_refuse() {
+    let peer = "peer 10.0.1.2 { as 65001; import nosuch; }";
+    let text =
+        format!("version 1;\nnode r1;\nrib;\nbgp {{ as 65000; router-id 10.0.1.1;\n{peer} }}\n");
+    let done = check_text(&text);
+    done.expect_failure(&["node.conf:5:34: bgp refuses this: ", "nosuch", "^"]);
+    let done = check_text(&text.replace("import nosuch", "import all"));
+    assert_eq!(done.status, Some(0), "{done:?}");
+    assert!(done.stderr.is_empty(), "{done:?}");
+    let done = check_text(
+        "version 1; node r1; rib; ripng { interface eth0; redistribute ebgp { policy no; } }",
+    );
+    done.expect_failure(&["node.conf:1:", "ripng refuses this: "]);
+}
+
+#[test]
+fn checking_warns_of_what_has_no_effect_without_the_rib() {
+    let done = check_text("version 1; node r1; static { route 10.0.0.0/8 { blackhole; } }");
+    assert_eq!(done.status, Some(0), "{done:?}");
+    assert_eq!(done.stderr, "node.conf: warning: `static` needs the RIB: add `rib;`\n");
+    assert_eq!(done.stdout, "node.conf: no mistakes found\n");
+    let done = check_text("version 1; node r1; log { level info; }");
+    done.expect_failure(&["nothing to run", "`rib;`"]);
+}
+
 #[test]
 fn checking_makes_no_run_directory() {
     let directory = crate::support::directory();

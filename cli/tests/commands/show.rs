@@ -6,6 +6,7 @@ use serde_json::Value;
 use weft_port::testing::privileged;
 
 use crate::processes::Node;
+use crate::support::{finish, weft};
 
 fn json(node: &Node, words: &[&str]) -> Value {
     let done = node.run("show", &[words, &["--json"]].concat());
@@ -45,6 +46,19 @@ fn processes_tell_what_they_do_and_use_and_how_they_ended() {
     assert!(table.starts_with("PROCESS   CLASS"), "{table}");
     let line = table.lines().find(|line| line.starts_with("xia ")).unwrap();
     assert!(line.ends_with("was ended by SIGKILL"), "{table}");
+}
+
+#[test]
+fn a_node_that_is_named_wins_over_the_environment() {
+    for words in [
+        &["show", "processes"][..],
+        &["call", "finder://manager/manager/1.0/processes"],
+        &["xia", "addr"],
+    ] {
+        let mut command = weft([words, &["--node", "nosuch"]].concat());
+        command.env("WEFT_RUN_DIR", "/nowhere");
+        finish(command).expect_failure(&["/nosuch"]);
+    }
 }
 
 #[test]

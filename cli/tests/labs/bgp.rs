@@ -85,6 +85,16 @@ fn routes_for_multicast_go_their_own_way_with_others() {
     run(INTEROP, "multicast");
 }
 
+#[test]
+fn routes_of_a_route_server_are_used_though_it_is_in_no_path() {
+    run(INTEROP, "route-server-client");
+}
+
+#[test]
+fn routers_may_speak_from_addresses_that_static_routes_lead_to() {
+    run(INTEROP, "own-addresses");
+}
+
 /// Runs one of the labs of a directory, and sees that nothing is left of it.
 fn run(directory: &str, name: &str) {
     if !is_root() {

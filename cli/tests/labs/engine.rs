@@ -9,10 +9,26 @@ use crate::support::{assert_gone, is_root, succeeded, text, weft};
 pub(crate) const EXAMPLE: &str = include_str!("../../../examples/kernel-engine.lab");
 
 /// Runs other steps on the example's network; returns what commands have written, by their names.
-pub(crate) fn run(name: &str, steps: &str, files: &[(&str, &str)]) -> impl Fn(&str) -> String {
+pub(crate) fn run(
+    name: &str,
+    steps: &str,
+    files: &[(&str, &str)],
+) -> impl Fn(&str) -> String + use<> {
+    run_with(name, "engine auto;", steps, files)
+}
+
+/// The same with routers that say `forwarding` of how they forward.
+pub(crate) fn run_with(
+    name: &str,
+    forwarding: &str,
+    steps: &str,
+    files: &[(&str, &str)],
+) -> impl Fn(&str) -> String + use<> {
     let directory = tempfile::tempdir().unwrap();
     let (network, _) = EXAMPLE.split_once("    scenario default {").unwrap();
-    let network = network.replace("lab kernel-engine", &format!("lab {name}"));
+    let network = network
+        .replace("lab kernel-engine", &format!("lab {name}"))
+        .replace("engine auto;", forwarding);
     let neighbours = r#"
         exec r1 "weft xia ping @a --count 10 --interval 0.1 --quiet";
         exec r1 "weft xia ping @r2 --count 10 --interval 0.1 --quiet";

@@ -12,6 +12,7 @@ mod echo;
 mod engine;
 mod examples;
 mod hearsay;
+mod interface_changes;
 mod interfaces;
 mod killed;
 mod network;

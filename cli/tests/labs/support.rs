@@ -74,10 +74,15 @@ pub(crate) fn succeeded(output: &Output) -> String {
 
 /// Nothing is left of the labs called `lab`, whose commands ran below `directory`.
 pub(crate) fn assert_gone(lab: &str, directory: &Path) {
+    // Four digits say which run it is; other labs may have longer names that begin like this one.
+    let is_of_run = |rest: &str| {
+        let run = rest.split('-').next().unwrap_or_default();
+        run.len() == 4 && run.bytes().all(|digit| digit.is_ascii_hexdigit())
+    };
     let names = |folder: &str, prefix: &str| -> Vec<String> {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-        names.filter(|name| name.starts_with(prefix)).collect()
+        names.filter(|name| name.strip_prefix(prefix).is_some_and(is_of_run)).collect()
     };
     assert_eq!(names("/run/netns", &format!("weft-{lab}-")), [""; 0], "namespaces");
     assert_eq!(names("/run/weft/labs", &format!("{lab}-")), [""; 0], "directories");
