@@ -34,6 +34,7 @@ test   frr             vtysh
 test   gobgpd          gobgpd
 test   groff           groff
 test   iproute2        ip
+test   iputils-ping    ping
 test   openssl         openssl
 test   procps          ps
 test   python3         python3
