@@ -28,7 +28,7 @@ const PAPER: Point =
     Point { form: Form::Fallback(0), exponent: 1.0, len: FRAME_LEN, ports: PORTS, updates: 0 };
 
 /// Who takes part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Contest {
     /// Both engines beside Linux.
     Engines,
@@ -38,6 +38,8 @@ pub(super) enum Contest {
     Sockets,
     /// The portable engine with far more packets than it can forward, beside itself with as many as suit it best.
     Overload,
+    /// The same while it has a quarter of its processor, so that the source can send ten times as many.
+    OverloadOfQuarter,
 }
 
 /// What one experiment is about.
@@ -104,7 +106,9 @@ pub(super) fn cases(quick: bool) -> Vec<Case> {
         let point = Point { len, ..PAPER };
         cases.push(Case { contest: Contest::Sockets, point, panel: SOCKETS });
     }
-    cases.push(Case { contest: Contest::Overload, point: PAPER, panel: OVERLOAD });
+    for contest in [Contest::Overload, Contest::OverloadOfQuarter] {
+        cases.push(Case { contest, point: PAPER, panel: OVERLOAD });
+    }
     for form in [Form::Fallback(0), Form::Fallback(3)] {
         for exponent in [0.5, 1.0] {
             let point = Point { form, exponent, ..PAPER };
@@ -134,6 +138,11 @@ pub(super) fn needs(cases: &[Case], place: Place) -> (Vec<Form>, Sides) {
 }
 
 impl Case {
+    /// Whether more packets come than can be forwarded.
+    pub(super) fn is_overload(&self) -> bool {
+        matches!(self.contest, Contest::Overload | Contest::OverloadOfQuarter)
+    }
+
     pub(super) fn place(&self) -> Place {
         Place { ports: self.point.ports, changes: self.point.updates > 0 }
     }

@@ -21,6 +21,7 @@
 pub(super) mod cases;
 mod changes;
 pub(super) mod frames;
+mod handicap;
 mod kernel;
 mod linux;
 pub(super) mod network;
@@ -40,6 +41,7 @@ use super::measure::{Bench, Experiment, Figure, Plan, Program, Session};
 use super::report::{Bound, Goal, Row};
 use super::xip_engine::zipf::Zipf;
 use cases::{Case, Contest, MANY_UPDATES, Place, cases};
+use handicap::Handicap;
 use portable::Sockets;
 use prefixes::Prefix;
 use site::{Measured, Site};
@@ -84,7 +86,7 @@ impl Bench for XipForward {
         let sides = |case: &Case| match case.contest {
             Contest::Engines => 3,
             Contest::EachEdge | Contest::Sockets => 2,
-            Contest::Overload => 1 + PACES.len(),
+            Contest::Overload | Contest::OverloadOfQuarter => 1 + PACES.len(),
         };
         let sides: usize = cases.iter().map(sides).sum::<usize>() * plan.runs;
         let sites = if plan.quick { 1 } else { 4 };
@@ -109,7 +111,8 @@ impl Bench for XipForward {
             }
         }
         let time = time(plan.quick);
-        Ok(Box::new(Router { sites, prefixes, cases, drawn: None, full_speed: None, time }))
+        let full_speed = BTreeMap::new();
+        Ok(Box::new(Router { sites, prefixes, cases, processors, drawn: None, full_speed, time }))
     }
 }
 
@@ -127,10 +130,11 @@ struct Router {
     sites: BTreeMap<Place, Site>,
     prefixes: Vec<Prefix>,
     cases: Vec<Case>,
+    processors: Processors,
     /// The place, the exponent and the run for which destinations were drawn last.
     drawn: Option<(Place, f64, usize)>,
-    /// What the portable engine forwarded last with as many packets as the source can send.
-    full_speed: Option<f64>,
+    /// What the portable engine forwarded last with as many packets as the source can send, in each contest of overload.
+    full_speed: BTreeMap<Contest, f64>,
     time: Duration,
 }
 
@@ -149,27 +153,36 @@ impl Router {
         Ok(site)
     }
 
-    /// The portable engine at full speed: what arrives, and what was offered.
-    fn overload(&mut self, case: &Case, run: usize) -> Result<Vec<f64>, String> {
-        let time = self.time;
-        let rate = self.site(case, run)?.portable(&case.point, Sockets::Xdp, None, time)?.rate;
-        self.full_speed = Some(rate.arriving);
-        Ok(vec![rate.arriving, rate.offered])
+    /// The portable engine at this pace, or at full speed: what arrives, and what was offered.
+    fn loaded(&mut self, case: &Case, run: usize, pace: Option<f64>) -> Result<[f64; 2], String> {
+        let (time, processors) = (self.time, self.processors);
+        let site = self.site(case, run)?;
+        let _handicap = match case.contest {
+            Contest::OverloadOfQuarter => Some(Handicap::new(processors)?),
+            _ => None,
+        };
+        let rate = site.portable(&case.point, Sockets::Xdp, pace, time)?.rate;
+        Ok([rate.arriving, rate.offered])
     }
 
-    /// The same at the load that suits it best.
+    /// At full speed.
+    fn overload(&mut self, case: &Case, run: usize) -> Result<Vec<f64>, String> {
+        let [arriving, offered] = self.loaded(case, run, None)?;
+        self.full_speed.insert(case.contest, arriving);
+        Ok(vec![arriving, offered])
+    }
+
+    /// At the load that suits it best.
     fn best_load(&mut self, case: &Case, run: usize) -> Result<Vec<f64>, String> {
-        if self.full_speed.is_none() {
-            self.overload(case, run)?;
-        }
-        let (time, full_speed) = (self.time, self.full_speed.unwrap_or_default());
+        let full_speed = match self.full_speed.get(&case.contest) {
+            Some(speed) => *speed,
+            None => self.overload(case, run)?[0],
+        };
         let mut best = [0.0; 2];
         for pace in PACES {
-            let pace = Some((pace * full_speed).max(1.0));
-            let site = self.site(case, run)?;
-            let rate = site.portable(&case.point, Sockets::Xdp, pace, time)?.rate;
-            if rate.arriving > best[0] {
-                best = [rate.arriving, rate.offered];
+            let rate = self.loaded(case, run, Some((pace * full_speed).max(1.0)))?;
+            if rate[0] > best[0] {
+                best = rate;
             }
         }
         Ok(best.to_vec())
@@ -181,6 +194,7 @@ const PORTABLE: &str = "portable";
 const EACH_EDGE: &str = "kernel, each edge";
 const AF_XDP: &str = "portable, AF_XDP";
 const OVERLOADED: &str = "portable, overload";
+const OVERLOADED_QUARTER: &str = "portable with a quarter of its processor, overload";
 const OF_ROUTER: &str = "of the router";
 const RATE: &str = "arriving";
 const OFFERED: &str = "offered";
@@ -209,12 +223,20 @@ fn experiment(case: &Case) -> Experiment {
         }
         Contest::EachEdge => ("all edges at once", packets(EACH_EDGE).to_vec()),
         Contest::Sockets => ("packet sockets", packets(AF_XDP).to_vec()),
-        Contest::Overload => {
-            let figure = |what| figure(OVERLOADED, what, "packets/s", case.panel);
+        Contest::Overload | Contest::OverloadOfQuarter => {
+            let figure = |what| figure(overloaded(case), what, "packets/s", case.panel);
             ("the best load", vec![figure(RATE), figure(OFFERED)])
         }
     };
     Experiment { peer_name: peer.to_owned(), figures, most_runs: None }
+}
+
+/// What the overloaded side is called.
+fn overloaded(case: &Case) -> &'static str {
+    match case.contest {
+        Contest::OverloadOfQuarter => OVERLOADED_QUARTER,
+        _ => OVERLOADED,
+    }
 }
 
 /// The figures of one side of [`Contest::Engines`]; changes come behind all packets.
@@ -237,7 +259,7 @@ impl Session for Router {
 
     fn weft(&mut self, index: usize, run: usize) -> Result<Vec<f64>, String> {
         let (case, time) = (self.cases[index], self.time);
-        if case.contest == Contest::Overload {
+        if case.is_overload() {
             return self.overload(&case, run);
         }
         let site = self.site(&case, run)?;
@@ -255,7 +277,7 @@ impl Session for Router {
     fn peer(&mut self, index: usize, run: usize) -> Result<Vec<f64>, String> {
         let (case, time) = (self.cases[index], self.time);
         match case.contest {
-            Contest::Overload => self.best_load(&case, run),
+            Contest::Overload | Contest::OverloadOfQuarter => self.best_load(&case, run),
             Contest::Sockets => {
                 let site = self.site(&case, run)?;
                 let portable = site.portable(&case.point, Sockets::Packet, None, time)?;
@@ -282,7 +304,7 @@ impl Session for Router {
                 let calm = self.cases.iter().find(|calm| case.is_with_updates(calm));
                 all.extend([KERNEL, PORTABLE].map(|side| goals.kept(case, calm, side)));
             }
-            if case.contest == Contest::Overload {
+            if case.is_overload() {
                 all.extend(goals.under_load(case));
             }
         }
@@ -316,23 +338,24 @@ impl Goals<'_> {
         Goal { name, bound: Bound::AtLeast(KEPT), measured }
     }
 
-    /// What is left of the best rate under far too much load, and whether it was so much.
-    fn under_load(&self, case: &Case) -> [Goal; 2] {
-        let (rate, offered) = (name(case, OVERLOADED, RATE), name(case, OVERLOADED, OFFERED));
-        let kept = self.row(&rate).map_or(f64::NAN, Row::ratio);
-        let best = self.row(&rate).map_or(f64::NAN, |row| row.peer.median());
+    /// What is left of the best rate under far too much load; and whether it was so much, where the source can send that.
+    fn under_load(&self, case: &Case) -> Vec<Goal> {
+        let [rate, offered] = [RATE, OFFERED].map(|figure| name(case, overloaded(case), figure));
+        let row = self.row(&rate);
+        let best = row.map_or(f64::NAN, |row| row.peer.median());
         let load = self.row(&offered).map_or(f64::NAN, |row| row.weft.median() / best);
-        [
-            Goal {
-                name: format!("{rate}: of the rate at the best load"),
-                bound: Bound::AtLeast(KEPT),
-                measured: kept,
-            },
-            Goal {
+        let mut goals = vec![Goal {
+            name: format!("{rate}: of the rate at the best load"),
+            bound: Bound::AtLeast(KEPT),
+            measured: row.map_or(f64::NAN, Row::ratio),
+        }];
+        if case.contest == Contest::OverloadOfQuarter {
+            goals.push(Goal {
                 name: format!("{offered}: times the rate at the best load"),
                 bound: Bound::AtLeast(TIMES),
                 measured: load,
-            },
-        ]
+            });
+        }
+        goals
     }
 }

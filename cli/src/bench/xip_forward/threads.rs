@@ -38,6 +38,8 @@ pub(super) enum Work {
     Source,
     /// It changes routes meanwhile.
     Updates,
+    /// It takes the router's processor from it.
+    Handicap,
 }
 
 impl Processors {
@@ -59,6 +61,7 @@ impl Processors {
             Work::Router => (self.router, "10"),
             Work::Source => (self.others, "10"),
             Work::Updates => (self.others, "20"),
+            Work::Handicap => (self.router, "60"),
         };
         // Where that is not allowed the figures become worse, which one sees.
         let _ = place(thread, processor)
