@@ -26,7 +26,10 @@ const PAGES: [(&str, &str); 7] = [
     ("/routes", "the routes of the RIB; ?prefix=ADDRESS-OR-PREFIX, or ?from=PREFIX&count=N"),
     ("/summary", "how many routes there are"),
     ("/bgp/peers", "the peers of BGP and their sessions"),
-    ("/bgp/routes", "the paths of BGP; ?prefix=ADDRESS-OR-PREFIX, or ?from=PREFIX&count=N"),
+    (
+        "/bgp/routes",
+        "the paths of BGP; ?prefix=ADDRESS-OR-PREFIX, or ?from=PREFIX&count=N, and received-from=PEER or advertised-to=PEER",
+    ),
     (
         "/bgp/explain",
         "what policies would do to paths; ?policies=NAMES&prefix=PREFIX, and from=PEER or to=PEER",
@@ -74,6 +77,10 @@ enum Refused {
 fn page(asker: &Asker, asked: &Asked) -> Result<Value, Refused> {
     let words: Vec<_> = asked.path.split('/').filter(|word| !word.is_empty()).collect();
     let argument = |name: &str| asked.query.get(name).cloned();
+    let peer = |name: &str| {
+        let peer = argument(name).map(|text| text.parse()).transpose();
+        peer.map_err(|_| Refused::Wrong(format!("`{name}` is no address of a peer")))
+    };
     match words.as_slice() {
         [] => Ok(PAGES.map(|(path, help)| json!({ "path": path, "help": help })).into()),
         ["routes"] => rib(asker, asked, "routes"),
@@ -85,16 +92,14 @@ fn page(asker: &Asker, asked: &Asked) -> Result<Value, Refused> {
                 from: argument("from"),
                 at_most: Some(count(asked)?),
                 multicast: multicast(asked),
+                received_from: peer("received-from")?,
+                advertised_to: peer("advertised-to")?,
             };
             parsed(&ask(asker, "bgp", request)?.json)
         }
         ["bgp", "explain"] => {
             let needed = |name: &str| {
                 argument(name).ok_or_else(|| Refused::Wrong(format!("say `{name}=`, too")))
-            };
-            let peer = |name: &str| {
-                let peer = argument(name).map(|text| text.parse()).transpose();
-                peer.map_err(|_| Refused::Wrong(format!("`{name}` is no address of a peer")))
             };
             let request = weft_bgp::interface::Explain {
                 policies: needed("policies")?,

@@ -108,9 +108,16 @@ impl Router {
             Input::Registered => {
                 let (what, prefix, from) = ("routes".to_owned(), None, None);
                 let (at_most, multicast) = (Some(1000), None);
-                let show = weft_bgp::interface::Show { what, prefix, from, at_most, multicast };
-                out.push(Call::new(0, "bgp", show.clone()).into());
-                let weft_bgp::interface::Show { what, prefix, from, at_most, multicast } = show;
+                let show = weft_bgp::interface::Show {
+                    what: what.clone(),
+                    prefix: None,
+                    from: None,
+                    at_most,
+                    multicast,
+                    received_from: None,
+                    advertised_to: None,
+                };
+                out.push(Call::new(0, "bgp", show).into());
                 let show = weft_rib::interface::Show { what, prefix, from, at_most, multicast };
                 out.push(Call::new(1, "rib", show).into());
             }

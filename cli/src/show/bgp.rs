@@ -1,80 +1,117 @@
-//! `weft show bgp`: `bgp/1.0/show`.
+//! `weft show bgp`: `show` of `interfaces/bgp.xif`.
 
 use serde_json::Value;
 use weft_bgp::interface::Show;
 
 use super::pages::{PAGE, items, parse, print, star, text};
-use super::table::{Align, lines};
-use super::{Asker, BgpView};
+use super::table::{Align, duration, lines};
+use super::{Asker, BgpView, PathsArgs};
 use crate::output::{Outcome, json_lines, print_lines};
 
 pub(super) fn run(view: &BgpView) -> Outcome {
     match view {
         BgpView::Peers(args) => {
-            let shown = ask(&Asker::new(&args.node)?, "peers", None, None, false)?;
+            let request = Show {
+                what: "peers".to_owned(),
+                prefix: None,
+                from: None,
+                at_most: None,
+                multicast: None,
+                received_from: None,
+                advertised_to: None,
+            };
+            let shown = parse("bgp", &Asker::new(&args.node)?.ask("bgp", request)?.json)?;
             print_lines(if args.json { json_lines(&shown) } else { peers(&shown) })?;
             Ok(0)
         }
         BgpView::Routes(args) => {
             let asker = Asker::new(&args.view.node)?;
-            let columns = [
-                ("", Align::Left),
-                ("prefix", Align::Left),
-                ("next hop", Align::Left),
-                ("metric", Align::Right),
-                ("med", Align::Right),
-                ("preference", Align::Right),
-                ("path", Align::Left),
-                ("from", Align::Left),
-                ("why not used", Align::Left),
-            ];
-            // Of one destination there is room to say why a path is not used.
-            let columns = &columns[..columns.len() - usize::from(args.prefix.is_none())];
-            let has_prefix = args.prefix.is_some();
-            let rows = |prefix: &Value| rows(prefix, has_prefix);
-            print(args.view.json, columns, rows, |from| {
-                ask(&asker, "routes", args.prefix.clone(), from, args.multicast)
-            })
+            let ask = |from| {
+                let request = Show {
+                    what: "routes".to_owned(),
+                    prefix: args.prefix.clone(),
+                    from,
+                    at_most: Some(PAGE),
+                    multicast: args.multicast.then_some(true),
+                    received_from: args.received_from,
+                    advertised_to: args.advertised_to,
+                };
+                parse("bgp", &asker.ask("bgp", request)?.json)
+            };
+            let columns = columns(args);
+            let heads: Vec<_> = columns.iter().map(|column| (column.name, column.align)).collect();
+            print(args.view.json, &heads, |prefix| rows(prefix, &columns), ask)
         }
     }
 }
 
-fn ask(
-    asker: &Asker,
-    what: &str,
-    prefix: Option<String>,
-    from: Option<String>,
-    multicast: bool,
-) -> Result<Value, String> {
-    let (at_most, multicast) = (Some(PAGE), multicast.then_some(true));
-    let request = Show { what: what.to_owned(), prefix, from, at_most, multicast };
-    parse("bgp", &asker.ask("bgp", request)?.json)
+/// A column of the table of paths.
+struct Column {
+    name: &'static str,
+    align: Align,
+    /// What stands in it, for a prefix and one of its paths.
+    text: fn(&Value, &Value) -> String,
 }
 
-/// A line for each path: the best has a star, one that may not be used a minus, one that is damped a d, one that lives long
-/// (RFC 9494) an s. Of a network of the router's own its protocol is who announces it.
-fn rows(prefix: &Value, says_why: bool) -> Vec<Vec<String>> {
-    let row = |one: &Value| {
-        let is = |name: &str| one[name] == Value::Bool(true);
-        let mark =
-            if one["accepted"] == Value::Bool(false) { "-".to_owned() } else { star(&one["best"]) };
-        let mark =
-            if one["damping"]["damped"] == Value::Bool(true) { "d".to_owned() } else { mark };
-        let mark = if is("long-lived-stale") { mark + "s" } else { mark };
-        let mut row = vec![
-            mark,
-            text(&prefix["prefix"]),
-            text(&one["next-hop"]),
-            text(&one["metric"]),
-            text(&one["med"]),
-            text(&one["local-pref"]),
-            text(&one["as-path"]),
-            text(if one["peer"].is_null() { &one["protocol"] } else { &one["peer"] }),
-        ];
-        row.extend(says_why.then(|| one["unused"].as_str().unwrap_or_default().to_owned()));
-        row
-    };
+/// The columns that show what is asked for.
+fn columns(args: &PathsArgs) -> Vec<Column> {
+    let left = |name, text| Column { name, align: Align::Left, text };
+    let right = |name, text| Column { name, align: Align::Right, text };
+    let is_told = args.advertised_to.is_some();
+    let is_of_one = args.received_from.is_some() || is_told;
+    let mut columns = vec![
+        left("prefix", |prefix, _| text(&prefix["prefix"])),
+        left("next hop", |_, path| text(&path["next-hop"])),
+        right("med", |_, path| text(&path["med"])),
+        right("preference", |_, path| text(&path["local-pref"])),
+        left("path", |_, path| text(&path["as-path"])),
+    ];
+    if !is_told {
+        columns.insert(0, left("", |_, path| mark(path)));
+        columns.insert(3, right("metric", |_, path| text(&path["metric"])));
+    }
+    if args.received_from.is_none() {
+        columns.push(left("from", |_, path| source(path)));
+    }
+    // Of one peer or one destination there is room for more.
+    if is_of_one || args.prefix.is_some() {
+        columns.push(left("communities", |_, path| communities(path)));
+    }
+    if !is_told && (is_of_one || args.prefix.is_some()) {
+        columns.push(left("why not used", |_, path| {
+            path["unused"].as_str().unwrap_or_default().to_owned()
+        }));
+    }
+    columns
+}
+
+/// A line for each path.
+fn rows(prefix: &Value, columns: &[Column]) -> Vec<Vec<String>> {
+    let row = |path| columns.iter().map(|column| (column.text)(prefix, path)).collect();
     items(&prefix["paths"]).iter().map(row).collect()
+}
+
+/// The best path has a star, one that may not be used a minus, one that is damped a d, one that lives long (RFC 9494) an s.
+fn mark(path: &Value) -> String {
+    let is = |value: &Value| *value == Value::Bool(true);
+    let mark = match () {
+        () if is(&path["damping"]["damped"]) => "d".to_owned(),
+        () if path["accepted"] == Value::Bool(false) => "-".to_owned(),
+        () => star(&path["best"]),
+    };
+    if is(&path["long-lived-stale"]) { mark + "s" } else { mark }
+}
+
+/// Who announces it: of a network of the router's own its protocol.
+fn source(path: &Value) -> String {
+    text(if path["peer"].is_null() { &path["protocol"] } else { &path["peer"] })
+}
+
+/// Those of all three kinds.
+fn communities(path: &Value) -> String {
+    let kinds = ["communities", "extended-communities", "large-communities"];
+    let all = kinds.iter().flat_map(|kind| items(&path[*kind])).map(text);
+    all.collect::<Vec<_>>().join(" ")
 }
 
 fn peers(shown: &Value) -> Vec<String> {
@@ -82,6 +119,7 @@ fn peers(shown: &Value) -> Vec<String> {
         ("peer", Align::Left),
         ("as", Align::Right),
         ("state", Align::Left),
+        ("up for", Align::Right),
         ("ipv4", Align::Right),
         ("ipv6", Align::Right),
         ("updates", Align::Right),
@@ -93,11 +131,18 @@ fn peers(shown: &Value) -> Vec<String> {
     let row = |one: &Value| {
         let long = if items(&one["stale"]["long-lived"]).is_empty() { "" } else { ", long-lived" };
         let stale = one["stale"]["seconds"].as_u64().map(|seconds| format!("{seconds}s{long}"));
-        let [before, behind] =
-            [&["address", "as", "state", "ipv4", "ipv6", "updates", "faults"][..], &["ending"]]
-                .map(|names| names.iter().map(|name| text(&one[*name])));
+        let texts =
+            |names: &[&str]| -> Vec<_> { names.iter().map(|name| text(&one[*name])).collect() };
+        let up = one["up-for"].as_u64().map_or_else(|| "-".to_owned(), duration);
         let damped = text(&one["damping"]["damped"]);
-        before.chain([damped, stale.unwrap_or_else(|| "-".to_owned())]).chain(behind).collect()
+        let parts = [
+            texts(&["address", "as", "state"]),
+            vec![up],
+            texts(&["ipv4", "ipv6", "updates", "faults"]),
+            vec![damped, stale.unwrap_or_else(|| "-".to_owned())],
+            texts(&["ending"]),
+        ];
+        parts.concat()
     };
     let rows: Vec<_> = items(shown).iter().map(row).collect();
     lines(&columns, &rows)

@@ -17,6 +17,7 @@ mod protocol;
 mod routes;
 pub(crate) mod table;
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 pub(crate) use counters::Counted;
@@ -108,7 +109,8 @@ pub(crate) enum BgpView {
     /// The paths that peers have announced: the best have a star, those that may not be used a minus
     #[command(
         after_help = "Examples:\n  weft show bgp routes\n  weft show bgp routes 192.0.2.1\n  \
-        weft show bgp routes 198.51.100.0/24 --json"
+        weft show bgp routes 198.51.100.0/24 --json\n  weft show bgp routes --received-from 192.0.2.7\n  \
+        weft show bgp routes --advertised-to 192.0.2.7"
     )]
     Routes(PathsArgs),
 }
@@ -120,6 +122,12 @@ pub(crate) struct PathsArgs {
     /// Those for multicast
     #[arg(long)]
     multicast: bool,
+    /// Only what this peer has announced, as it came, before `import`
+    #[arg(long, value_name = "PEER")]
+    received_from: Option<IpAddr>,
+    /// What this peer is told, as it sees it, behind `export`
+    #[arg(long, value_name = "PEER", conflicts_with = "received_from")]
+    advertised_to: Option<IpAddr>,
     #[command(flatten)]
     view: ViewArgs,
 }

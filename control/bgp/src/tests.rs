@@ -418,6 +418,19 @@ impl World {
         )
     }
 
+    /// What operators are shown that a peer is told.
+    fn shown(&self, peer: usize) -> BTreeMap<(Prefix, u32), Attributes> {
+        let mut shown = BTreeMap::new();
+        for net in (0..10).map(net) {
+            let Some(number) = self.routes.table.number(Version::V4, &net) else { continue };
+            let place = (Version::V4, number);
+            for one in self.fanout.shown(self.origins[peer], place, &self.routes) {
+                shown.insert((net, one.id.unwrap_or_default()), one.attributes);
+            }
+        }
+        shown
+    }
+
     /// What a peer has heard: the attributes of each path, in order.
     fn heard(&self, peer: usize) -> BTreeMap<Prefix, Vec<Attributes>> {
         let mut heard = BTreeMap::<_, Vec<_>>::new();
@@ -479,7 +492,6 @@ fn best(rivals: Vec<(usize, Announced)>, metrics: &[Option<u32>]) -> Option<(usi
     ties(rivals, metrics).first().copied()
 }
 
-/// The bodies of the UPDATEs among these messages.
 /// The types and bodies of messages.
 fn messages(bytes: &[u8]) -> Vec<(MessageType, Vec<u8>)> {
     let mut cutter = Cutter::new();
@@ -568,6 +580,7 @@ fn run(steps: &[Step]) -> Result<(), TestCaseError> {
     for peer in 0..PEERS.len() {
         if world.up[peer] {
             prop_assert_eq!(world.heard(peer), world.expected(peer), "peer {}", peer);
+            prop_assert_eq!(world.shown(peer), world.heard[peer].clone(), "peer {}", peer);
         }
     }
     for number in 0..10 {
@@ -594,6 +607,7 @@ fn run_with_policies(steps: &[Step]) -> Result<(), TestCaseError> {
     settle(&mut fresh);
     for peer in 0..PEERS.len() {
         prop_assert_eq!(world.heard(peer), fresh.heard(peer), "peer {}", peer);
+        prop_assert_eq!(world.shown(peer), world.heard[peer].clone(), "peer {}", peer);
     }
     finish(world)
 }

@@ -187,7 +187,13 @@ impl Show for Hearsay {
         ("neighbours", "the routers that are heard, and whether they hear this one"),
     ];
 
-    fn table(&self, view: &str, from: Option<&str>, at_most: usize) -> Result<Shown, XrlError> {
+    fn table(
+        &self,
+        _: Instant,
+        view: &str,
+        from: Option<&str>,
+        at_most: usize,
+    ) -> Result<Shown, XrlError> {
         if view == "neighbours" {
             let columns = &["address", "interface", "hears-us", "routes"];
             let rows = self.table.neighbours.iter().map(|((link, address), one)| {

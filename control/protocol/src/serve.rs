@@ -17,7 +17,7 @@ pub fn serve<T: Manage + Show>(
         Input::Called(called) if called.interface.name == configurable::INTERFACE.name => {
             manage(component, now, called, out);
         }
-        Input::Called(called) => out.push(show(component, called)),
+        Input::Called(called) => out.push(show(component, now, called)),
         other => return Some(other),
     }
     None

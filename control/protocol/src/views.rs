@@ -1,6 +1,7 @@
 //! What operators see of a protocol: tables, by one command for all protocols.
 
 use serde_json::Value;
+use weft_base::Instant;
 use weft_xrl::{Called, Encoded, Output, XrlError};
 
 use crate::interface::{self, Call, ShowReply, View, ViewsReply};
@@ -48,20 +49,26 @@ pub trait Show {
     /// The names of the views, and what each is; the first is what people want to see most.
     const VIEWS: &'static [(&'static str, &'static str)];
 
-    /// One of the views, whole or page by page.
+    /// One of the views as it is now, whole or page by page.
     ///
     /// # Errors
     /// What was asked for makes no sense.
-    fn table(&self, view: &str, from: Option<&str>, at_most: usize) -> Result<Table, XrlError>;
+    fn table(
+        &self,
+        now: Instant,
+        view: &str,
+        from: Option<&str>,
+        at_most: usize,
+    ) -> Result<Table, XrlError>;
 }
 
 /// Answers a call of an operator.
-pub(crate) fn show(component: &impl Show, mut called: Called) -> Output {
-    let result = called.read().and_then(|call| answer(component, call));
+pub(crate) fn show(component: &impl Show, now: Instant, mut called: Called) -> Output {
+    let result = called.read().and_then(|call| answer(component, now, call));
     Output::Answer { id: called.id, result }
 }
 
-fn answer<T: Show>(component: &T, call: Call) -> Result<Encoded, XrlError> {
+fn answer<T: Show>(component: &T, now: Instant, call: Call) -> Result<Encoded, XrlError> {
     match call {
         Call::Views(_) => {
             let view = |(name, help): &(&str, &str)| View {
@@ -78,7 +85,8 @@ fn answer<T: Show>(component: &T, call: Call) -> Result<Encoded, XrlError> {
                 return Err(XrlError::bad_args(note));
             }
             let at_most = at_most.map_or(PAGE, |most| (most as usize).clamp(1, LONGEST));
-            let Table { columns, rows, next } = component.table(&view, from.as_deref(), at_most)?;
+            let Table { columns, rows, next } =
+                component.table(now, &view, from.as_deref(), at_most)?;
             let columns = columns.iter().map(|name| (*name).to_owned()).collect();
             Ok(Encoded::new(ShowReply { columns, rows: Value::Array(rows).to_string(), next }))
         }

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use serde_json::{Value, json};
+use weft_base::Instant;
 use weft_protocol::{Show, Table};
 use weft_xrl::XrlError;
 
@@ -18,7 +19,13 @@ impl Show for Rip {
         ("interfaces", "the interfaces on which it is spoken"),
     ];
 
-    fn table(&self, view: &str, from: Option<&str>, at_most: usize) -> Result<Table, XrlError> {
+    fn table(
+        &self,
+        now: Instant,
+        view: &str,
+        from: Option<&str>,
+        at_most: usize,
+    ) -> Result<Table, XrlError> {
         let wrong = |_| XrlError::bad_args("the page before says behind which row to go on");
         match view {
             "routes" => {
@@ -29,9 +36,9 @@ impl Show for Rip {
                 Ok(Table::page(columns, rows, at_most, |net, stored| self.route(net, stored)))
             }
             "neighbours" => {
-                let columns = &["address", "interface", "heard", "messages", "bad"];
-                let rows =
-                    self.speaker.neighbours.iter().map(|(key, one)| self.neighbour(key, one));
+                let columns = &["address", "interface", "silent-for", "messages", "bad"];
+                let all = self.speaker.neighbours.iter();
+                let rows = all.map(|(key, one)| self.neighbour(now, key, one));
                 Ok(Table { columns, rows: rows.collect(), next: None })
             }
             _ => {
@@ -63,10 +70,11 @@ impl Rip {
         })
     }
 
-    fn neighbour(&self, (link, address): &(u32, IpAddr), one: &Neighbour) -> Value {
+    fn neighbour(&self, now: Instant, (link, address): &(u32, IpAddr), one: &Neighbour) -> Value {
+        let silent = format!("{}s", now.since(one.heard).as_secs());
         json!({
             "address": address.to_string(), "interface": self.name(*link),
-            "heard": one.heard.as_nanos(), "messages": one.messages, "bad": one.bad,
+            "silent-for": silent, "messages": one.messages, "bad": one.bad,
         })
     }
 }

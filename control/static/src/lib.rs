@@ -254,7 +254,13 @@ impl Show for Static {
     const VIEWS: &'static [(&'static str, &'static str)] =
         &[("routes", "the routes of the configuration, and which of their ways are used")];
 
-    fn table(&self, _: &str, from: Option<&str>, at_most: usize) -> Result<Table, XrlError> {
+    fn table(
+        &self,
+        _: Instant,
+        _: &str,
+        from: Option<&str>,
+        at_most: usize,
+    ) -> Result<Table, XrlError> {
         let columns = &["prefix", "distance", "metric", "tag", "to", "state"];
         let wrong = |_| XrlError::bad_args("the page before says behind which prefix to go on");
         let from: Option<IpNet> = from.map(str::parse).transpose().map_err(wrong)?;

@@ -208,7 +208,13 @@ impl Show for Translator {
     const VIEWS: &'static [(&'static str, &'static str)] =
         &[("routes", "what becomes of each route in XIA")];
 
-    fn table(&self, _: &str, from: Option<&str>, at_most: usize) -> Result<Table, XrlError> {
+    fn table(
+        &self,
+        _: Instant,
+        _: &str,
+        from: Option<&str>,
+        at_most: usize,
+    ) -> Result<Table, XrlError> {
         let wrong = |_| XrlError::bad_args("the page before says behind which prefix to go on");
         let from: Option<IpNet> = from.map(str::parse).transpose().map_err(wrong)?;
         let rows = self.routes.nets_behind(from).map(|net| (*net, ()));

@@ -357,5 +357,6 @@ fn another_configuration_changes_what_is_different_and_nothing_else() {
     let changes = vec![IpChange::Again, route("0.0.0.0/0", out(Some(2))), IpChange::Complete];
     world.input(Input::World(Event::Ip { changes }));
     assert_eq!(world.stack, BTreeMap::from([(net("0.0.0.0/0"), at(2))]));
-    assert_eq!(world.translator.table("routes", None, 10).unwrap().rows[0]["to"], at(2)[0]);
+    let shown = world.translator.table(world.now, "routes", None, 10).unwrap();
+    assert_eq!(shown.rows[0]["to"], at(2)[0]);
 }

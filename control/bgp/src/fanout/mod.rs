@@ -12,6 +12,7 @@ mod anew;
 mod best;
 mod paths;
 mod telling;
+mod told;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -27,6 +28,7 @@ use crate::wire::{Attributes, Context, UpdateEncoder, withdraw};
 use anew::Anew;
 use paths::Paths;
 use telling::Telling;
+pub(crate) use told::Shown;
 
 /// Destinations of which a cohort hears at once: some kilobytes of messages.
 const AT_ONCE: usize = 512;

@@ -34,6 +34,11 @@ impl PathIds {
         *id
     }
 
+    /// The identifier of a path that somebody has been told.
+    pub(crate) fn get(&self, origin: OriginId, path: u32) -> Option<u32> {
+        self.used.get(&(origin, path)).map(|(id, _)| *id)
+    }
+
     /// A path is told once less.
     pub(crate) fn give(&mut self, origin: OriginId, path: u32) {
         if let Some((id, uses)) = self.used.get_mut(&(origin, path)) {
@@ -61,7 +66,7 @@ mod tests {
         let mut ids = PathIds::default();
         let (one, other) = (OriginId(1), OriginId(2));
         let first = ids.take(one, 7);
-        assert_eq!(ids.take(one, 7), first);
+        assert_eq!((ids.take(one, 7), ids.get(one, 7)), (first, Some(first)));
         let second = ids.take(other, 7);
         assert_ne!(second, first, "each peer has its own names");
         ids.give(one, 7);
@@ -69,6 +74,7 @@ mod tests {
         ids.give(one, 7);
         ids.give(one, 7);
         assert_eq!((ids.take(one, 8), ids.len()), (first, 2), "what nobody knows is used again");
+        assert_eq!(ids.get(one, 7), None);
         ids.give(one, 9);
         assert_eq!(ids.len(), 2);
     }

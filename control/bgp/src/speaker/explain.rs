@@ -50,7 +50,7 @@ impl Bgp {
     }
 
     /// The peer at an address, if one is given.
-    fn known(&self, address: Option<IpAddr>) -> Result<Option<&Peer>, XrlError> {
+    pub(super) fn known(&self, address: Option<IpAddr>) -> Result<Option<&Peer>, XrlError> {
         let Some(address) = address else { return Ok(None) };
         let peer = self.peers.get(&address);
         let note = || format!("there is no peer {address}: `weft show bgp peers` lists them");

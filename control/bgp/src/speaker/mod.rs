@@ -3,6 +3,7 @@
 //! Reference: Handley et al. (XORP), §5.1 (the pipeline), §7 (all network access by the FEA); RFC 4271 §8.2.1 (accepting
 //! connections).
 
+mod attributes;
 mod context;
 mod damped;
 mod dump;

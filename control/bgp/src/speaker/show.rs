@@ -7,11 +7,12 @@ use weft_routing::Candidate;
 use weft_routing::ip::Version;
 use weft_xrl::XrlError;
 
-use super::Bgp;
 use super::limit::Held;
 use super::peer::Peer;
+use super::{Bgp, attributes};
+use crate::fanout::Shown;
 use crate::interface;
-use crate::routes::Path;
+use crate::routes::{Path, next_hops};
 
 impl Bgp {
     /// What is asked for.
@@ -21,18 +22,24 @@ impl Bgp {
         let multicast = request.multicast == Some(true);
         match request.what.as_str() {
             "peers" => Ok(self.peers.values().map(|peer| self.peer(now, peer)).collect()),
-            "routes" => match &request.prefix {
-                Some(text) => {
-                    let found = table.serving(multicast, text).map_err(wrong)?;
-                    Ok(found.into_iter().map(|found| self.net(found)).collect())
+            "routes" => {
+                let which = self.which(request)?;
+                let nets = |found: Vec<(Version, u32)>| -> Vec<_> {
+                    found.into_iter().filter_map(|one| self.net(one, &which)).collect()
+                };
+                match &request.prefix {
+                    Some(text) => {
+                        let found = table.serving(multicast, text).map_err(wrong)?;
+                        Ok(nets(found.into_iter().collect()).into())
+                    }
+                    None => {
+                        let page = table.page(multicast, request.from.as_deref(), request.at_most);
+                        let page = page.map_err(wrong)?;
+                        let next = page.next.map(|net| net.to_string());
+                        Ok(json!({ "routes": nets(page.found), "next": next }))
+                    }
                 }
-                None => {
-                    let page = table.page(multicast, request.from.as_deref(), request.at_most);
-                    let page = page.map_err(wrong)?;
-                    let routes: Vec<_> = page.found.into_iter().map(|one| self.net(one)).collect();
-                    Ok(json!({ "routes": routes, "next": page.next.map(|net| net.to_string()) }))
-                }
-            },
+            }
             "summary" => {
                 let (cohorts, slow) = self.fanout.count();
                 Ok(json!({
@@ -61,7 +68,7 @@ impl Bgp {
         let paths = |version| self.routes.table.routes_of(version, peer.origin);
         json!({
             "address": peer.address.to_string(), "as": peer.remote_as(),
-            "state": peer.state().to_string(), "since": peer.up.as_ref().map(|up| up.since.as_nanos()),
+            "state": peer.state().to_string(), "up-for": peer.up.as_ref().map(|up| now.since(up.since).as_secs()),
             "ending": peer.ending,
             "ipv4": paths(Version::V4), "ipv6": paths(Version::V6),
             "ipv4-multicast": paths(Version::V4Multicast), "ipv6-multicast": paths(Version::V6Multicast),
@@ -71,24 +78,58 @@ impl Bgp {
         })
     }
 
-    fn net(&self, (version, number): (Version, u32)) -> Value {
-        let table = &self.routes.table;
-        let best = table.best(version, number);
-        let is_best = |one| best.is_some_and(|best| std::ptr::eq(best, one));
-        let net = table.net(version, number);
-        let paths = table
-            .candidates(version, number)
-            .map(|one| self.path((version, net), one, is_best(one)));
-        json!({
-            "prefix": net.to_string(), "paths": paths.collect::<Vec<_>>(),
-        })
+    /// Which paths are asked for.
+    fn which(&self, request: &interface::Show) -> Result<Which<'_>, XrlError> {
+        let (from, to) = (self.known(request.received_from)?, self.known(request.advertised_to)?);
+        match (from, to) {
+            (None, None) => Ok(Which::All),
+            (Some(peer), None) => Ok(Which::ReceivedFrom(peer)),
+            (None, Some(peer)) if peer.up.is_some() => Ok(Which::AdvertisedTo(peer)),
+            (None, Some(peer)) => {
+                let note =
+                    format!("there is no session with {}, so it is told nothing", peer.address);
+                Err(XrlError::failed(note))
+            }
+            (Some(_), Some(_)) => {
+                let note = "say either who has announced the paths or who is told of them";
+                Err(XrlError::bad_args(note))
+            }
+        }
     }
 
-    fn path(&self, (version, net): (Version, IpNet), one: &Candidate<Path>, best: bool) -> Value {
+    /// A destination with these paths; none if it has none of them.
+    fn net(&self, place: (Version, u32), which: &Which<'_>) -> Option<Value> {
+        let table = &self.routes.table;
+        let (version, number) = place;
+        let net = table.net(version, number);
+        let paths: Vec<_> = match which {
+            Which::AdvertisedTo(peer) => {
+                let told = self.fanout.shown(peer.origin, place, &self.routes);
+                told.iter().map(|one| self.told_path(one)).collect()
+            }
+            Which::All | Which::ReceivedFrom(_) => {
+                let best = table.best(version, number);
+                let is_best = |one| best.is_some_and(|best| std::ptr::eq(best, one));
+                let asked = table.candidates(version, number).filter(|one| which.is_asked(one));
+                asked.map(|one| self.path((version, net), one, is_best(one), which)).collect()
+            }
+        };
+        let is_shown = !paths.is_empty() || matches!(which, Which::All);
+        is_shown.then(|| json!({ "prefix": net.to_string(), "paths": paths }))
+    }
+
+    fn path(
+        &self,
+        (version, net): (Version, IpNet),
+        one: &Candidate<Path>,
+        best: bool,
+        which: &Which<'_>,
+    ) -> Value {
         let routes = &self.routes;
-        // As policy has let it pass, if it has.
-        let set = if one.route.is_accepted() { one.route.accepted } else { one.route.received };
-        let shown = routes.sets.get(set).unpack();
+        // As policy has let it pass, if it has, and that is what is asked for.
+        let is_as_used = one.route.is_accepted() && matches!(which, Which::All);
+        let set = if is_as_used { one.route.accepted } else { one.route.received };
+        let attributes = routes.sets.get(set).unpack();
         let next_hop = routes.sets.next_hop(set);
         let source = routes.source(one.origin);
         let address = |id| routes.next_hops.address(id).to_string();
@@ -99,19 +140,58 @@ impl Bgp {
             let is_damped = standing.until.is_some();
             Some(json!({ "penalty": standing.penalty, "damped": is_damped, "seconds": seconds }))
         });
-        json!({
-            "protocol": source.protocol().0,
-            "peer": source.party().map(|party| party.address.to_string()), "best": best,
-            "accepted": one.route.is_accepted(), "path-id": one.path,
-            "unused": self.unused((version, net), one),
-            "long-lived-stale": source.is_stale(&shown.communities), "damping": standing,
-            "next-hop": source.party().map(|_| address(next_hop)),
-            "metric": routes.next_hops.metric(next_hop),
-            "as-path": shown.as_path.to_string(), "origin": format!("{:?}", shown.origin),
-            "med": shown.med, "local-pref": shown.local_pref,
-            "tag": one.route.is_accepted().then(|| routes.sets.get(one.route.accepted).rare().tag),
-            "communities": shown.communities.iter()
-                .map(|one| format!("{}:{}", one >> 16, one & 0xffff)).collect::<Vec<_>>(),
-        })
+        let mut shown = attributes::shown(&attributes);
+        for (name, value) in [
+            ("protocol", json!(source.protocol().0)),
+            ("peer", json!(source.party().map(|party| party.address.to_string()))),
+            ("best", best.into()),
+            ("accepted", one.route.is_accepted().into()),
+            ("path-id", one.path.into()),
+            ("unused", self.unused((version, net), one).into()),
+            ("long-lived-stale", source.is_stale(&attributes.communities).into()),
+            ("damping", standing.into()),
+            ("next-hop", json!(source.party().map(|_| address(next_hop)))),
+            ("metric", json!(routes.next_hops.metric(next_hop))),
+            ("tag", json!(is_as_used.then(|| attributes.rare().tag))),
+        ] {
+            shown[name] = value;
+        }
+        shown
+    }
+
+    /// A path as a peer is told it.
+    fn told_path(&self, one: &Shown) -> Value {
+        let source = self.routes.source(one.source);
+        let next_hop = one.attributes.next_hop.as_ref();
+        let mut shown = attributes::shown(&one.attributes);
+        for (name, value) in [
+            ("protocol", json!(source.protocol().0)),
+            ("peer", json!(source.party().map(|party| party.address.to_string()))),
+            ("path-id", one.id.into()),
+            ("next-hop", json!(next_hop.map(|hop| next_hops::address(hop).to_string()))),
+        ] {
+            shown[name] = value;
+        }
+        shown
+    }
+}
+
+/// Which paths are shown.
+enum Which<'a> {
+    /// All, as they are used here.
+    All,
+    /// Those that this peer has announced, as it has announced them.
+    ReceivedFrom(&'a Peer),
+    /// Those that this peer is told, as it sees them.
+    AdvertisedTo(&'a Peer),
+}
+
+impl Which<'_> {
+    /// Whether a path is one of those that peers have announced which are asked for.
+    fn is_asked(&self, one: &Candidate<Path>) -> bool {
+        match self {
+            Self::ReceivedFrom(peer) => one.origin == peer.origin,
+            Self::All | Self::AdvertisedTo(_) => true,
+        }
     }
 }

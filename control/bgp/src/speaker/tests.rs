@@ -10,6 +10,7 @@ mod profile;
 mod reflected;
 mod rib;
 mod sessions;
+mod shown;
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -183,6 +184,19 @@ impl World {
         let mut bytes = Vec::new();
         encoder.all([(0, *prefix)], &mut bytes);
         self.says(number, &bytes)
+    }
+}
+
+/// A request for this, all of it.
+fn show(what: &str) -> interface::Show {
+    interface::Show {
+        what: what.to_owned(),
+        prefix: None,
+        from: None,
+        at_most: None,
+        multicast: None,
+        received_from: None,
+        advertised_to: None,
     }
 }
 

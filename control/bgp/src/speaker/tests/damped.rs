@@ -57,13 +57,10 @@ fn pass(world: &mut World, until: Instant) -> Vec<Output> {
 
 /// What operators see of the path, and of the peer.
 fn shown(world: &World) -> (Value, Value) {
-    let show = |what: &str, prefix: Option<String>| {
-        let (what, from, at_most) = (what.to_owned(), None, None);
-        let request = interface::Show { what, prefix, from, at_most, multicast: None };
-        world.bgp.show(world.now, &request).unwrap()
-    };
-    let routes = show("routes", Some(net().to_string()));
-    (routes[0]["paths"][0]["damping"].clone(), show("peers", None)[0]["damping"].clone())
+    let shown = |request| world.bgp.show(world.now, &request).unwrap();
+    let prefix = Some(net().to_string());
+    let routes = shown(interface::Show { prefix, ..show("routes") });
+    (routes[0]["paths"][0]["damping"].clone(), shown(show("peers"))[0]["damping"].clone())
 }
 
 fn clear(world: &mut World) -> Result<Vec<Output>, String> {

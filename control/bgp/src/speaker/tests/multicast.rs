@@ -109,8 +109,8 @@ fn who_exchanges_no_routes_for_multicast_hears_of_none() {
     assert_eq!(heard(1, &says(&mut world, 2, true)), []);
     assert_eq!(world.rib.multicast.len(), 1);
     let shown = |multicast| {
-        let (what, prefix) = ("routes".to_owned(), Some("203.0.113.7".to_owned()));
-        let request = interface::Show { what, prefix, from: None, at_most: None, multicast };
+        let prefix = Some("203.0.113.7".to_owned());
+        let request = interface::Show { prefix, multicast, ..show("routes") };
         let shown = world.bgp.show(world.now, &request).unwrap();
         shown.as_array().unwrap().len()
     };

@@ -115,13 +115,8 @@ fn people_are_told_why_a_path_is_not_used() {
     world.announces_by(1, &net(4).prefix(), nowhere);
     world.announces_by(1, &net(5).prefix(), Ipv4Addr::new(10, 0, 1, 1));
     let why = |number: u8| {
-        let request = crate::interface::Show {
-            what: "routes".to_owned(),
-            prefix: Some(net(number).to_string()),
-            from: None,
-            at_most: None,
-            multicast: None,
-        };
+        let prefix = Some(net(number).to_string());
+        let request = interface::Show { prefix, ..show("routes") };
         world.bgp.show(world.now, &request).unwrap()[0]["paths"][0]["unused"].clone()
     };
     assert_eq!(why(1), serde_json::Value::Null);

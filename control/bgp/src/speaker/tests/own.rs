@@ -154,16 +154,8 @@ fn policies_see_whose_it_is_and_change_without_a_reset() {
     assert!(!sent(1, &out).contains(&MessageType::Notification));
     let out = world.configure_as(config(8, 2));
     assert!(is_withdrawn(1, &out) && is_withdrawn(2, &out), "it has another tag");
-    let shown = world.bgp.show(
-        world.now,
-        &interface::Show {
-            what: "routes".to_owned(),
-            prefix: Some(NET.to_owned()),
-            from: None,
-            at_most: None,
-            multicast: None,
-        },
-    );
+    let request = interface::Show { prefix: Some(NET.to_owned()), ..show("routes") };
+    let shown = world.bgp.show(world.now, &request);
     let path = &shown.unwrap()[0]["paths"][0];
     assert_eq!((&path["protocol"], &path["accepted"]), (&"static".into(), &false.into()));
     assert!(path["peer"].is_null() && path["next-hop"].is_null());
