@@ -184,7 +184,7 @@ fn a_view_says_which_way_is_used() {
     }";
     let mut world = World::with_rib(text, &[]);
     world.interface(1, "eth0", false);
-    let table = world.routes.table("routes", None, 2).unwrap();
+    let table = world.routes.table(weft_base::Instant::ZERO, "routes", None, 2).unwrap();
     let states = |table: &Table| {
         let row = |row: &Value| format!("{} {} {}", row["prefix"], row["to"], row["state"]);
         table.rows.iter().map(row).collect::<Vec<_>>()
@@ -194,8 +194,9 @@ fn a_view_says_which_way_is_used() {
         r#""203.0.113.0/24" "via 192.0.2.1 interface eth1" "used""#,
     ];
     assert_eq!(states(&table), first);
-    let table = world.routes.table("routes", table.next.as_deref(), 2).unwrap();
+    let table =
+        world.routes.table(weft_base::Instant::ZERO, "routes", table.next.as_deref(), 2).unwrap();
     assert_eq!(states(&table), [r#""2001:db8::/32" null "unreachable next hops""#]);
     assert_eq!(table.next, None);
-    assert!(world.routes.table("routes", Some("here"), 2).is_err());
+    assert!(world.routes.table(weft_base::Instant::ZERO, "routes", Some("here"), 2).is_err());
 }
