@@ -88,7 +88,7 @@ fn carry_out(forwarder: &mut Forwarder, [what, first, second]: [u8; 3]) {
             None => drop(forwarder.add_principal(principal(xid.kind))),
         },
         _ => {
-            forwarder.drain_offloads(&mut Vec::new());
+            forwarder.drain_offloads(usize::MAX, &mut Vec::new());
             if let Some(mut sockets) = forwarder.principal_mut(XidType::XDP) {
                 let xdp = Xid::new(XidType::XDP, xid.id);
                 if sockets.bind(xdp, SocketId(second.into())).is_err() {

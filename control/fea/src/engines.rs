@@ -65,9 +65,11 @@ impl Engines {
         }
     }
 
-    pub(crate) fn open(&mut self, called: Called, engine: String, out: &mut Vec<Output>) {
+    pub(crate) fn open(&mut self, called: Called, request: fea::OpenEngine, out: &mut Vec<Output>) {
         self.adopt(out);
-        let request = EngineRequest::Open { engine: engine.clone() };
+        let fea::OpenEngine { engine, most } = request;
+        let most = most.unwrap_or_default();
+        let request = EngineRequest::Open { engine: engine.clone(), most };
         self.ask(Job::Open { called, engine }, request, out);
     }
 
@@ -149,7 +151,11 @@ impl Engines {
                 let line = format!("the packet engine {engine} cannot be taken over: {error}");
                 report(Level::Warning, line, out);
             }
-            (Job::Open { called, engine }, Ok(EngineReply::Opened { tables, keep })) => {
+            (Job::Open { called, engine }, Ok(EngineReply::Opened { tables, keep, release })) => {
+                if !release.is_empty() {
+                    self.attached.retain(|(other, _)| *other != engine);
+                }
+                self.release(&engine, release, out);
                 self.keep(&engine, keep, out);
                 out.push(called.answer(Ok(fea::OpenEngineReply { tables })));
             }

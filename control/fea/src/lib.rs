@@ -192,7 +192,7 @@ impl Fea {
                 self.programs.detach(called, interface, &request, out);
             }
             Ok(Next::List(interface)) => self.list_programs(called, interface.as_deref(), out),
-            Ok(Next::OpenEngine(request)) => self.engines.open(called, request.engine, out),
+            Ok(Next::OpenEngine(request)) => self.engines.open(called, request, out),
             Ok(Next::AttachEngine(request)) => {
                 let index = self.interfaces.named(&request.interface).map(|one| one.index);
                 let program = index.and_then(|index| self.programs.at(index));

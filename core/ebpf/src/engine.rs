@@ -16,7 +16,7 @@
 //! Reference: bpf(2); Linux kernel, Documentation/bpf/map_devmap.rst.
 
 use std::num::NonZeroU16;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{fmt, io};
 
@@ -62,6 +62,50 @@ pub struct Engine {
     pub tables: Vec<(&'static str, MapShape)>,
 }
 
+/// The most memory that the tables of an engine may take: who asks for more has made a mistake.
+const MOST_BYTES: usize = 4 << 30;
+
+impl Engine {
+    /// The same with room for so many entries in each table that is found by key, in their order; those of which nothing
+    /// is said are as they are.
+    ///
+    /// # Errors
+    /// A table has no room at all, or all of them together take more than 4 GiB.
+    pub fn with_most(&self, most: &[u32]) -> Result<Self, ProgramError> {
+        let mut engine = self.clone();
+        let wrong = |why: String| ProgramError::from_call(MAKE, &io::Error::other(why));
+        let found_by_key = |shape: &MapShape| shape.kind == MapKind::OpenTable;
+        let tables = engine.tables.iter_mut().filter(|(_, shape)| found_by_key(shape));
+        for ((name, shape), most) in tables.zip(most) {
+            if *most == 0 {
+                return Err(wrong(format!("the table {name} has no room for anything")));
+            }
+            shape.elements = *most;
+        }
+        let bytes: usize = engine.tables.iter().map(|(_, shape)| shape.bytes()).sum();
+        if bytes > MOST_BYTES {
+            return Err(wrong(format!(
+                "its tables would take {bytes} bytes; at most {MOST_BYTES}"
+            )));
+        }
+        Ok(engine)
+    }
+
+    /// The same with tables that are as large as those which these descriptors stand for, in their order.
+    ///
+    /// # Errors
+    /// One of them is no map.
+    pub fn sized_as(&self, tables: &[OwnedFd]) -> Result<Self, ProgramError> {
+        let mut engine = self.clone();
+        for ((_, shape), table) in engine.tables.iter_mut().zip(tables) {
+            *shape = shape.sized_as(table.as_fd()).map_err(|error| {
+                ProgramError::from_call("use the maps of a packet engine", &error)
+            })?;
+        }
+        Ok(engine)
+    }
+}
+
 /// A port of an engine, by its number in `egress` and `ports`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot(pub NonZeroU16);
@@ -101,6 +145,16 @@ impl EngineMode {
             Self::Auto => "auto",
             Self::Driver => "driver",
             Self::Generic => "generic",
+        }
+    }
+
+    /// Whether a program may stay where it is. One that is in the network stack by `auto` was tried in the driver.
+    #[must_use]
+    pub fn allows(self, mode: XdpMode) -> bool {
+        match self {
+            Self::Auto => true,
+            Self::Driver => mode == XdpMode::Driver,
+            Self::Generic => mode == XdpMode::Generic,
         }
     }
 

@@ -53,6 +53,26 @@ impl MapShape {
         Self { kind, key: 4, value, elements }
     }
 
+    /// The shape of the map that a descriptor stands for, which is like this one but for the number of elements.
+    ///
+    /// # Errors
+    /// It is no map.
+    pub(crate) fn sized_as(self, map: BorrowedFd<'_>) -> io::Result<Self> {
+        let elements = sys::form(map)?[3];
+        Ok(match self.kind {
+            MapKind::OpenTable => {
+                Self { elements: open_table::most(elements as usize) as u32, ..self }
+            }
+            _ => Self { elements, ..self },
+        })
+    }
+
+    /// The memory that it takes, without what the kernel needs besides.
+    pub(crate) fn bytes(&self) -> usize {
+        let (bytes, count) = self.array();
+        bytes.saturating_mul(count)
+    }
+
     fn form(&self) -> sys::Form {
         const BPF_F_MMAPABLE: u32 = 1 << 10;
         let (number, flags) = match self.kind {

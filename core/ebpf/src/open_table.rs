@@ -46,6 +46,11 @@ pub(crate) const fn size(key_words: usize, most: usize) -> (usize, usize) {
     (slot_words(key_words), HEADER + 2 * most + WINDOW)
 }
 
+/// How many entries a table has room for whose array has so many slots.
+pub(crate) const fn most(slots: usize) -> usize {
+    slots.saturating_sub(HEADER + WINDOW) / 2
+}
+
 /// What stands behind the key of a slot that an entry was taken from, as long as there may be others behind it.
 const VACANT: u64 = 1 << 32;
 

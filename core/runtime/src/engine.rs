@@ -12,10 +12,14 @@ use weft_ebpf::{EngineMode, Slot, XdpMode};
 /// What to do with a packet engine.
 #[derive(Debug)]
 pub enum EngineRequest {
-    /// Make the tables of an engine, if there are none yet; answered by [`EngineReply::Opened`].
+    /// Make the tables of an engine, if there are none of this size yet; answered by [`EngineReply::Opened`]. An engine with
+    /// tables of another size is detached from everywhere.
     Open {
         /// Its name.
         engine: String,
+        /// Room for so many entries in each of its tables that are found by key, in their order; that which the engine
+        /// has by itself in those of which nothing is said.
+        most: Vec<u32>,
     },
     /// Take over an engine that an earlier process has opened; answered by [`EngineReply::Adopted`].
     Adopt {
@@ -25,7 +29,7 @@ pub enum EngineRequest {
         kept: Vec<(String, Handle)>,
     },
     /// Attach an engine's program to an interface, which becomes a port of the engine; answered by
-    /// [`EngineReply::Attached`]. One that is there already stays.
+    /// [`EngineReply::Attached`]. One that is there already stays, if that is where it may run.
     Attach {
         /// The name of the engine, which is open.
         engine: String,
@@ -39,7 +43,7 @@ pub enum EngineRequest {
         mode: EngineMode,
     },
     /// Detach it from an interface, by which no packets leave from then on; answered by [`EngineReply::Done`], also
-    /// if it is not there.
+    /// if it is not there, or not open.
     Detach {
         /// The name of the engine.
         engine: String,
@@ -57,6 +61,8 @@ pub enum EngineReply {
         tables: Vec<Handle>,
         /// What to keep of it; nothing if it was open before.
         keep: Vec<(String, Handle)>,
+        /// What need not be kept any more, before that: it belonged to an engine with other tables.
+        release: Vec<String>,
     },
     /// An engine was taken over.
     Adopted {

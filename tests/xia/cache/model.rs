@@ -9,8 +9,8 @@ use weft_xip::principal::{Answer, Branch};
 /// How a decision comes about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Derivation {
-    /// The decision and its edge; none for several ways at once.
-    pub(super) decision: Option<(Decision, u8)>,
+    /// The decision and its edge.
+    pub(super) decision: (Decision, u8),
     /// What was asked, and the answers.
     pub(super) asked: Vec<(Xid, Answer)>,
     /// A gateway was tried after another one.
@@ -36,13 +36,13 @@ pub(super) fn derive(forwarder: &Forwarder, edges: &[Xid], redirects: usize) -> 
             // What is wrong with the first edge tells most.
             Err(reason) => failure = failure.or(Some(reason)),
             Ok(found) => {
-                decision = Some(found.map(|decision| (decision, slot)));
+                decision = Some((found, slot));
                 break;
             }
         }
     }
     let lost = || (Decision::Drop(failure.unwrap_or(DropReason::Unreachable)), 0);
-    let decision = decision.unwrap_or_else(|| Some(lost()));
+    let decision = decision.unwrap_or_else(lost);
     Derivation { decision, asked: walk.asked, has_tried: walk.has_tried }
 }
 
@@ -59,7 +59,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     /// Follows redirects from one XID, to which others have led; the error is why something else is to be tried.
-    fn follow(&mut self, xid: Xid, chain: &[Xid]) -> Result<Option<Decision>, DropReason> {
+    fn follow(&mut self, xid: Xid, chain: &[Xid]) -> Result<Decision, DropReason> {
         if chain.contains(&xid) {
             return Err(DropReason::RedirectLoop);
         }
@@ -75,20 +75,16 @@ impl Walk<'_> {
             Answer::Unknown => Err(DropReason::Unreachable),
             Answer::Redirect(to) => self.follow(to, &chain),
             Answer::AnyOf(_) => self.follow_any(&branches, &chain),
-            Answer::Through => Ok(Some(Decision::Through)),
-            Answer::Deliver(socket) => Ok(Some(Decision::Deliver(socket))),
-            Answer::Forward(hop) => Ok(Some(Decision::Forward(hop))),
-            Answer::Refuse(reason) => Ok(Some(Decision::Drop(reason))),
-            Answer::Branches => Ok(None),
+            Answer::Through => Ok(Decision::Through),
+            Answer::Deliver(socket) => Ok(Decision::Deliver(socket)),
+            Answer::Forward(hop) => Ok(Decision::Forward(hop)),
+            Answer::Refuse(reason) => Ok(Decision::Drop(reason)),
+            Answer::Branches => Ok(Decision::Several),
         }
     }
 
     /// The heaviest gateway that leads on.
-    fn follow_any(
-        &mut self,
-        gateways: &[Branch],
-        chain: &[Xid],
-    ) -> Result<Option<Decision>, DropReason> {
+    fn follow_any(&mut self, gateways: &[Branch], chain: &[Xid]) -> Result<Decision, DropReason> {
         let spread = self.forwarder.spread();
         let mut gateways: Vec<Xid> = gateways.iter().filter_map(Branch::target).collect();
         gateways.sort_by_key(|gateway| Reverse(spread.weight(self.edges, gateway)));

@@ -5,7 +5,9 @@ use std::time::Duration;
 use weft_base::{Instant, Packet, PortId, Token};
 use weft_port::testing::{Namespace, privileged, send_all};
 use weft_port::{Options, Port, PortSpec};
-use weft_runtime::{Action, Component, EngineMode, EngineReply, EngineRequest, Event, real};
+use weft_runtime::{
+    Action, Component, EngineMode, EngineReply, EngineRequest, Event, XdpMode, real,
+};
 use weft_xia_kernel::{NAME, TableSizes, engine};
 use weft_xip::numbers::ETHERTYPE_XIP;
 
@@ -79,7 +81,7 @@ impl Component for Script {
                 match self.number {
                     // The port came first.
                     1 => {
-                        let request = EngineRequest::Open { engine };
+                        let request = EngineRequest::Open { engine, most: Vec::new() };
                         out.push(Action::Engine { token: TOKEN, request });
                     }
                     // The port is alone again.
@@ -125,4 +127,101 @@ fn a_port_of_af_xdp_gets_what_the_engine_passes_and_the_network_stack_gets_nothi
     let mut recorded = Vec::new();
     recorder.receive(&mut recorded, 64).unwrap();
     assert!(recorded.is_empty(), "the network stack has seen {recorded:?}");
+}
+
+/// Has an engine opened, attached and detached in another way each time.
+struct Modes {
+    /// How far it has come.
+    step: usize,
+}
+
+impl Modes {
+    fn ask(&mut self, out: &mut Vec<Action>) {
+        let engine = NAME.to_owned();
+        let detach = || EngineRequest::Detach { engine: NAME.to_owned(), interface: interface() };
+        let attach = |mode| EngineRequest::Attach {
+            engine: NAME.to_owned(),
+            interface: interface(),
+            mac: [2, 0, 0, 0, 0, 1],
+            mtu: 1500,
+            mode,
+        };
+        let open = |most: &[u32]| EngineRequest::Open { engine, most: most.to_vec() };
+        let request = match self.step {
+            0 | 9 => detach(),
+            1 => open(&[0]),
+            2 => open(&[1 << 31; 4]),
+            3 | 7 => open(&[100, 200]),
+            4 | 6 => attach(EngineMode::Generic),
+            5 => attach(EngineMode::Driver),
+            8 => open(&[100, 300]),
+            10 => attach(EngineMode::Generic),
+            _ => return out.push(Action::Exit { status: 0 }),
+        };
+        out.push(Action::Engine { token: TOKEN, request });
+    }
+
+    fn check(&self, result: Result<EngineReply, String>) {
+        match (self.step, result) {
+            (0 | 9, Ok(EngineReply::Done { release })) => assert!(release.is_empty()),
+            (1, Err(error)) => assert!(error.contains("no room"), "{error}"),
+            (2, Err(error)) => assert!(error.contains("at most"), "{error}"),
+            (3, Ok(EngineReply::Opened { keep, release, .. })) => {
+                assert!(!keep.is_empty() && release.is_empty());
+            }
+            (7, Ok(EngineReply::Opened { keep, release, .. })) => {
+                assert!(keep.is_empty() && release.is_empty(), "they are as large");
+            }
+            (8, Ok(EngineReply::Opened { keep, release, .. })) => {
+                assert!(!keep.is_empty());
+                assert!(release.iter().any(|name| name == "p1-link"), "{release:?}");
+                assert!(release.iter().any(|name| name == "t0"), "{release:?}");
+            }
+            (4, Ok(EngineReply::Attached { mode, release, .. })) => {
+                assert_eq!((mode, release.len()), (XdpMode::Generic, 0));
+            }
+            // What is there may not stay as it is, and is no longer kept.
+            (5, Ok(EngineReply::Attached { mode, release, .. })) => {
+                assert_eq!((mode, release.len()), (XdpMode::Driver, 3));
+            }
+            (6, Ok(EngineReply::Attached { mode, release, .. })) => {
+                assert_eq!((mode, release.len()), (XdpMode::Generic, 3));
+            }
+            (10, Ok(EngineReply::Attached { mode, .. })) => assert_eq!(mode, XdpMode::Generic),
+            (step, other) => panic!("step {step}: {other:?}"),
+        }
+    }
+}
+
+impl Component for Modes {
+    type Input = Event;
+    type Output = Action;
+
+    fn handle(&mut self, _: Instant, event: Event, out: &mut Vec<Action>) {
+        match event {
+            Event::Start => self.ask(out),
+            Event::EngineAnswered { result, .. } => {
+                self.check(result);
+                self.step += 1;
+                self.ask(out);
+            }
+            _ => {}
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+}
+
+#[test]
+fn an_engine_is_made_anew_for_other_tables_and_moves_where_it_shall_run() {
+    if !privileged() {
+        return;
+    }
+    let (left, right) = (Namespace::new(), Namespace::new());
+    left.connect("west", &right, "east");
+    let engines = vec![engine(&TableSizes::default())];
+    let options = real::Options { signals: false, engines, ..real::Options::default() };
+    assert_eq!(left.run(move || real::run(Box::new(Modes { step: 0 }), options)), 0);
 }

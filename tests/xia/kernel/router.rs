@@ -126,7 +126,7 @@ impl Router {
     /// Tells the kernel what has changed in the portable engine's cache. Returns how much that was.
     pub(super) fn follow(&mut self) -> usize {
         let (mut changes, mut writes) = (Vec::new(), Vec::new());
-        self.forwarder.drain_offloads(&mut changes);
+        self.forwarder.drain_offloads(usize::MAX, &mut changes);
         changes.iter().for_each(|change| self.write(change, &mut writes));
         changes.len()
     }

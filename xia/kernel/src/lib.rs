@@ -18,6 +18,7 @@ mod layout;
 mod mirror;
 
 use weft_ebpf::{Engine, MapKind, MapShape, ProgramError, embedded};
+use weft_xip::forward::Limits;
 use weft_xip::numbers::MAX_FAN_OUT;
 use weft_xip::xid::XID_LEN;
 
@@ -42,16 +43,32 @@ const NOTES_LEN: usize = MAX_FAN_OUT * XID_LEN + 16;
 /// The most elements of each table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableSizes {
-    /// Decisions, by the number of edges. The memory of all of them is taken at once: 64, 128, 192 and 256
-    /// bytes each.
+    /// Decisions, by the number of edges. The memory of all of them is taken at once.
     pub decisions: [u32; MAX_FAN_OUT],
     /// Neighbours.
     pub hops: u16,
 }
 
+/// Bytes that an entry takes for each edge of its key: half of the places stay empty.
+const BYTES_EACH: [usize; MAX_FAN_OUT] = [64, 128, 192, 256];
+/// Decisions of each kind for which there is always room.
+const LEAST: usize = 1024;
+/// More than there is memory for.
+const MOST: usize = 1 << 26;
+
+impl TableSizes {
+    /// Tables that take so much memory together, the same for each number of edges.
+    #[must_use]
+    pub fn of_memory(bytes: usize) -> Self {
+        let of = |each: usize| (bytes / MAX_FAN_OUT / each).clamp(LEAST, MOST) as u32;
+        Self { decisions: BYTES_EACH.map(of), hops: 4096 }
+    }
+}
+
 impl Default for TableSizes {
+    /// As for the routing cache that a node has unless it is told otherwise.
     fn default() -> Self {
-        Self { decisions: [1 << 16, 1 << 15, 1 << 14, 1 << 14], hops: 4096 }
+        Self::of_memory(Limits::default().cache)
     }
 }
 

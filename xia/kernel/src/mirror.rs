@@ -29,6 +29,14 @@ impl Engine for Mirror {
         NAME
     }
 
+    fn set_memory(&mut self, bytes: usize) {
+        self.sizes = TableSizes::of_memory(bytes);
+    }
+
+    fn most(&self) -> Vec<u32> {
+        self.sizes.decisions.to_vec()
+    }
+
     fn tables(&self) -> Vec<MapShape> {
         shapes(&self.sizes)
     }

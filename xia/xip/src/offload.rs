@@ -64,8 +64,8 @@ pub enum Offloaded {
     /// Pass it on so that it is dropped here and its source is told, as long as the port's limit allows; drop what
     /// comes beyond.
     Report,
-    /// Pass it on: it is for a socket of this node, or for a neighbour that the other engine does not know. Such
-    /// packets count towards no limit.
+    /// Pass it on: it is for a socket of this node, goes several ways at once, or to a neighbour that the other engine does
+    /// not know. Such packets count towards no limit.
     Pass,
 }
 
@@ -82,6 +82,12 @@ pub struct OffloadRoom {
 pub trait Engine {
     /// Its name, by which the FEA knows it.
     fn name(&self) -> &'static str;
+
+    /// Its tables of decisions are to take so much memory.
+    fn set_memory(&mut self, bytes: usize);
+
+    /// How many decisions each of them holds then, in the order of the tables.
+    fn most(&self) -> Vec<u32>;
 
     /// The tables that it reads decisions in.
     fn tables(&self) -> Vec<MapShape>;

@@ -23,6 +23,8 @@ use super::network::{Network, Side};
 const MTU: u32 = 1500;
 /// Bytes for a cache: more than all destinations need.
 const CACHE: usize = 3 << 30;
+/// Bytes for the tables of the kernel engine, as those of a node with `cache 512MiB`.
+const TABLES: usize = 512 << 20;
 /// Between two packets that routers learn from: longer than between two decisions that any limit allows.
 const STEP: Duration = Duration::from_millis(1);
 
@@ -89,8 +91,12 @@ impl Kernel {
         ports: &[usize],
         forms: &[Form],
     ) -> Result<Self, String> {
-        let domains = names.domains.len() as u32;
-        let sizes = TableSizes { decisions: [domains + 4; 4], ..TableSizes::default() };
+        let sizes = TableSizes::of_memory(TABLES);
+        if sizes.decisions.iter().any(|most| (*most as usize) < names.domains.len() + 4) {
+            return Err(
+                "there are more destinations than the kernel engine's tables hold".to_owned()
+            );
+        }
         let program = program(engine(&sizes));
         let tables = EngineTables::create(&program).map_err(|error| error.to_string())?;
         let mirror = Mirror::new(sizes);
@@ -129,7 +135,7 @@ impl Kernel {
     /// Lets the kernel know what the portable engine has decided.
     fn follow(&mut self) -> Result<(), String> {
         let mut changes = Vec::new();
-        self.router.drain_offloads(&mut changes);
+        self.router.drain_offloads(usize::MAX, &mut changes);
         self.write(&changes)
     }
 

@@ -34,6 +34,8 @@ struct Open {
     tables: EngineTables,
     /// By the numbers of their interfaces.
     ports: BTreeMap<u32, (Slot, EnginePort)>,
+    /// What was kept of ports that are gone, until somebody is told.
+    gone: Vec<String>,
 }
 
 impl Engines {
@@ -48,30 +50,57 @@ impl Engines {
 
     fn answer(&mut self, request: EngineRequest) -> Result<EngineReply, String> {
         match request {
-            EngineRequest::Open { engine } => {
-                let is_new = !self.open.contains_key(engine.as_str());
-                if is_new {
-                    let engine = self.known(&engine)?;
-                    let tables = EngineTables::create(&engine).map_err(text)?;
-                    let open = Open { tables, ports: BTreeMap::new(), engine };
-                    self.open.insert(open.engine.name, open);
-                }
-                let open = self.opened(&engine)?;
-                let tables = open.tables.own().iter().map(|table| copy(table.map().descriptor()));
-                let tables = tables.collect::<Result<_, _>>()?;
-                let keep = if is_new { open.kept()? } else { Vec::new() };
-                Ok(EngineReply::Opened { tables, keep })
-            }
+            EngineRequest::Open { engine, most } => self.open(&engine, &most),
             EngineRequest::Adopt { engine, kept } => self.adopt(&engine, kept),
             EngineRequest::Attach { engine, interface, mac, mtu, mode } => {
                 self.attach(&engine, &interface, mac, mtu, mode)
             }
             EngineRequest::Detach { engine, interface } => {
-                let done = self.opened(&engine)?.detach(&interface)?;
-                self.steered.come_back(&interface)?;
-                Ok(done)
+                let release = self.detach(self.known(&engine)?.name, &interface)?;
+                Ok(EngineReply::Done { release })
             }
         }
+    }
+
+    fn open(&mut self, name: &str, most: &[u32]) -> Result<EngineReply, String> {
+        let engine = self.known(name)?.with_most(most).map_err(text)?;
+        let (mut keep, mut release) = (Vec::new(), Vec::new());
+        let before = self.open.get(engine.name);
+        if before.is_none_or(|open| open.engine.tables != engine.tables) {
+            // The new ones first: if there is no memory for them, the old ones go on.
+            let tables = EngineTables::create(&engine).map_err(text)?;
+            release = self.close(engine.name)?;
+            let open = Open { tables, ports: BTreeMap::new(), gone: Vec::new(), engine };
+            keep = open.kept()?;
+            self.open.insert(open.engine.name, open);
+        }
+        let open = self.open.get(name).ok_or_else(|| not_open(name))?;
+        let tables = open.tables.own().iter().map(|table| copy(table.map().descriptor()));
+        Ok(EngineReply::Opened { tables: tables.collect::<Result<_, _>>()?, keep, release })
+    }
+
+    /// Ends an engine, if it is open. Returns what was kept of it.
+    fn close(&mut self, name: &'static str) -> Result<Vec<String>, String> {
+        let Some(open) = self.open.get(name) else { return Ok(Vec::new()) };
+        let mut release: Vec<_> = (0..open.tables.descriptors().count()).map(table_name).collect();
+        let interfaces = open.ports.keys().filter_map(|index| interface_name(*index));
+        for interface in interfaces.collect::<Vec<_>>() {
+            release.extend(self.detach(name, &interface)?);
+        }
+        if let Some(mut open) = self.open.remove(name) {
+            release.extend(open.forget_lost());
+        }
+        Ok(release)
+    }
+
+    /// Detaches an engine from an interface, if it is there. Returns what was kept of it.
+    fn detach(&mut self, name: &'static str, interface: &str) -> Result<Vec<String>, String> {
+        let release = match self.open.get_mut(name) {
+            Some(open) => open.detach(interface)?,
+            None => Vec::new(),
+        };
+        self.steered.come_back(interface)?;
+        Ok(release)
     }
 
     fn attach(
@@ -83,10 +112,15 @@ impl Engines {
         mode: EngineMode,
     ) -> Result<EngineReply, String> {
         let Some(open) = self.open.get_mut(engine) else { return Err(not_open(engine)) };
-        if let Some(reply) = open.renew(interface, mac, mtu)? {
-            return Ok(reply);
-        }
+        let name = open.engine.name;
+        let gone = match open.port(interface).map(|(_, port)| mode.allows(port.mode())) {
+            Some(true) => return open.renew(interface, mac, mtu),
+            Some(false) => self.detach(name, interface)?,
+            None => Vec::new(),
+        };
         let socket = self.steered.give_way(interface)?;
+        let Some(open) = self.open.get_mut(engine) else { return Err(not_open(engine)) };
+        open.gone.extend(gone);
         let attached = open.attach(interface, mac, mtu, mode, socket);
         attached.map_err(|error| match self.steered.come_back(interface) {
             Ok(()) => error,
@@ -138,10 +172,6 @@ impl Engines {
         })
     }
 
-    fn opened(&mut self, name: &str) -> Result<&mut Open, String> {
-        self.open.get_mut(name).ok_or_else(|| not_open(name))
-    }
-
     fn adopt(&mut self, name: &str, kept: Vec<(String, Handle)>) -> Result<EngineReply, String> {
         let engine = self.known(name)?;
         let mut by_name = BTreeMap::new();
@@ -150,7 +180,9 @@ impl Engines {
             by_name.insert(part, handle.into_descriptor().map_err(foreign)?);
         }
         let count = engine.tables.len() + 2;
-        let tables = (0..count).filter_map(|index| by_name.remove(&table_name(index))).collect();
+        let tables = (0..count).filter_map(|index| by_name.remove(&table_name(index)));
+        let tables: Vec<_> = tables.collect();
+        let engine = engine.sized_as(&tables).map_err(text)?;
         let tables = EngineTables::of_descriptors(&engine, tables).map_err(text)?;
         let mut ports = BTreeMap::new();
         for slot in slots() {
@@ -162,7 +194,7 @@ impl Engines {
             }
         }
         let interfaces = ports.keys().filter_map(|index| interface_name(*index)).collect();
-        self.open.insert(engine.name, Open { engine, tables, ports });
+        self.open.insert(engine.name, Open { engine, tables, ports, gone: Vec::new() });
         Ok(EngineReply::Adopted { interfaces })
     }
 
@@ -224,20 +256,15 @@ impl Open {
         all.map(|(index, table)| Ok((table_name(index), copy(table)?))).collect()
     }
 
-    /// Takes note of what has changed at an interface where it is; nothing if it is not there.
-    fn renew(
-        &mut self,
-        interface: &str,
-        mac: [u8; 6],
-        mtu: u32,
-    ) -> Result<Option<EngineReply>, String> {
-        let Some((slot, port)) = self.port(interface) else { return Ok(None) };
+    /// Takes note of what has changed at an interface where it is.
+    fn renew(&mut self, interface: &str, mac: [u8; 6], mtu: u32) -> Result<EngineReply, String> {
+        let Some((slot, port)) = self.port(interface) else { return Err(not_open(interface)) };
         port.set_mac(mac);
         let egress = Egress { interface: port.interface(), mac, mtu };
         self.tables.set_egress(*slot, Some(egress)).map_err(text)?;
         let (slot, mode, fallback) = (*slot, port.mode(), port.fallback().map(str::to_owned));
         let release = self.forget_lost();
-        Ok(Some(EngineReply::Attached { slot, mode, fallback, keep: Vec::new(), release }))
+        Ok(EngineReply::Attached { slot, mode, fallback, keep: Vec::new(), release })
     }
 
     fn attach(
@@ -265,20 +292,21 @@ impl Open {
         Ok(EngineReply::Attached { slot, mode, fallback, keep, release })
     }
 
-    fn detach(&mut self, interface: &str) -> Result<EngineReply, String> {
+    /// Returns what was kept of the port there, if there was one.
+    fn detach(&mut self, interface: &str) -> Result<Vec<String>, String> {
         let found = self.find(interface).and_then(|index| self.ports.remove(&index));
-        let Some((slot, port)) = found else {
-            return Ok(EngineReply::Done { release: Vec::new() });
-        };
+        let Some((slot, port)) = found else { return Ok(Vec::new()) };
         self.tables.set_egress(slot, None).map_err(text)?;
         port.detach().map_err(text)?;
-        Ok(EngineReply::Done { release: names(slot).into() })
+        Ok(names(slot).into())
     }
 
     /// Forgets ports whose interfaces are gone; returns what was kept of them.
     fn forget_lost(&mut self) -> Vec<String> {
+        let mut gone = std::mem::take(&mut self.gone);
         let lost = self.ports.extract_if(.., |index, _| interface_name(*index).is_none());
-        lost.flat_map(|(_, (slot, _))| names(slot)).collect()
+        gone.extend(lost.flat_map(|(_, (slot, _))| names(slot)));
+        gone
     }
 
     /// The port at an interface.

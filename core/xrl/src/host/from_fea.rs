@@ -247,8 +247,9 @@ impl Wanted {
     fn call(&self, number: u64) -> Option<Call> {
         Some(match self {
             Self::Port(spec) => Call::new(number, FEA, fea::OpenPort { spec: spec.to_string() }),
-            Self::Engine(EngineRequest::Open { engine }) => {
-                Call::new(number, FEA, fea::OpenEngine { engine: engine.clone() })
+            Self::Engine(EngineRequest::Open { engine, most }) => {
+                let (engine, most) = (engine.clone(), Some(most.clone()));
+                Call::new(number, FEA, fea::OpenEngine { engine, most })
             }
             Self::Engine(EngineRequest::Attach { engine, interface, mac, mtu, mode }) => {
                 let (engine, interface) = (engine.clone(), interface.clone());
@@ -317,7 +318,7 @@ fn engine(request: &EngineRequest, reply: Reply) -> Result<EngineReply, XrlError
     match request {
         EngineRequest::Open { .. } => {
             let tables = reply.read::<fea::OpenEngine>()?.tables;
-            Ok(EngineReply::Opened { tables, keep: Vec::new() })
+            Ok(EngineReply::Opened { tables, keep: Vec::new(), release: Vec::new() })
         }
         EngineRequest::Attach { .. } => {
             let reply = reply.read::<fea::AttachEngine>()?;

@@ -50,6 +50,8 @@ enum Fate {
     /// It leaves as it is, to where [`Ahead::exit`] says.
     Leave,
     Drop(DropReason),
+    /// It goes several ways at once, which lie behind this edge.
+    Several(u8),
     /// It has to be walked from its last node.
     Walk,
 }
@@ -124,7 +126,7 @@ impl Forwarder {
 
     fn route_all(&mut self, now: Instant, mut all: Group<'_>, out: &mut Vec<Verdict>) {
         let mut tally = Tally::default();
-        let mut room = Room { port: PortId::NONE, left: u32::MAX, is_used_up: false };
+        let mut room = None;
         let mut is_first = true;
         while is_first || tally.passed > 0 {
             tally.passed = 0;
@@ -188,7 +190,7 @@ impl Forwarder {
     /// Has the entries brought near, or, where there is none, what principals will need. A packet that may not cause a
     /// decision goes no further: a flood shall not cost more than this.
     #[inline(never)]
-    fn fetch(&mut self, now: Instant, group: Group<'_>, room: &mut Room) {
+    fn fetch(&mut self, now: Instant, group: Group<'_>, room: &mut Option<Room>) {
         for (packet, ahead) in group.packets.iter().zip(&mut *group.ahead) {
             if ahead.fate != Fate::Looking {
                 continue;
@@ -204,11 +206,17 @@ impl Forwarder {
     }
 
     #[inline]
-    fn expect_a_miss(&mut self, now: Instant, packet: &Packet, ahead: &mut Ahead, room: &mut Room) {
+    fn expect_a_miss(
+        &mut self,
+        now: Instant,
+        packet: &Packet,
+        ahead: &mut Ahead,
+        room: &mut Option<Room>,
+    ) {
         let port = packet.meta.port;
+        let room = room.get_or_insert_with(|| self.room(now, port));
         if port != room.port {
-            let is_used_up = port != PortId::NONE && self.slow_path.is_used_up(now, port);
-            *room = Room { port, left: self.slow_path.room(now, port), is_used_up };
+            *room = self.room(now, port);
         }
         if room.is_used_up {
             self.cache_activity.add(CacheActivity::Miss, 1);
@@ -217,6 +225,12 @@ impl Forwarder {
             room.left -= 1;
             self.prefetch(packet);
         }
+    }
+
+    /// How many decisions packets of a port may cause now.
+    fn room(&mut self, now: Instant, port: PortId) -> Room {
+        let is_used_up = self.slow_path.is_used_up(now, port);
+        Room { port, left: self.slow_path.room(now, port), is_used_up }
     }
 
     /// Does with packets what the cache says. They still look when they have passed through a node.
@@ -265,6 +279,7 @@ impl Forwarder {
                 self.note_drop(&XipPacket::checked_before(packet.bytes()), reason, &trip);
                 Fate::Drop(reason)
             }
+            Way::Several => Fate::Several(found.slot()),
             way @ (Way::Through | Way::Deliver(_)) => {
                 let mut view = XipPacket::checked_before(packet.bytes_mut());
                 let Some(row) = view.take_edge(usize::from(found.slot())) else {
@@ -290,7 +305,7 @@ impl Forwarder {
 
     /// What becomes of a packet that the cache has nothing for.
     fn miss(&mut self, now: Instant, port: PortId) -> Fate {
-        if port != PortId::NONE && self.slow_path.is_used_up(now, port) {
+        if self.slow_path.is_used_up(now, port) {
             self.cache_activity.add(CacheActivity::Miss, 1);
             return Fate::Drop(DropReason::SlowPathFull);
         }
@@ -350,7 +365,11 @@ impl Forwarder {
             return;
         }
         let mut trip = self.trip(now, packet.meta.port);
-        self.walk(XipPacket::checked_before(packet.take()), &mut trip, out);
+        let packet = XipPacket::checked_before(packet.take());
+        match fate {
+            Fate::Several(slot) => self.take_several(packet, slot, &mut trip, out),
+            _ => self.walk(packet, &mut trip, out),
+        }
         self.route_pending(&mut trip, out);
     }
 

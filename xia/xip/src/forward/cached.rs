@@ -8,7 +8,7 @@ use std::ops::{Deref, DerefMut};
 
 use weft_base::Counters;
 
-use super::dst::{CacheActivity, CacheSize, CachedDecision, Decision, FreeKey, KeyRows};
+use super::dst::{CacheActivity, CacheSize, CachedDecision, Decision, FreeKey, KeyRows, Way};
 use super::resolve::{Chain, Outcome};
 use super::{CheckedPacket, DropReason, Forwarder, SlowPathLimit, Trip};
 use crate::changes::Change;
@@ -33,26 +33,23 @@ impl Forwarder {
         let tag = self.dst.tag(&key);
         if let Some(found) = self.dst.find(&key, tag) {
             self.cache_activity.add(CacheActivity::Hit, 1);
-            return (self.dst.decision(found.way()).into(), found.slot());
+            let (way, slot) = (found.way(), found.slot());
+            if let Way::Several = way {
+                // Which ways these are, the principal says for each packet.
+                return (self.decide_one(xids(packet, targets), slot, chain), slot);
+            }
+            return (self.dst.decision(way).into(), slot);
         }
         self.cache_activity.add(CacheActivity::Miss, 1);
         let port = packet.inner().meta.port;
-        if trip.received && !self.slow_path.admits(trip.time, port) {
+        if !self.slow_path.admits(trip.time, port) {
             return (Outcome::Drop(DropReason::SlowPathFull), 0);
         }
         let (outcome, slot) = self.decide(xids(packet, targets), chain);
-        match outcome.decision() {
-            Some(decision) => {
-                let decision = (decision, slot);
-                let (asked, egress) = (&self.asked, &self.egress);
-                let gone = self.dst.insert(&key, tag, port, decision, asked, egress);
-                self.cache_activity.add(CacheActivity::Evicted, gone as u64);
-            }
-            None => {
-                self.slow_path.give_back(port);
-                self.cache_activity.add(CacheActivity::Uncached, 1);
-            }
-        }
+        let decision = (outcome.decision(), slot);
+        let (asked, egress) = (&self.asked, &self.egress);
+        let gone = self.dst.insert(&key, tag, port, decision, asked, egress);
+        self.cache_activity.add(CacheActivity::Evicted, gone as u64);
         (outcome, slot)
     }
 
@@ -86,7 +83,8 @@ impl Forwarder {
     /// Forgets what rests on answers that have changed.
     fn changed(&mut self, kind: XidType, changes: &[Change]) {
         let principal = self.principals.get(kind);
-        // Branches are not kept, and gateways are the same if the answer is, so what they are does not matter.
+        // Branches are asked for again for each packet, and gateways are the same if the answer is, so what they are does not
+        // matter.
         let branches = &mut self.branches;
         let ask = |xid: &Xid| {
             branches.clear();
@@ -105,15 +103,13 @@ impl Forwarder {
         }
         for stale in stale {
             let (outcome, slot) = self.decide(stale.edges.iter().copied(), &mut Chain::new());
-            let Some(decision) = outcome.decision() else {
-                self.dst.offload_nothing(stale);
-                continue;
-            };
+            let decision = outcome.decision();
             let key = FreeKey::new(&stale.edges, true);
             let tag = self.dst.tag(&key);
             let (asked, egress) = (&self.asked, &self.egress);
             let gone = self.dst.insert(&key, tag, stale.port, (decision, slot), asked, egress);
-            self.dst.offload(&key, tag, stale);
+            let is_alike = self.dst.offload(&key, tag, stale);
+            self.cache_activity.add(CacheActivity::RewrittenAlike, u64::from(is_alike));
             self.cache_activity.add(CacheActivity::Evicted, gone as u64);
             self.cache_activity.add(CacheActivity::Rewritten, 1);
         }
@@ -144,9 +140,16 @@ impl Forwarder {
         self.dst.offload_hops();
     }
 
-    /// What the other engine has to be told before anything else happens, in order.
-    pub fn drain_offloads(&mut self, out: &mut Vec<Offload>) {
-        self.dst.drain_offloads(out);
+    /// What the other engine has to be told before anything else happens, in order: all that has changed, and `most` of the
+    /// decisions that it shall have because they were used.
+    pub fn drain_offloads(&mut self, most: usize, out: &mut Vec<Offload>) {
+        self.dst.drain_offloads(most, out);
+    }
+
+    /// Whether there are more of these.
+    #[must_use]
+    pub fn has_offloads(&self) -> bool {
+        self.dst.has_offloads()
     }
 
     /// What the routing cache did so far.
@@ -190,14 +193,17 @@ impl Forwarder {
         let mut wrong: Vec<_> = self.cached().collect();
         wrong.retain(|entry| {
             let (outcome, slot) = self.decide(entry.edges.iter().copied(), &mut Chain::new());
-            outcome.decision() != Some(entry.decision) || slot != entry.slot
+            outcome.decision() != entry.decision || slot != entry.slot
         });
         wrong
     }
 }
 
 /// The XIDs in rows of a packet's destination.
-fn xids<'a>(packet: &'a CheckedPacket, rows: &'a Targets) -> impl Iterator<Item = Xid> + 'a {
+pub(super) fn xids<'a>(
+    packet: &'a CheckedPacket,
+    rows: &'a Targets,
+) -> impl Iterator<Item = Xid> + 'a {
     rows.iter().filter_map(|row| packet.destination_xid(usize::from(*row)))
 }
 
@@ -235,14 +241,14 @@ impl Drop for PrincipalMut<'_> {
 }
 
 impl Outcome {
-    /// As the cache keeps it; `None` for what it does not keep.
-    fn decision(&self) -> Option<Decision> {
+    /// As the cache keeps it.
+    fn decision(&self) -> Decision {
         match *self {
-            Self::NextEdge(reason) | Self::Drop(reason) => Some(Decision::Drop(reason)),
-            Self::Through => Some(Decision::Through),
-            Self::Deliver(socket) => Some(Decision::Deliver(socket)),
-            Self::Forward(hop) => Some(Decision::Forward(hop)),
-            Self::Branches => None,
+            Self::NextEdge(reason) | Self::Drop(reason) => Decision::Drop(reason),
+            Self::Through => Decision::Through,
+            Self::Deliver(socket) => Decision::Deliver(socket),
+            Self::Forward(hop) => Decision::Forward(hop),
+            Self::Branches => Decision::Several,
         }
     }
 }
@@ -254,6 +260,7 @@ impl From<Decision> for Outcome {
             Decision::Through => Self::Through,
             Decision::Deliver(socket) => Self::Deliver(socket),
             Decision::Forward(hop) => Self::Forward(hop),
+            Decision::Several => Self::Branches,
             Decision::Drop(reason) => Self::Drop(reason),
         }
     }

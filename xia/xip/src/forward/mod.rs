@@ -344,6 +344,28 @@ impl Forwarder {
         self.act(packet, EdgeAhead { slot, row }, outcome, &mut chain, trip, out)
     }
 
+    /// Sends the packet the ways behind an edge of its last node, as a decision says that was made before.
+    fn take_several(
+        &mut self,
+        packet: CheckedPacket,
+        slot: u8,
+        trip: &mut Trip,
+        out: &mut Vec<Verdict>,
+    ) {
+        let Ok(targets) = packet.candidate_edges() else {
+            self.drop_packet(DropReason::MalformedEdges);
+            return;
+        };
+        let mut chain = Chain::new();
+        let outcome = self.decide_one(cached::xids(&packet, &targets), slot, &mut chain);
+        let row = targets.get(usize::from(slot)).map_or(0, |row| usize::from(*row));
+        if let Some(packet) =
+            self.act(packet, EdgeAhead { slot, row }, outcome, &mut chain, trip, out)
+        {
+            self.walk(packet, trip, out);
+        }
+    }
+
     /// Does with the packet what the look-up of an edge, over `chain`, has come to.
     fn act(
         &mut self,

@@ -67,6 +67,22 @@ impl Forwarder {
         (Outcome::Drop(failure), 0)
     }
 
+    /// Asks again about one edge, of which is known that it is the first that leads on.
+    pub(super) fn decide_one(
+        &mut self,
+        xids: impl Iterator<Item = Xid>,
+        slot: u8,
+        chain: &mut Chain,
+    ) -> Outcome {
+        self.asked.clear();
+        self.edges = xids.collect();
+        chain.clear();
+        match self.edges.get(usize::from(slot)).copied() {
+            Some(xid) => self.resolve(xid, chain),
+            None => Outcome::Drop(DropReason::Unreachable),
+        }
+    }
+
     /// Looks up `xid`, to which the XIDs in `chain` were redirected; those that it goes through are
     /// added to them.
     #[inline]

@@ -520,6 +520,66 @@ fn a_flood_of_new_addresses_is_bounded_and_hinders_nobody_else() {
     assert_eq!(send(ad(9), IN), unreachable, "known from the other port");
 }
 
+/// Trees are known after their first packet, and new ones use up the budget as any new address does.
+#[test]
+fn a_flood_of_new_trees_is_bounded_and_known_ones_pass() {
+    let limit = SlowPathLimit { per_second: 1000, burst: 5 };
+    let limits = Limits { slow_path: Some(limit), ..Limits::default() };
+    let mut forwarder = Forwarder::new(limits, Random::from_seed(1));
+    forwarder.add_port(OUT, Egress { framing: Framing::Ethernet { mac: MAC }, mtu: 1500 });
+    let to_host = (Answer::Branches, vec![Branch::To(hid(1)), Branch::To(hid(2))]);
+    let answers = (0..20).map(|id| (zf(id), to_host.clone())).collect();
+    forwarder.add_principal(Box::new(Table { kind: XidType::ZF, answers }));
+    let hosts = [hid(1), hid(2)].map(|host| (host, (Answer::Forward(HOP), Vec::new())));
+    forwarder.add_principal(Box::new(Table { kind: XidType::HID, answers: hosts.into() }));
+    let mut send = |trees: &[u8]| {
+        let mut packets: Vec<_> =
+            trees.iter().map(|id| packet_to(&scoping(&[zf(*id), xdp(1)]))).collect();
+        let mut out = Vec::new();
+        forwarder.route_batch(Instant::ZERO, &mut packets, &mut out);
+        out.len()
+    };
+    assert_eq!(send(&[0, 1, 2, 3, 4]), 10, "each is new, and goes two ways");
+    assert_eq!(send(&[5, 6]), 0, "that were too many");
+    assert_eq!(send(&[0, 4, 0, 5]), 6, "known ones pass");
+    let entry = forwarder.cached().find(|entry| entry.edges == [zf(0)]).unwrap();
+    assert_eq!((entry.decision, entry.hits), (Decision::Several, 2));
+    assert_eq!(forwarder.cache_activity().get(CacheActivity::Hit), 3);
+    assert_eq!(forwarder.drops().get(DropReason::SlowPathFull), 3);
+    // What is behind a tree is asked for each time.
+    let mut answers = BTreeMap::new();
+    answers.insert(zf(0), (Answer::Branches, vec![Branch::To(hid(2))]));
+    forwarder.add_principal(Box::new(Table { kind: XidType::ZF, answers }));
+    let mut out = Vec::new();
+    forwarder.route(Instant::ZERO, packet_to(&scoping(&[zf(0), xdp(1)])), &mut out);
+    assert_eq!(out.len(), 1, "it goes one way now, and is still known");
+}
+
+/// Applications of this node have a share, too.
+#[test]
+fn applications_do_not_use_up_the_router() {
+    let limit = SlowPathLimit { per_second: 1000, burst: 5 };
+    let limits = Limits { slow_path: Some(limit), ..Limits::default() };
+    let mut forwarder = Forwarder::new(limits, Random::from_seed(1));
+    forwarder.add_principal(Box::new(Table { kind: XidType::AD, answers: BTreeMap::new() }));
+    for size in [1, 4] {
+        let mut packets: Vec<_> = (0..10).map(|id| packet_to(&scoping(&[ad(id + size)]))).collect();
+        packets.iter_mut().for_each(|packet| packet.meta.port = PortId::NONE);
+        for batch in packets.chunks_mut(usize::from(size)) {
+            let mut batch: Vec<_> = batch.iter_mut().map(Packet::take).collect();
+            forwarder.route_batch(Instant::ZERO, &mut batch, &mut Vec::new());
+        }
+    }
+    assert_eq!(forwarder.cached().count(), 5);
+    let mut packet = packet_to(&scoping(&[ad(77)]));
+    packet.meta.port = IN;
+    assert_eq!(
+        fates(&mut forwarder, packet),
+        dropped(DropReason::Unreachable),
+        "a port has its own"
+    );
+}
+
 /// Each port has an equal share of the budget, here and in the other engine, also when there are more of them.
 #[test]
 fn ports_share_the_budget() {
@@ -533,7 +593,7 @@ fn ports_share_the_budget() {
         let egress = Egress { framing: Framing::Ethernet { mac: MAC }, mtu: 1500 };
         forwarder.add_port(PortId(ports), egress);
         let mut told = Vec::new();
-        forwarder.drain_offloads(&mut told);
+        forwarder.drain_offloads(usize::MAX, &mut told);
         let share = SlowPathLimit { per_second: 1000 / ports, burst };
         assert_eq!(told.last(), Some(&Offload::Limit(Some(share))));
         // From a port of which nothing was heard so far.
@@ -549,7 +609,7 @@ fn ports_share_the_budget() {
     }
     (2..=4).for_each(|port| forwarder.remove_port(PortId(port)));
     let mut told = Vec::new();
-    forwarder.drain_offloads(&mut told);
+    forwarder.drain_offloads(usize::MAX, &mut told);
     assert_eq!(told.last(), Some(&Offload::Limit(Some(limit))));
 }
 

@@ -106,6 +106,7 @@ impl Node {
                 let (name, detail) = self.show_answer(&Answer::Forward(hop));
                 (name, detail)
             }
+            Decision::Several => ("several", None),
             Decision::Drop(reason) => ("drop", Some(reason.to_string())),
         };
         json!({

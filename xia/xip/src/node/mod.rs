@@ -242,6 +242,7 @@ impl Node {
             }
         }
         self.tick_parts(now, out);
+        self.tick_engine(now, out);
     }
 
     /// Whether applications can come, and every port was tried.
@@ -462,7 +463,7 @@ impl Component for Node {
             }
             Event::Counted { counts, .. } => self.answer_ports(&counts, out),
             Event::EngineAnswered { token, result } => {
-                self.engine_answered(token, result, out);
+                self.engine_answered(now, token, result, out);
                 self.announce(out);
             }
             Event::Scheduled { token, result } => self.scheduled(token, result, out),
@@ -495,7 +496,7 @@ impl Component for Node {
 
     fn deadline(&self) -> Option<Instant> {
         let interfaces = self.interfaces.iter().filter_map(Interface::deadline);
-        interfaces.chain(self.parts_deadline()).min()
+        interfaces.chain(self.parts_deadline()).chain(self.kernel.deadline()).min()
     }
 
     fn counters(&self) -> Vec<CounterGroup> {
@@ -503,7 +504,7 @@ impl Component for Node {
     }
 
     fn has_background_work(&self) -> bool {
-        self.replies.can_go_on()
+        self.replies.can_go_on() || self.has_more_for_engine()
     }
 }
 

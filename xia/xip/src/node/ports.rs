@@ -11,7 +11,7 @@ use crate::forward::{Egress, Framing};
 use crate::principal::Input;
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 impl Node {
     /// A port is open.

@@ -14,7 +14,8 @@
 //! | `offloading` | which decisions another engine has, too |
 //!
 //! What is *not* part of a decision is worked out for each packet: whether the edge's target is a sink, the
-//! hop limit, and the port's framing and MTU. Packets that leave as several are never decided here.
+//! hop limit, and the port's framing and MTU. Of packets that leave as several the cache knows by which edge; the
+//! ways are asked for again, because a principal may have thousands for one XID.
 //!
 //! After [`DstCache::changed`] no entry is there that the tables would not give now, and no other entry is
 //! gone.
@@ -58,6 +59,8 @@ pub(super) enum Way {
     Deliver(SocketId),
     /// The XID is reached over this neighbour.
     Forward(HopId),
+    /// Several ways at once, which the principal says for each packet.
+    Several,
     /// No edge leads anywhere, or something is wrong.
     Drop(DropReason),
 }
@@ -71,6 +74,8 @@ pub enum Decision {
     Deliver(SocketId),
     /// Send the packet to this neighbour, its address unchanged.
     Forward(NextHop),
+    /// The edge leads several ways at once; which ones, the principal says for each packet.
+    Several,
     /// No edge leads anywhere, or something is wrong.
     Drop(DropReason),
 }
@@ -80,9 +85,9 @@ weft_base::reasons! {
     pub enum CacheActivity {
         Hit = "hits", "decisions found in the cache";
         Miss = "misses", "decisions worked out from the principals' tables";
-        Uncached = "uncached", "decisions that are not for the cache: packets that go several ways at once";
         Stale = "stale", "entries removed because an answer that they rested on has changed";
         Rewritten = "rewritten", "stale entries that another engine had, and for which it has a new decision";
+        RewrittenAlike = "rewritten-alike", "of these, those whose new decision says what the old one did";
         Evicted = "evicted", "entries removed because the memory was used up";
     }
 }
@@ -115,6 +120,8 @@ pub struct CacheSize {
     pub hops: usize,
     /// Decisions that another engine has, too.
     pub offloaded: usize,
+    /// How often a decision that is in use had no room there.
+    pub without_room: u64,
     /// Bytes in use.
     pub bytes: usize,
     /// Bytes that it may use.
@@ -157,6 +164,8 @@ pub(super) struct ToRewrite {
     pub(super) port: PortId,
     /// Where the other engine sends them until it is told otherwise: so long no other neighbour may have that number.
     hop: Option<HopId>,
+    /// What it does with them until then.
+    said: (Way, u8),
 }
 
 impl DstCache {
@@ -254,6 +263,7 @@ impl DstCache {
             Way::Through => Decision::Through,
             Way::Deliver(socket) => Decision::Deliver(socket),
             Way::Forward(hop) => Decision::Forward(*self.hops.get(hop).hop()),
+            Way::Several => Decision::Several,
             Way::Drop(reason) => Decision::Drop(reason),
         }
     }
@@ -279,6 +289,7 @@ impl DstCache {
                 }
                 Way::Forward(id)
             }
+            Decision::Several => Way::Several,
             Decision::Drop(reason) => Way::Drop(reason),
         };
         let id = self.store.insert(key, tag, way, slot);
@@ -371,8 +382,10 @@ impl DstCache {
                     if self.offloading.forget(&mut self.store, *id) {
                         let port = self.replacement.port(self.store.meta(*id).share);
                         let edges = offloading::edges(&self.store, *id);
+                        let meta = self.store.meta(*id);
+                        let said = (meta.way(), meta.slot());
                         let hop = self.take_out(*id);
-                        self.to_rewrite.push(ToRewrite { edges, port, hop });
+                        self.to_rewrite.push(ToRewrite { edges, port, hop, said });
                     } else {
                         self.remove(*id);
                     }
@@ -391,14 +404,18 @@ impl DstCache {
         std::mem::take(&mut self.to_rewrite)
     }
 
-    /// Gives the decision for `key` to the other engine, in place of what that has for it.
-    pub(super) fn offload(&mut self, key: &impl Key, tag: Tag, stale: ToRewrite) {
+    /// Gives the decision for `key` to the other engine, in place of what that has for it. Returns whether it says the
+    /// same.
+    pub(super) fn offload(&mut self, key: &impl Key, tag: Tag, stale: ToRewrite) -> bool {
         let id = self.index.find(tag, |id| self.store.is_for(id, key));
+        let says = id.map(|id| (self.store.meta(id).way(), self.store.meta(id).slot()));
+        let is_alike = says == Some(stale.said);
         if id.is_some_and(|id| self.offloading.add(&mut self.store, id)) {
             self.release(stale.hop);
         } else {
             self.offload_nothing(stale);
         }
+        is_alike
     }
 
     /// Takes from the other engine what that has.
@@ -429,11 +446,16 @@ impl DstCache {
         self.offloading.tell_hops(&self.hops);
     }
 
-    /// What the other engine has to be told, in order.
-    pub(super) fn drain_offloads(&mut self, out: &mut Vec<Offload>) {
+    /// What the other engine has to be told, in order, with `most` of the entries that were used.
+    pub(super) fn drain_offloads(&mut self, most: usize, out: &mut Vec<Offload>) {
         if self.offloading.is_on() {
-            self.offloading.drain(&mut self.store, out);
+            self.offloading.drain(&mut self.store, most, out);
         }
+    }
+
+    /// Whether entries that were used wait to be told.
+    pub(super) fn has_offloads(&self) -> bool {
+        self.offloading.has_more()
     }
 
     /// Forgets all decisions; returns how many there were.
@@ -479,6 +501,7 @@ impl DstCache {
             leaves,
             hops: self.hops.len(),
             offloaded: self.offloading.used(),
+            without_room: self.offloading.without_room(),
             bytes: self.bytes(),
             limit: self.limit,
             shares: self.replacement.shares().collect(),

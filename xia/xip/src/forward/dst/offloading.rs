@@ -37,6 +37,8 @@ pub(super) struct Offloading {
     /// Where entries to be displaced are looked for.
     hands: [usize; MAX_FAN_OUT],
     displacing: u32,
+    /// How often there was no room for an entry.
+    without_room: u64,
 }
 
 impl Offloading {
@@ -51,12 +53,18 @@ impl Offloading {
         hops: &Hops,
     ) {
         let ids: Vec<_> = store.ids().collect();
-        ids.into_iter().for_each(|id| store.meta_mut(id).set_offloaded(Offloaded::No));
+        ids.iter().for_each(|id| store.meta_mut(*id).set_offloaded(Offloaded::No));
         let (is_on, room) = (room.is_some(), room.unwrap_or_default());
         *self = Self { is_on, reports, room, ..Self::default() };
         if self.is_on {
             self.changes.extend([Offload::Clear, Offload::Limit(limit)]);
             self.tell_hops(hops);
+            // What was in use before goes on without a packet that finds nothing there.
+            for id in ids {
+                if store.meta(id).hits > 0 {
+                    self.entry_used(store, id);
+                }
+            }
         }
     }
 
@@ -99,10 +107,10 @@ impl Offloading {
         }
     }
 
-    /// What the other engine has to do, in order.
-    pub(super) fn drain(&mut self, store: &mut Store, out: &mut Vec<Offload>) {
+    /// What the other engine has to do, in order: all that has changed, and `most` of the entries that were used.
+    pub(super) fn drain(&mut self, store: &mut Store, most: usize, out: &mut Vec<Offload>) {
         let mut wanted = std::mem::take(&mut self.wanted);
-        for id in wanted.drain(..) {
+        for id in wanted.drain(wanted.len().saturating_sub(most)..) {
             if store.is_live(id) && store.meta(id).offloaded() == Offloaded::Wanted {
                 self.add(store, id);
             }
@@ -111,12 +119,23 @@ impl Offloading {
         out.append(&mut self.changes);
     }
 
+    /// Whether entries that were used wait to be told.
+    pub(super) fn has_more(&self) -> bool {
+        !self.wanted.is_empty()
+    }
+
+    /// Entries that there was no room for.
+    pub(super) fn without_room(&self) -> u64 {
+        self.without_room
+    }
+
     /// Gives an entry to the other engine, if that can have it; returns whether it did.
     pub(super) fn add(&mut self, store: &mut Store, id: EntryId) -> bool {
         let decision = self.decision(store, id);
         let table = Store::edges(id) - 1;
         if self.used[table] >= self.room.decisions[table] && !self.make_room(store, table) {
             store.meta_mut(id).set_offloaded(Offloaded::No);
+            self.without_room += 1;
             return false;
         }
         self.used[table] += 1;
@@ -132,7 +151,7 @@ impl Offloading {
             Way::Forward(hop) if (hop.number() as usize) < self.room.hops => {
                 offload::Offloaded::Forward(hop.number())
             }
-            Way::Forward(_) | Way::Deliver(_) => offload::Offloaded::Pass,
+            Way::Forward(_) | Way::Deliver(_) | Way::Several => offload::Offloaded::Pass,
             Way::Drop(_) if self.reports => offload::Offloaded::Report,
             Way::Drop(reason) => offload::Offloaded::Drop(reason),
         }

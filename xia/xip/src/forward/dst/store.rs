@@ -57,6 +57,7 @@ enum What {
     Through,
     Deliver,
     Forward,
+    Several,
     Drop,
 }
 
@@ -83,6 +84,7 @@ impl Found {
             What::Through => Way::Through,
             What::Deliver => Way::Deliver(SocketId(self.which)),
             What::Forward => Way::Forward(HopId::of(self.which)),
+            What::Several => Way::Several,
             What::Drop => Way::Drop(DropReason::ALL[self.which as usize]),
         }
     }
@@ -373,6 +375,7 @@ fn parts(way: Way) -> (What, u32) {
         Way::Through => (What::Through, 0),
         Way::Deliver(socket) => (What::Deliver, socket.0),
         Way::Forward(hop) => (What::Forward, hop.number()),
+        Way::Several => (What::Several, 0),
         Way::Drop(reason) => (What::Drop, reason.index() as u32),
     }
 }

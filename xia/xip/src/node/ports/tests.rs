@@ -18,7 +18,7 @@ use crate::words::WordError;
 use crate::{Address, Xid, XidType, XipRepr};
 
 const NOW: Instant = Instant::ZERO;
-const PORT: PortId = PortId(10);
+pub(in crate::node) const PORT: PortId = PortId(10);
 const NEIGHBOUR: [u8; 6] = [2, 0, 0, 0, 0, 7];
 const OLD: [u8; 6] = [2, 0, 0, 0, 0, 1];
 const NEW: [u8; 6] = [2, 0, 0, 0, 0, 2];
@@ -69,6 +69,12 @@ impl Engine for Reachable {
         "reachable"
     }
 
+    fn set_memory(&mut self, _: usize) {}
+
+    fn most(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
     fn tables(&self) -> Vec<MapShape> {
         Vec::new()
     }
@@ -83,9 +89,14 @@ impl Engine for Reachable {
         slot: &dyn Fn(PortId) -> Option<Slot>,
         out: &mut Vec<(usize, MapWrite)>,
     ) {
-        if let Offload::Hop { id, hop } = change {
-            let word = u64::from(hop.is_some_and(|hop| slot(hop.port).is_some()));
-            out.push((0, MapWrite::Store { index: *id, word }));
+        match change {
+            Offload::Hop { id, hop } => {
+                let word = u64::from(hop.is_some_and(|hop| slot(hop.port).is_some()));
+                out.push((0, MapWrite::Store { index: *id, word }));
+            }
+            // Decisions are counted, and not written.
+            Offload::Set { .. } => out.push((1, MapWrite::Clear)),
+            _ => {}
         }
     }
 
@@ -99,8 +110,8 @@ impl Engine for Reachable {
 }
 
 /// A node with the interface eth0.
-struct World {
-    node: Node,
+pub(in crate::node) struct World {
+    pub(in crate::node) node: Node,
 }
 
 fn info(mac: [u8; 6], mtu: usize) -> PortInfo {
@@ -119,7 +130,7 @@ fn asked(actions: &[Action]) -> (Token, PortSpec) {
 }
 
 /// The requests for the engine.
-fn engine_requests(actions: Vec<Action>) -> Vec<(Token, EngineRequest)> {
+pub(in crate::node) fn engine_requests(actions: Vec<Action>) -> Vec<(Token, EngineRequest)> {
     let requests = actions.into_iter().filter_map(|action| match action {
         Action::Engine { token, request } => Some((token, request)),
         _ => None,
@@ -134,10 +145,16 @@ fn written(actions: &[Action]) -> Vec<u64> {
         _ => None,
     });
     let word = |write: &(usize, MapWrite)| match write {
-        (0, MapWrite::Store { word, .. }) => *word,
+        (0, MapWrite::Store { word, .. }) => Some(*word),
+        (1, MapWrite::Clear) => None,
         other => panic!("unexpected {other:?}"),
     };
-    writes.flatten().map(word).collect()
+    writes.flatten().filter_map(word).collect()
+}
+
+/// The engine's tables are there.
+pub(in crate::node) fn opened() -> EngineReply {
+    EngineReply::Opened { tables: Vec::new(), keep: Vec::new(), release: Vec::new() }
 }
 
 impl World {
@@ -164,7 +181,7 @@ impl World {
         (world, actions)
     }
 
-    fn new(packet_io: PacketIo) -> Self {
+    pub(in crate::node) fn new(packet_io: PacketIo) -> Self {
         let (mut world, actions) = Self::starting(packet_io);
         assert!(actions.iter().any(|action| matches!(action, Action::WatchInterfaces)));
         let (token, _) = asked(&actions);
@@ -172,7 +189,7 @@ impl World {
         world
     }
 
-    fn event(&mut self, event: Event) -> Vec<Action> {
+    pub(in crate::node) fn event(&mut self, event: Event) -> Vec<Action> {
         let mut out = Vec::new();
         self.node.handle(NOW, event, &mut out);
         out
@@ -195,8 +212,13 @@ impl World {
     }
 
     /// A packet of this length comes in; what leaves for it.
-    fn forward(&mut self, len: usize) -> Vec<Packet> {
-        let address = Address::scoping(&[Xid::new(XidType::HID, [9; 20])]).unwrap();
+    pub(in crate::node) fn forward(&mut self, len: usize) -> Vec<Packet> {
+        self.forward_to(9, len)
+    }
+
+    /// The same to another host.
+    pub(in crate::node) fn forward_to(&mut self, host: u8, len: usize) -> Vec<Packet> {
+        let address = Address::scoping(&[Xid::new(XidType::HID, [host; 20])]).unwrap();
         let payload_len = len - XipRepr::new(address, None, 0).buffer_len();
         let repr = XipRepr::new(address, None, payload_len as u16);
         let mut packet = Packet::from_slice(&vec![0; payload_len]);
@@ -221,11 +243,11 @@ impl World {
     }
 
     /// Uses the kernel's engine, which is attached to the interface.
-    fn attached(&mut self) {
+    pub(in crate::node) fn attached(&mut self) {
         let mut out = Vec::new();
         self.node.set_engine(super::super::engine::mode("auto").unwrap(), &mut out);
         let [(token, EngineRequest::Open { .. })] = engine_requests(out)[..] else { panic!() };
-        let opened = EngineReply::Opened { tables: Vec::new(), keep: Vec::new() };
+        let opened = opened();
         let actions = self.event(Event::EngineAnswered { token, result: Ok(opened) });
         let [Action::AdoptTables { token, .. }] = actions[..] else { panic!("{actions:?}") };
         let actions = self.event(Event::TablesAdopted { token, result: Ok(()) });
@@ -237,7 +259,7 @@ impl World {
         self.answer_attach(token);
     }
 
-    fn answer_attach(&mut self, token: Token) -> Vec<Action> {
+    pub(in crate::node) fn answer_attach(&mut self, token: Token) -> Vec<Action> {
         let (slot, mode) = (Slot(NonZeroU16::MIN), XdpMode::Generic);
         let (fallback, keep, release) = (None, Vec::new(), Vec::new());
         let attached = EngineReply::Attached { slot, mode, fallback, keep, release };
@@ -345,7 +367,7 @@ fn an_engine_that_is_being_attached_is_told_the_latest() {
     world.node.set_engine(super::super::engine::mode("auto").unwrap(), &mut out);
     let [(token, EngineRequest::Open { .. })] = engine_requests(out)[..] else { panic!() };
     assert!(engine_requests(world.tell("eth0", OLD, 1400)).is_empty());
-    let opened = EngineReply::Opened { tables: Vec::new(), keep: Vec::new() };
+    let opened = opened();
     let actions = world.event(Event::EngineAnswered { token, result: Ok(opened) });
     let [Action::AdoptTables { token, .. }] = actions[..] else { panic!("{actions:?}") };
     let requests = engine_requests(world.event(Event::TablesAdopted { token, result: Ok(()) }));
