@@ -144,6 +144,42 @@ fn known_flows_survive_the_stack_and_a_link_that_goes_down_ends_them() {
     }
 }
 
+/// Gives the interface to r1 another MAC address, and keeps the one that it had.
+const MAC: &str = r#"
+set -eu
+cat /sys/class/net/r1/address > mac.before
+ip link set r1 address 02:00:00:00:77:77
+"#;
+
+#[test]
+fn a_stack_that_is_ready_again_has_nothing_sent_to_where_a_neighbour_was_before() {
+    if !is_root() {
+        return;
+    }
+    let steps = r#"
+        exec r1 "sh ../stack.sh kill";
+        exec r2 "sh ../mac.sh";
+        exec a "weft xia ping @site-b-1:@b-0 --count 5 --interval 0.01 --timeout 0.5" as stale status 1;
+        run a "weft xia ping @site-b-1:@b-0 --count 3000 --interval 0.005 --timeout 5" as meanwhile;
+        exec r1 "sh ../stack.sh revive" timeout 60s;
+        until r1 "weft show log xia" says "is ready" timeout 60s;
+        run r2 "sh -c 'exec tcpdump -l -n -i r1 ether dst $(cat mac.before)'" as frames;
+        wait-output frames "listening on";
+        exec r1 "weft xia ping @r2 --count 10 --interval 0.1 --quiet";
+        exec a "weft xia ping @site-b-1:@b-0 --count 20 --interval 0.02 --timeout 20" as revived;
+        expect-output revived "20 received";
+        stop frames;
+        kill meanwhile;
+        exec r1 "weft xia engine --json" as after;
+    "#;
+    let log = run("engine-stale", steps, &[("stack.sh", STACK), ("mac.sh", MAC)]);
+    assert!(log("stale.stdout").contains("0 received"), "{}", log("stale.stdout"));
+    assert!(log("frames.stderr").contains("\n0 packets captured"), "{}", log("frames.stderr"));
+    assert_eq!(log("frames.stdout"), "");
+    let after: Value = serde_json::from_str(&log("after.stdout")).unwrap();
+    assert_eq!(after["kernel"], "on", "{after}");
+}
+
 #[test]
 fn an_engine_survives_the_process_that_holds_it_and_the_next_one_can_take_it_away() {
     if !is_root() {
