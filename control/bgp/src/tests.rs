@@ -10,7 +10,7 @@ use weft_base::{KeyedHash, Random};
 use weft_routing::ip::Version;
 use weft_routing::{BitString, OriginId, Prefix};
 
-use crate::fanout::{Fanout, Sending};
+use crate::fanout::{Fanout, Sending, TOGETHER};
 use crate::incoming::Announcer;
 use crate::policy::{Filter, Party};
 use crate::routes::Routes;
@@ -610,6 +610,57 @@ fn run_with_policies(steps: &[Step]) -> Result<(), TestCaseError> {
         prop_assert_eq!(world.shown(peer), world.heard[peer].clone(), "peer {}", peer);
     }
     finish(world)
+}
+
+/// Forty peers that are told different things take turns: in one go no more is told than others can wait for.
+#[test]
+fn cohorts_take_turns_when_there_are_many() {
+    const NETS: u16 = 1500;
+    let mut world = World::new();
+    world.step(&Step::Up(0));
+    let what = Announced {
+        length: 0,
+        med: 0,
+        preference: 0,
+        community: false,
+        no_llgr: false,
+        is_stale: false,
+    };
+    let encoder =
+        UpdateEncoder::new(&attributes(0, what), Family::IPV4_UNICAST, &context(0)).unwrap();
+    let net = |number: u16| {
+        let [high, low] = number.to_be_bytes();
+        (0, Ipv4Net::new(Ipv4Addr::new(203, high, low, 0), 24).unwrap().prefix())
+    };
+    let mut bytes = Vec::new();
+    encoder.all((0..NETS).map(net).collect::<Vec<_>>(), &mut bytes);
+    world.take(0, &bytes);
+    let mut heard = BTreeMap::new();
+    for number in 0..40 {
+        let origin = world.routes.add_source(source(1));
+        let audience = Audience { local_address: [10, 0, 1, number].into(), ..world.audience(1) };
+        world.fanout.join(origin, Version::V4, audience, context(1), &mut world.routes);
+        heard.insert(origin, 0);
+    }
+    let mut calls = 0;
+    while world.fanout.has_work(&world.routes) {
+        let mut at_once = 0;
+        for Sending { to, bytes } in world.fanout.tell(&mut world.routes) {
+            for (_, body) in messages(&bytes) {
+                let update = Update::new_checked(&body, &context(1)).unwrap();
+                let count: usize = update.reach().map(|reach| reach.nlri.iter().count()).sum();
+                at_once += count;
+                for origin in &to {
+                    *heard.get_mut(origin).unwrap_or(&mut 0) += count;
+                }
+            }
+        }
+        calls += 1;
+        assert!(at_once < TOGETHER + 512, "{at_once} at once");
+        let has_heard = heard.values().filter(|count| **count > 0).count();
+        assert!(has_heard >= 40.min(8 * calls), "{has_heard} have heard something after {calls}");
+    }
+    assert!(heard.values().all(|count| *count == usize::from(NETS)), "{heard:?}");
 }
 
 /// While a policy takes effect the session ends, and begins with another one.

@@ -33,20 +33,23 @@ impl Cohort {
         }
     }
 
-    /// Tells it some of what it has not heard.
-    pub(super) fn tell_best(&mut self, routes: &mut Routes, sendings: &mut Vec<Sending>) {
+    /// Tells it some of what it has not heard. Returns of how many destinations that was found.
+    pub(super) fn tell_best(&mut self, routes: &mut Routes, sendings: &mut Vec<Sending>) -> usize {
+        let mut found = 0;
         let mut runs = Runs::default();
         let mut same = Same::default();
         // By the source of the route that is withdrawn, which was not told of it.
         let mut gone: BTreeMap<OriginId, Prefixes> = BTreeMap::new();
         // By the source of the new route, which must forget the old one.
         let mut superseded: BTreeMap<OriginId, Prefixes> = BTreeMap::new();
-        for _ in 0..AT_ONCE {
+        while found < AT_ONCE {
             let news = match self.next(&mut same, routes) {
-                Next::Tell(news) => news,
-                Next::Nothing => continue,
+                Next::Tell(news) => Some(news),
+                Next::Nothing => None,
                 Next::End => break,
             };
+            found += 1;
+            let Some(news) = news else { continue };
             let told = news.best.and_then(|best| {
                 let route = (best.route.accepted, best.origin);
                 let run = self.run(route, news.number, &mut runs, routes);
@@ -76,5 +79,6 @@ impl Cohort {
             withdraw(family(self.version), &self.context, prefixes, &mut bytes);
             sendings.push(Sending { to: vec![source], bytes });
         }
+        found
     }
 }

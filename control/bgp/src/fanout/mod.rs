@@ -32,6 +32,9 @@ pub(crate) use told::Shown;
 
 /// Destinations of which a cohort hears at once: some kilobytes of messages.
 const AT_ONCE: usize = 512;
+/// Destinations that are told at once, of all cohorts together: some milliseconds, so that other events need not wait until
+/// hundreds of cohorts have been served.
+pub(crate) const TOGETHER: usize = 8 * AT_ONCE;
 
 /// Bytes for peers.
 #[derive(Debug)]
@@ -67,8 +70,9 @@ struct Cohort {
 /// All of them.
 #[derive(Debug, Default)]
 pub(crate) struct Fanout {
-    /// In the order in which they are served.
     cohorts: Vec<Cohort>,
+    /// Which one is served first the next time: those behind it are its equals.
+    first: usize,
     /// Peers that cannot take more.
     congested: BTreeSet<OriginId>,
     /// Peers that are other audiences from now on.
@@ -156,13 +160,19 @@ impl Fanout {
         !cohort.peers.iter().any(|peer| self.congested.contains(peer))
     }
 
-    /// Tells each cohort that can take it some of what it has not heard.
+    /// Tells cohorts that can take it some of what they have not heard, [`TOGETHER`] destinations and those of one cohort more
+    /// at most.
     pub(crate) fn tell(&mut self, routes: &mut Routes) -> Vec<Sending> {
         self.take_changes(routes);
-        let mut sendings = Vec::new();
-        for place in 0..self.cohorts.len() {
+        let (mut sendings, mut found) = (Vec::new(), 0);
+        for turn in 0..self.cohorts.len() {
+            let place = (self.first + turn) % self.cohorts.len();
+            if found >= TOGETHER {
+                self.first = place;
+                break;
+            }
             if self.can_take(&self.cohorts[place]) {
-                self.cohorts[place].tell(routes, &mut sendings);
+                found += self.cohorts[place].tell(routes, &mut sendings);
             }
         }
         self.join_equals(routes);
@@ -257,18 +267,18 @@ impl Cohort {
         }
     }
 
-    /// Tells it some of what it has not heard.
-    fn tell(&mut self, routes: &mut Routes, sendings: &mut Vec<Sending>) {
+    /// Tells it some of what it has not heard. Returns of how many destinations that was found.
+    fn tell(&mut self, routes: &mut Routes, sendings: &mut Vec<Sending>) -> usize {
         let family = family(self.version);
         if let Some(begin) = self.telling.as_mut().and_then(|telling| telling.take_begin(family)) {
             self.send(None, sendings, |bytes| bytes.extend(begin));
         }
-        match self.told {
+        let found = match self.told {
             Told::Best(_) => self.tell_best(routes, sendings),
             Told::Paths(_) => self.tell_paths(routes, sendings),
-        }
+        };
         if self.anew.is_some() || routes.table.is_behind(self.version, self.reader) {
-            return;
+            return found;
         }
         if let Some(telling) = self.telling.take() {
             let (end, next) = telling.end(family);
@@ -281,6 +291,7 @@ impl Cohort {
             self.agrees_on_best(routes);
             self.agrees_on_paths(routes);
         }
+        found
     }
 
     /// What it is told of routes to this destination from this source with these attributes.

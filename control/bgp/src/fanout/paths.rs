@@ -91,13 +91,15 @@ impl Cohort {
         }
     }
 
-    /// Tells it some of what it has not heard.
-    pub(super) fn tell_paths(&mut self, routes: &mut Routes, sendings: &mut Vec<Sending>) {
+    /// Tells it some of what it has not heard. Returns of how many destinations that was found.
+    pub(super) fn tell_paths(&mut self, routes: &mut Routes, sendings: &mut Vec<Sending>) -> usize {
+        let mut found = 0;
         let mut runs = Runs::default();
         // By the source of the path that is withdrawn, which was not told of it.
         let mut gone: BTreeMap<OriginId, Prefixes> = BTreeMap::new();
-        for _ in 0..AT_ONCE {
+        while found < AT_ONCE {
             let Some((news, earlier)) = self.next_paths(routes) else { break };
+            found += 1;
             let Told::Paths(paths) = &mut self.told else { break };
             let before = paths.all.remove(&news.number).unwrap_or_default();
             let usable: Vec<_> = routes.usable(self.version, news.number).collect();
@@ -144,5 +146,6 @@ impl Cohort {
         // An identifier may be withdrawn for one path and announced for another one.
         self.withdraw(gone, &mut routes.profile, sendings);
         self.announce(runs, &mut routes.profile, sendings);
+        found
     }
 }
