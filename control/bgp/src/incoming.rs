@@ -388,7 +388,14 @@ mod tests {
     fn networks_to_which_no_packets_go_are_not_taken() {
         let mut routes = routes();
         let one = announcer(routes.add_source(Source::own("test", 1)));
-        let nets = ["203.0.113.0/24", "127.0.0.0/8", "224.0.0.0/4", "0.0.0.0/0"];
+        let nets = [
+            "203.0.113.0/24",
+            "127.0.0.0/8",
+            "224.0.0.0/4",
+            "0.0.0.0/0",
+            "0.0.0.0/1",
+            "128.0.0.0/1",
+        ];
         let nets: Vec<IpNet> = nets.map(|text| text.parse().unwrap()).into();
         let prefixes = nets.iter().map(|net| (0, weft_routing::ip::split(*net).1));
         let mut bytes = Vec::new();
@@ -397,12 +404,13 @@ mod tests {
             .all(prefixes.collect::<Vec<_>>(), &mut bytes);
         let taken = one.take(&bytes[19..], &mut routes).unwrap();
         assert_eq!(taken.misplaced, [nets[1], nets[2]]);
-        assert_eq!(taken.announced, 2);
+        assert_eq!(taken.announced, 4);
         let known = |net: &IpNet| {
             let (version, prefix) = weft_routing::ip::split(*net);
             routes.table.number(version, &prefix).is_some()
         };
-        assert_eq!(nets.iter().map(known).collect::<Vec<_>>(), [true, false, false, true]);
+        let known: Vec<_> = nets.iter().map(known).collect();
+        assert_eq!(known, [true, false, false, true, true, true]);
     }
 
     #[test]

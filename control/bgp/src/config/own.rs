@@ -103,6 +103,9 @@ mod tests {
         assert_eq!(said.collect::<Vec<_>>(), [(false, true), (true, false)]);
         let said = own.redistribute.iter().map(|(name, one)| (&**name, *one == Filter::All));
         assert_eq!(said.collect::<Vec<_>>(), [("rip", true), ("static", false)]);
+        // Both halves of everything, too.
+        let halves = "bgp { as 1; router-id 192.0.2.1; network 0.0.0.0/1; network 128.0.0.0/1; }";
+        assert_eq!(read("t", halves).unwrap().unwrap().own.networks.len(), 2);
         for (text, part) in [
             ("network 192.0.2.1/24;", "192.0.2.0/24"),
             ("network 224.0.0.0/4;", "no network that others"),

@@ -183,6 +183,18 @@ fn entries_that_make_no_sense_are_left_out() {
 }
 
 #[test]
+fn both_halves_of_a_default_route_are_read_and_networks_of_hosts_and_groups_are_not() {
+    let entry =
+        |text: &str| Entry { net: text.parse().unwrap(), metric: 1, tag: 0, next_hop: None };
+    let right = ["0.0.0.0/1", "128.0.0.0/1", "10.0.0.0/8"].map(entry);
+    let wrong = ["0.0.0.0/8", "127.0.0.0/8", "224.0.0.0/4"].map(entry);
+    let all: Vec<_> = right.iter().chain(&wrong).cloned().collect();
+    let messages = v2::write(Command::Response, &all, &Auth::None, 1);
+    let (message, _) = v2::parse(&messages[0], &Auth::None).unwrap();
+    assert_eq!((&message.entries[..], message.bad_entries), (&right[..], 3));
+}
+
+#[test]
 fn old_versions_and_commands_are_refused() {
     assert_eq!(v2::parse(&[2, 1, 0, 0], &Auth::None), Err(WireError::Version(1)));
     assert_eq!(v2::parse(&[2, 3, 0, 0], &Auth::None).map(|(message, _)| message), Ok(told(vec![])));

@@ -19,19 +19,29 @@ use crate::{
     TOGETHER, Turns,
 };
 
+/// Blocks of IPv4 to which no packets from elsewhere may be sent: this network, loopback, multicast and what is reserved
+/// behind it (RFC 1122 §3.2.1.3, RFC 1112 §4).
+const HIDDEN_V4: [Ipv4Net; 3] = [
+    Ipv4Net::new_assert(Ipv4Addr::new(0, 0, 0, 0), 8),
+    Ipv4Net::new_assert(Ipv4Addr::new(127, 0, 0, 0), 8),
+    Ipv4Net::new_assert(Ipv4Addr::new(224, 0, 0, 0), 3),
+];
+/// Those of IPv6: no address at all, loopback, links, multicast (RFC 4291 §2.5.2, §2.5.3, §2.5.6 and §2.7).
+const HIDDEN_V6: [Ipv6Net; 4] = [
+    Ipv6Net::new_assert(Ipv6Addr::UNSPECIFIED, 128),
+    Ipv6Net::new_assert(Ipv6Addr::LOCALHOST, 128),
+    Ipv6Net::new_assert(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10),
+    Ipv6Net::new_assert(Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8),
+];
+
 /// Whether packets from elsewhere may be sent to a network, so that a protocol may tell it: it is none of multicast, none
-/// that stays on a host or on a link, and none that is reserved (RFC 1122 §3.2.1.3, RFC 1112 §4, RFC 4291 §2.5.3, §2.5.6 and
-/// §2.7). The default routes are.
+/// that stays on a host or on a link, and none that is reserved. One that has such a block within it and more, as the
+/// default route and its halves have, is a destination.
 #[must_use]
 pub fn is_destination(net: &IpNet) -> bool {
-    if net.prefix_len() == 0 {
-        return true;
-    }
-    match net.addr() {
-        IpAddr::V4(address) => (1..224).contains(&address.octets()[0]) && !address.is_loopback(),
-        IpAddr::V6(address) => {
-            !(address.is_multicast() || address.is_unicast_link_local() || address.is_loopback())
-        }
+    match net {
+        IpNet::V4(net) => !HIDDEN_V4.iter().any(|hidden| hidden.contains(net)),
+        IpNet::V6(net) => !HIDDEN_V6.iter().any(|hidden| hidden.contains(net)),
     }
 }
 
