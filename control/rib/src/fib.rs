@@ -254,7 +254,7 @@ impl Fib {
             // As many as there are routes in a call at most.
             let next = numbers.len() as u32 + FIRST_SET;
             let number = *numbers.entry(best.route.set).or_insert(next);
-            let set = if best.route.set.is_nowhere() { best.route.set.0 } else { number };
+            let set = tables.sets.nowhere(best.route.set).map_or(number, |nowhere| nowhere.0);
             if number == next && set == number {
                 change.ways.extend(ways(tables, best.route.set, number));
             }

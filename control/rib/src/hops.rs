@@ -4,8 +4,8 @@
 //! next hop).
 //!
 //! Many routes share few sets, so a route has the number of one. A set that only names gateways leads where the
-//! internal routes to the gateways lead ([`Reach`](crate::reach::Reach)); its ways change with them, and with its ways all its routes,
-//! of which none is touched.
+//! internal routes to the gateways lead ([`Reach`](crate::reach::Reach)), be it nowhere; its ways change with them, and with its ways
+//! all its routes, of which none is touched.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -55,12 +55,23 @@ pub(crate) struct Way {
     pub(crate) weight: u32,
 }
 
+/// Where packets go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Lead {
+    /// One of these ways.
+    Ways(Vec<Way>),
+    /// Nowhere, as the routes with this set.
+    Nowhere(SetId),
+}
+
 /// One set.
 #[derive(Debug)]
 struct HopSet {
     hops: Vec<Hop>,
-    /// Where they lead now; nothing if nowhere.
+    /// Where they lead now; nothing if that is nowhere, or not known.
     ways: Vec<Way>,
+    /// As the routes of which set packets go nowhere now, if they do: one of those without hops.
+    nowhere: Option<SetId>,
     /// How many routes have it.
     routes: usize,
     /// Whether its ways have changed, and not all who have to hear of it have.
@@ -79,10 +90,11 @@ pub(crate) struct HopSets {
 impl HopSets {
     pub(crate) fn new() -> Self {
         let mut sets = Self::default();
-        for _ in BLACKHOLE.0..=PROHIBIT.0 {
+        for number in BLACKHOLE.0..=PROHIBIT.0 {
             sets.sets.push(HopSet {
                 hops: Vec::new(),
                 ways: Vec::new(),
+                nowhere: Some(SetId(number)),
                 // They are never given back.
                 routes: 1,
                 has_moved: false,
@@ -98,7 +110,8 @@ impl HopSets {
         if let Some(id) = self.numbers.get(&hops) {
             return (*id, false);
         }
-        let set = HopSet { hops: hops.clone(), ways: Vec::new(), routes: 0, has_moved: false };
+        let (ways, nowhere) = (Vec::new(), None);
+        let set = HopSet { hops: hops.clone(), ways, nowhere, routes: 0, has_moved: false };
         let id = match self.free.pop() {
             Some(id) => {
                 self.sets[id.0 as usize] = set;
@@ -131,6 +144,7 @@ impl HopSets {
         }
         let hops = std::mem::take(&mut set.hops);
         set.ways.clear();
+        set.nowhere = None;
         self.numbers.remove(&hops);
         self.free.push(id);
         Some(hops)
@@ -144,9 +158,15 @@ impl HopSets {
         &self.sets[id.0 as usize].ways
     }
 
+    /// As the routes of which set packets go nowhere, if they do: because the set has no hops, or because what leads to its
+    /// gateways leads nowhere.
+    pub(crate) fn nowhere(&self, id: SetId) -> Option<SetId> {
+        self.sets[id.0 as usize].nowhere
+    }
+
     /// Whether packets can follow a route with this set, be it nowhere.
     pub(crate) fn is_usable(&self, id: SetId) -> bool {
-        id.is_nowhere() || !self.ways(id).is_empty()
+        self.nowhere(id).is_some() || !self.ways(id).is_empty()
     }
 
     /// Whether a route of this version of IP can have it: packets of IPv6 have no way by a gateway of IPv4, though those of
@@ -156,23 +176,37 @@ impl HopSets {
         !version.is_ipv6() || !self.hops(id).iter().any(is_ipv4)
     }
 
-    /// Whether it names interfaces: then it needs no other route, and others may lead to gateways by it.
+    /// Whether it names interfaces, or leads nowhere by itself: then it needs no other route, and others may lead to gateways by
+    /// it.
     pub(crate) fn is_direct(&self, id: SetId) -> bool {
-        let hops = self.hops(id);
-        !hops.is_empty() && hops.iter().all(|hop| hop.interface.is_some())
+        self.hops(id).iter().all(|hop| hop.interface.is_some())
     }
 
-    /// Says where a set leads now; true if that is news for a route. Gateways can multiply the ways: what is more than the
-    /// kernel takes is left out.
-    pub(crate) fn set_ways(&mut self, id: SetId, mut ways: Vec<Way>) -> bool {
+    /// Where the packets of a set go that needs no other route.
+    pub(crate) fn lead(&self, id: SetId) -> Lead {
+        self.nowhere(id).map_or_else(|| Lead::Ways(self.ways(id).to_vec()), Lead::Nowhere)
+    }
+
+    /// Says where the hops of a set lead now, none of them anywhere if nothing is known; true if that is news for a route.
+    /// Gateways can multiply the ways: what is more than the kernel takes is left out. Packets go nowhere only if no hop leads
+    /// anywhere else.
+    pub(crate) fn set_leads(&mut self, id: SetId, leads: impl IntoIterator<Item = Lead>) -> bool {
+        let (mut ways, mut nowhere) = (Vec::new(), None::<SetId>);
+        for lead in leads {
+            match lead {
+                Lead::Ways(more) => ways.extend(more),
+                Lead::Nowhere(how) => nowhere = Some(nowhere.map_or(how, |one| one.min(how))),
+            }
+        }
         ways.sort_unstable();
         ways.dedup();
         ways.truncate(MOST_WAYS);
+        let nowhere = nowhere.filter(|_| ways.is_empty());
         let set = &mut self.sets[id.0 as usize];
-        if set.ways == ways {
+        if set.ways == ways && set.nowhere == nowhere {
             return false;
         }
-        set.ways = ways;
+        (set.ways, set.nowhere) = (ways, nowhere);
         set.has_moved = set.routes > 0;
         set.has_moved
     }

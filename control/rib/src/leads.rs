@@ -2,6 +2,9 @@
 //!
 //! Reference: Handley et al. (XORP), §5.2 (the ExtInt stage) and §5.2.1: the answer holds for the largest block around an
 //! address into which no more specific route leads.
+//!
+//! A route to nowhere leads there, too: what lies behind its addresses is not reached by a shorter one, but nowhere. So
+//! routes whose next hop is an address that an operator has set aside for that are dropped (RFC 5635 §3).
 
 use std::net::IpAddr;
 
@@ -9,7 +12,7 @@ use weft_routing::ip::{IpRoutes, Version};
 use weft_routing::{Candidate, Prefix, PrefixTable};
 
 use crate::arbiter::{Arbiter, Route};
-use crate::hops::Way;
+use crate::hops::Lead;
 
 /// How an address is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +20,7 @@ pub(crate) struct Answer {
     /// The block of addresses for which this holds.
     pub(crate) block: Prefix,
     /// Where packets go, and the metric; none if there is no route.
-    pub(crate) way: Option<(Vec<Way>, u32)>,
+    pub(crate) way: Option<(Lead, u32)>,
 }
 
 /// The destinations of one version of IP to which there are routes that lead to gateways, and how many.
@@ -70,7 +73,7 @@ impl Leads {
         mut longest: Option<u8>,
         routes: &IpRoutes<Route>,
         arbiter: &Arbiter<'_>,
-    ) -> Option<(Vec<Way>, u32)> {
+    ) -> Option<(Lead, u32)> {
         while let Some(length) = longest {
             let way = leader((version, &name.truncate(length)), routes, arbiter);
             if way.is_some() {
@@ -94,14 +97,14 @@ fn leader(
     (version, net): (Version, &Prefix),
     routes: &IpRoutes<Route>,
     arbiter: &Arbiter<'_>,
-) -> Option<(Vec<Way>, u32)> {
+) -> Option<(Lead, u32)> {
     let number = routes.number(version, net)?;
     let leads = |one: &&Candidate<Route>| {
         arbiter.leads(one.origin, one.route.set) && arbiter.is_usable(one)
     };
     let leaders = routes.candidates(version, number).filter(leads);
     let best = leaders.min_by_key(|one| arbiter.rank(one))?;
-    Some((arbiter.sets.ways(best.route.set).to_vec(), best.route.metric))
+    Some((arbiter.sets.lead(best.route.set), best.route.metric))
 }
 
 /// An address in bits.

@@ -9,6 +9,7 @@ use weft_xrl::XrlError;
 use crate::arbiter::Route;
 use crate::connected::Connected;
 use crate::fib::Fib;
+use crate::hops;
 use crate::interface;
 use crate::origins::Origins;
 use crate::tables::Tables;
@@ -96,18 +97,18 @@ impl Shown<'_> {
                 "name": self.connected.name(way.interface), "weight": way.weight,
             })
         });
-        let hops = self.tables.sets.hops(set).iter();
-        let hops = hops.filter_map(|hop| hop.gateway).map(|gateway| gateway.to_string());
-        let kind = match set.0 {
-            0 => "blackhole",
-            1 => "unreachable",
-            2 => "prohibit",
-            _ => "unicast",
+        let gateways = self.tables.sets.hops(set).iter().filter_map(|hop| hop.gateway);
+        let gateways: Vec<_> = gateways.map(|gateway| gateway.to_string()).collect();
+        let kind = match self.tables.sets.nowhere(set) {
+            Some(hops::BLACKHOLE) => "blackhole",
+            Some(hops::PROHIBIT) => "prohibit",
+            Some(_) => "unreachable",
+            None => "unicast",
         };
         json!({
             "protocol": origin.protocol, "used": used, "distance": origin.standing.distance,
             "metric": one.route.metric, "tag": one.route.tag, "kind": kind,
-            "gateways": hops.collect::<Vec<_>>(), "ways": ways.collect::<Vec<_>>(),
+            "gateways": gateways, "ways": ways.collect::<Vec<_>>(),
         })
     }
 }

@@ -14,7 +14,7 @@ use weft_routing::{Candidate, OriginId, Prefix, TOGETHER};
 use weft_xrl::profile::Profile;
 
 use crate::arbiter::{Arbiter, Route, Standing};
-use crate::hops::{Hop, HopSets, SetId, Way};
+use crate::hops::{Hop, HopSets, Lead, SetId, Way};
 use crate::leads::{Answer, Leads, name_of};
 use crate::reach::{Reach, Session};
 
@@ -259,23 +259,28 @@ impl Tables {
 
     /// Finds where the hops of a set lead now. If that is elsewhere, its routes are decided again.
     fn find_ways(&mut self, set: SetId) {
-        let ways = self.sets.hops(set).iter().flat_map(|hop| self.ways_of(hop)).collect();
-        if self.sets.set_ways(set, ways) {
+        let leads: Vec<_> =
+            self.sets.hops(set).iter().filter_map(|hop| self.lead_of(hop)).collect();
+        if self.sets.set_leads(set, leads) {
             self.routes.decide_again();
         }
     }
 
-    fn ways_of(&self, hop: &Hop) -> Vec<Way> {
+    /// Where a hop leads; none if that is not known.
+    fn lead_of(&self, hop: &Hop) -> Option<Lead> {
         let weight = hop.weight;
         if let Some(interface) = hop.interface {
-            return vec![Way { gateway: hop.gateway, interface, weight }];
+            return Some(Lead::Ways(vec![Way { gateway: hop.gateway, interface, weight }]));
         }
-        let Some(gateway) = hop.gateway else { return Vec::new() };
-        let answer = self.reach[Version::of(gateway) as usize].answer(&name_of(gateway));
-        let ways = answer.and_then(|answer| answer.way.as_ref()).map_or(&[][..], |(ways, _)| ways);
+        let gateway = hop.gateway?;
+        let answer = self.reach[Version::of(gateway) as usize].answer(&name_of(gateway))?;
+        let (lead, _) = answer.way.as_ref()?;
         // A gateway on the link is the next router itself.
         let way = |way: &Way| Way { gateway: way.gateway.or(Some(gateway)), weight, ..*way };
-        ways.iter().map(way).collect()
+        Some(match lead {
+            Lead::Ways(ways) => Lead::Ways(ways.iter().map(way).collect()),
+            Lead::Nowhere(how) => Lead::Nowhere(*how),
+        })
     }
 
     /// Tells a client how an address is reached, and from now on when that changes.

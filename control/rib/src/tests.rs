@@ -16,7 +16,7 @@ use weft_xrl::Output;
 use crate::arbiter::{Route, Standing};
 use crate::connected::Connected;
 use crate::fib::{BATCH, Fib};
-use crate::hops::{Hop, SetId, Way};
+use crate::hops::{BLACKHOLE, Hop, SetId, Way};
 use crate::tables::Tables;
 
 const INTERNAL: Standing = Standing { distance: 110, is_external: false };
@@ -177,6 +177,47 @@ fn routes_to_nowhere_need_no_gateway() {
     assert_eq!(used(&mut tables, "10.0.0.0/8"), Some(Vec::new()));
 }
 
+/// Remotely triggered blackholes (RFC 5635 §3): a next hop that is set aside is reached nowhere, whatever is around it.
+#[test]
+fn routes_to_a_gateway_that_is_routed_nowhere_lead_nowhere() {
+    let mut tables = Tables::new();
+    let (igp, bgp) = (tables.add_origin(INTERNAL), tables.add_origin(EXTERNAL));
+    let reader = tables.routes.open_reader(Version::V4, Hears::Best);
+    let nowhere = |tables: &mut Tables, to: &str| {
+        settle(tables);
+        let (version, net) = place(to);
+        let best = tables.routes.best(version, tables.routes.number(version, &net).unwrap());
+        tables.sets.nowhere(best?.route.set)
+    };
+    tell(&mut tables, igp, "0.0.0.0/0", hop(Some("10.0.0.1"), 1), 0);
+    tell(&mut tables, bgp, "203.0.113.7/32", hop(Some("192.0.2.1"), 0), 0);
+    assert_eq!(used(&mut tables, "203.0.113.7/32"), Some(way("10.0.0.1", 1)));
+    let (block, _) = tables.register(1, ip("192.0.2.1"));
+    while tables.routes.next(Version::V4, reader).is_some() {}
+    let unreachable = Route { set: SetId(1), metric: 3, tag: 0 };
+    tables.set(place("192.0.2.1/32"), igp, unreachable);
+    assert_eq!(nowhere(&mut tables, "203.0.113.7/32"), Some(SetId(1)));
+    assert_eq!(used(&mut tables, "203.0.113.7/32"), Some(Vec::new()), "it is used all the same");
+    let heard: BTreeSet<_> = std::iter::from_fn(|| tables.routes.next(Version::V4, reader))
+        .map(|news| Version::V4.net(&news.prefix))
+        .collect();
+    assert_eq!(heard, [net("192.0.2.1/32"), net("203.0.113.7/32")].into());
+    // Clients hear that it is reached otherwise, and not by a neighbour.
+    assert_eq!(tables.take_invalid(), [(1, block)]);
+    let (block, answer) = tables.register(1, ip("192.0.2.1"));
+    let way = crate::watchers::way(block, &answer);
+    assert_eq!((way.found, way.metric, way.is_neighbour), (true, 3, false));
+    // Where there is another way, packets take that.
+    let both = tables.set_of(vec![hop(Some("192.0.2.1"), 0), hop(Some("192.0.2.2"), 0)]);
+    tables.set(place("203.0.113.8/32"), bgp, Route { set: both, metric: 0, tag: 0 });
+    tables.give(both);
+    assert_eq!(used(&mut tables, "203.0.113.8/32").map(|ways| ways.len()), Some(1));
+    // And when it is over, the first one serves again.
+    assert!(tables.withdraw(place("192.0.2.1/32"), igp));
+    assert_eq!(nowhere(&mut tables, "203.0.113.7/32"), None);
+    assert_eq!(used(&mut tables, "203.0.113.7/32").map(|ways| ways.len()), Some(1));
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Tell { origin: usize, net: u8, hop: u8, metric: u32 },
@@ -189,7 +230,7 @@ enum Step {
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let net = 0u8..31;
     let step = prop_oneof![
-        6 => (0usize..3, net.clone(), 0u8..6, 0u32..3)
+        6 => (0usize..3, net.clone(), 0u8..7, 0u32..3)
             .prop_map(|(origin, net, hop, metric)| Step::Tell { origin, net, hop, metric }),
         3 => (0usize..3, net).prop_map(|(origin, net)| Step::Withdraw { origin, net }),
         3 => (1u64..3, 0u8..16).prop_map(|(session, address)| Step::Register { session, address }),
@@ -207,24 +248,31 @@ fn small_net(number: u8) -> Ipv4Net {
     Ipv4Net::new(address, 28 + length).unwrap()
 }
 
-/// Two ways by interfaces, and gateways within the nets.
-fn small_hop(number: u8) -> Hop {
+/// Two ways by interfaces, gateways within the nets, and nowhere.
+fn small_hop(number: u8) -> Option<Hop> {
     match number {
-        0 => hop(None, 7),
-        1 => hop(Some("192.0.2.1"), 1),
-        2 => hop(Some("192.0.2.2"), 2),
-        near => hop(Some(&format!("10.0.0.{}", near * 3)), 0),
+        0 => Some(hop(None, 7)),
+        1 => Some(hop(Some("192.0.2.1"), 1)),
+        2 => Some(hop(Some("192.0.2.2"), 2)),
+        6 => None,
+        near => Some(hop(Some(&format!("10.0.0.{}", near * 3)), 0)),
     }
 }
 
-type Model = BTreeMap<(usize, Ipv4Net), (Hop, u32)>;
+/// No hop is nowhere.
+type Model = BTreeMap<(usize, Ipv4Net), (Option<Hop>, u32)>;
 
 const STANDINGS: [Standing; 3] = [Standing { distance: 0, is_external: false }, INTERNAL, EXTERNAL];
 
-/// The longest net around an address to which a route leads that names its interface, and that route.
-fn model_leader(model: &Model, address: Ipv4Addr) -> Option<(Ipv4Net, Hop, u32)> {
-    let leads = |(origin, net): &(usize, Ipv4Net), hop: &Hop| {
-        !STANDINGS[*origin].is_external && hop.interface.is_some() && net.contains(&address)
+/// Whether others may go by it: it names its interface, or leads nowhere.
+fn model_leads(origin: usize, hop: Option<&Hop>) -> bool {
+    !STANDINGS[origin].is_external && hop.is_none_or(|hop| hop.interface.is_some())
+}
+
+/// The longest net around an address to which a route leads that others may go by, and that route.
+fn model_leader(model: &Model, address: Ipv4Addr) -> Option<(Ipv4Net, Option<Hop>, u32)> {
+    let leads = |(origin, net): &(usize, Ipv4Net), hop: &Option<Hop>| {
+        model_leads(*origin, hop.as_ref()) && net.contains(&address)
     };
     let leaders = model.iter().filter(|(key, (hop, _))| leads(key, hop));
     let best = leaders.min_by_key(|((origin, net), (_, metric))| {
@@ -233,18 +281,20 @@ fn model_leader(model: &Model, address: Ipv4Addr) -> Option<(Ipv4Net, Hop, u32)>
     best.map(|((_, net), (hop, metric))| (*net, *hop, *metric))
 }
 
-fn model_ways(model: &Model, hop: &Hop) -> Vec<Way> {
+/// Where a route leads, no ways if nowhere; none if it cannot be used.
+fn model_ways(model: &Model, hop: Option<&Hop>) -> Option<Vec<Way>> {
+    let Some(hop) = hop else { return Some(Vec::new()) };
     if let Some(interface) = hop.interface {
-        return vec![Way { gateway: hop.gateway, interface, weight: 1 }];
+        return Some(vec![Way { gateway: hop.gateway, interface, weight: 1 }]);
     }
-    let Some(IpAddr::V4(gateway)) = hop.gateway else { return Vec::new() };
-    let leader = model_leader(model, gateway);
-    let way = leader.map(|(_, leader, _)| Way {
+    let Some(IpAddr::V4(gateway)) = hop.gateway else { return None };
+    let (_, leader, _) = model_leader(model, gateway)?;
+    let way = leader.map(|leader| Way {
         gateway: leader.gateway.or(hop.gateway),
         interface: leader.interface.unwrap(),
         weight: 1,
     });
-    way.into_iter().collect()
+    Some(way.into_iter().collect())
 }
 
 fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
@@ -257,9 +307,9 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
         match step {
             Step::Tell { origin, net, hop, metric } => {
                 let (net, hop) = (small_net(net), small_hop(hop));
-                let set = tables.set_of(vec![hop]);
+                let set = hop.map_or(BLACKHOLE, |hop| tables.set_of(vec![hop]));
                 tables.set(split(net.into()), origins[origin], Route { set, metric, tag: 0 });
-                tables.give(set);
+                hop.into_iter().for_each(|_| tables.give(set));
                 model.insert((origin, net), (hop, metric));
             }
             Step::Withdraw { origin, net } => {
@@ -281,8 +331,7 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
                 let same = |net: Ipv4Net| {
                     let inside = |other: &Ipv4Net| net.contains(other) && *other != net;
                     let overlaid = model.iter().any(|((origin, other), (hop, _))| {
-                        let leads = !STANDINGS[*origin].is_external && hop.interface.is_some();
-                        leads && inside(other)
+                        model_leads(*origin, hop.as_ref()) && inside(other)
                     });
                     let leader = model_leader(&model, net.network()).map(|one| one.0);
                     !overlaid
@@ -332,11 +381,11 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
     for net in nets {
         let usable = model
             .iter()
-            .filter(|((_, of), (hop, _))| *of == net && !model_ways(&model, hop).is_empty());
+            .filter(|((_, of), (hop, _))| *of == net && model_ways(&model, hop.as_ref()).is_some());
         let best = usable.min_by_key(|((origin, _), (_, metric))| {
             (STANDINGS[*origin].distance, *metric, *origin)
         });
-        let expected = best.map(|(_, (hop, _))| model_ways(&model, hop));
+        let expected = best.and_then(|(_, (hop, _))| model_ways(&model, hop.as_ref()));
         let found = used(&mut tables, &net.to_string());
         prop_assert_eq!(&found, &expected, "{}", net);
         let heard = heard.get(&IpNet::V4(net)).copied().flatten();

@@ -9,6 +9,7 @@ use ipnet::IpNet;
 use weft_base::Instant;
 use weft_xrl::{Called, Output};
 
+use crate::hops::Lead;
 use crate::interface;
 use crate::leads::Answer;
 use crate::reach::Session;
@@ -82,13 +83,14 @@ impl Watchers {
 
 /// An answer as clients are told it.
 pub(crate) fn way(block: IpNet, answer: &Answer) -> interface::Way {
+    let is_neighbour = |lead: &Lead| match lead {
+        Lead::Ways(ways) => ways.iter().any(|way| way.gateway.is_none()),
+        Lead::Nowhere(_) => false,
+    };
     interface::Way {
         block,
         found: answer.way.is_some(),
         metric: answer.way.as_ref().map_or(0, |(_, metric)| *metric),
-        is_neighbour: answer
-            .way
-            .as_ref()
-            .is_some_and(|(ways, _)| ways.iter().any(|way| way.gateway.is_none())),
+        is_neighbour: answer.way.as_ref().is_some_and(|(lead, _)| is_neighbour(lead)),
     }
 }
