@@ -81,6 +81,11 @@ fn a_route_that_comes_and_goes_is_not_passed_on() {
 }
 
 #[test]
+fn packets_are_dropped_for_neighbours_that_ask_for_it() {
+    run(INTEROP, "blackhole");
+}
+
+#[test]
 fn routes_for_multicast_go_their_own_way_with_others() {
     run(INTEROP, "multicast");
 }

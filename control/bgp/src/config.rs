@@ -158,6 +158,7 @@ impl PeerConfig {
             is_client: self.is_client,
             is_direct: is_external && self.session.is_direct(),
             is_long_lived: config.graceful.is_long_lived(self.graceful),
+            has_blackholes: self.session.blackhole,
             router_id,
             address,
         }

@@ -212,9 +212,11 @@ impl Announcer {
             return AttributesId::NONE;
         }
         let view = self.view(attributes, prefix, routes.source(self.origin));
+        let source = routes.source(self.origin);
+        let is_blackhole = source.is_blackhole(&attributes.communities);
         match self.import.run(&view) {
             None => AttributesId::NONE,
-            Some(changes) if changes.is_empty() => {
+            Some(changes) if changes.is_empty() && !is_blackhole => {
                 routes.sets.take(received);
                 received
             }
@@ -223,7 +225,11 @@ impl Announcer {
                 if !fits(changed.next_hop, version) {
                     return AttributesId::NONE;
                 }
-                if routes.source(self.origin).is_stale(&attributes.communities) {
+                // As policy has marked it, or not.
+                if source.is_blackhole(&changed.communities) {
+                    conventions::keep_blackhole(&mut changed);
+                }
+                if source.is_stale(&attributes.communities) {
                     // RFC 9494 §4.3: it must not be removed.
                     conventions::add_community(&mut changed, LLGR_STALE);
                 }

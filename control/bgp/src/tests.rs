@@ -454,6 +454,7 @@ fn source(peer: usize) -> Source {
         is_client: CLIENTS.contains(&peer),
         is_direct: false,
         is_long_lived: true,
+        has_blackholes: false,
         router_id: address(peer),
         address: address(peer).into(),
     }

@@ -5,7 +5,8 @@
 //!
 //! To the RIB there are three protocols: `ebgp` and `ibgp`, for they are trusted differently, and `bgp-long-lived`, for what
 //! speakers that are long away have said is used only where nobody knows anything else (RFC 9494 §4.3). A route that goes from
-//! one to another is told as the one before it is taken back from the other, so that it is never missing.
+//! one to another is told as the one before it is taken back from the other, so that it is never missing. Packets for a route
+//! that says so (RFC 7999) are to be dropped there.
 
 use std::net::IpAddr;
 
@@ -157,9 +158,8 @@ impl ToRib {
     /// One change.
     fn note(&mut self, version: Version, news: &News<Path>, batch: &mut Batch, routes: &Routes) {
         let protocol = news.best.and_then(|best| protocol(&best, routes));
-        let route = protocol
-            .and(news.best)
-            .map(|best| self.route(version, news.number, &best.route, routes));
+        let route =
+            protocol.and(news.best).map(|best| self.route(version, news.number, &best, routes));
         let before = self.said[version as usize].set((news.number, &news.prefix), protocol);
         batch.note(
             version.net(&news.prefix),
@@ -173,16 +173,27 @@ impl ToRib {
     }
 
     /// The route to the destination with this number, whose best path this is.
-    fn route(&self, version: Version, number: u32, best: &Path, routes: &Routes) -> Route {
+    fn route(
+        &self,
+        version: Version,
+        number: u32,
+        best: &Candidate<Path>,
+        routes: &Routes,
+    ) -> Route {
         let hop =
             |id| Hop { gateway: Some(routes.next_hops.address(id)), interface: None, weight: 1 };
-        let hops = match self.multipath {
-            0 | 1 => vec![hop(routes.sets.next_hop(best.accepted))],
-            most => routes.next_hops_to(version, number, most).into_iter().map(hop).collect(),
+        let accepted = best.route.accepted;
+        let to = match self.multipath {
+            _ if routes.is_blackhole(best) => To::Blackhole,
+            0 | 1 => To::Hops(vec![hop(routes.sets.next_hop(accepted))]),
+            most => {
+                let all = routes.next_hops_to(version, number, most);
+                To::Hops(all.into_iter().map(hop).collect())
+            }
         };
-        let attributes = routes.sets.get(best.accepted);
+        let attributes = routes.sets.get(accepted);
         let (metric, tag) = (attributes.med().unwrap_or(0), attributes.rare().tag);
-        Route { to: To::Hops(hops), metric, tag }
+        Route { to, metric, tag }
     }
 
     /// When something is to be done at the latest.

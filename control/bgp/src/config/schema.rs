@@ -31,6 +31,7 @@ macro_rules! peer_statements {
         }
         leaf graceful-shutdown switch { default off; help "whether the peer is told to use other ways, since this one will be closed (RFC 8326)"; }
         words shutdown { usage "[TEXT]"; help "there is no session, and the peer's operator is told this text"; }
+        leaf blackhole switch { default off; help "whether packets are dropped for routes that are accepted with the community blackhole (RFC 7999)"; }
         leaf damping switch { help "whether routes of it that come and go are damped, if it is in another system; as the statement of all without it"; }
         leaf description text { help "for people"; }
 "#

@@ -1,7 +1,8 @@
 //! What the configuration says of a session besides what is exchanged: how connections are protected, roles, limits.
 //!
 //! Reference: RFC 2385 (keys), RFC 5082 (time to live), RFC 9234 §4 (roles), RFC 4486 §4 and RFC 4271 §6.7 (limits on
-//! prefixes), RFC 8950 (next hops of IPv6), RFC 8326 (graceful shutdown), RFC 9003 (texts of a shutdown).
+//! prefixes), RFC 8950 (next hops of IPv6), RFC 8326 (graceful shutdown), RFC 9003 (texts of a shutdown), RFC 7999 §3.3 (both
+//! sides have to agree on blackholes).
 
 use std::num::NonZeroU8;
 use std::time::Duration;
@@ -73,6 +74,8 @@ pub(crate) struct SessionConfig {
     /// Routes of IPv4 may have next hops of IPv6.
     pub(crate) extended_next_hop: bool,
     pub(crate) prefix_limit: Option<PrefixLimit>,
+    /// Packets for its routes that say so are dropped (RFC 7999).
+    pub(crate) blackhole: bool,
     /// Its routes are told as those of a way that will soon be closed.
     pub(crate) graceful_shutdown: bool,
     /// There is no session, and the peer's operator is told this.
@@ -95,6 +98,7 @@ impl SessionConfig {
             connect_retry: block.leaf("connect-retry")?.unwrap_or(CONNECT_RETRY),
             extended_next_hop: block.leaf("extended-next-hop")?.unwrap_or(false),
             prefix_limit: prefix_limit(block)?,
+            blackhole: block.leaf("blackhole")?.unwrap_or(false),
             graceful_shutdown: block.leaf("graceful-shutdown")?.unwrap_or(false),
             shutdown: shutdown(block)?,
             description: block.leaf("description")?,
@@ -225,7 +229,7 @@ mod tests {
     #[test]
     fn what_is_said_of_a_session_is_read() {
         let text = "md5-key hush; ttl-security 1; local-role customer; role-strict on; connect-retry 5s; \
-                    extended-next-hop on; prefix-limit { most 10; action warn; restart-after 300s; } \
+                    extended-next-hop on; blackhole on; prefix-limit { most 10; action warn; restart-after 300s; } \
                     shutdown \"back at 20:00\"; description \"the other one\";";
         let session = peer(2, text).unwrap().session;
         assert_eq!(session.key.as_ref().unwrap().bytes(), b"hush");
@@ -238,7 +242,8 @@ mod tests {
         assert!(!format!("{session:?}").contains("hush"), "keys are not shown");
         let options = session.options(false);
         assert_eq!([options.ttl, options.least_ttl].map(|ttl| ttl.unwrap().get()), [255, 255]);
-        assert!(session.enforce_first_as);
+        assert!(session.enforce_first_as && session.blackhole);
+        assert!(!peer(2, "").unwrap().session.blackhole, "not unless it was agreed on");
         let of_server = |words: &str| peer(2, words).unwrap().session.enforce_first_as;
         assert!(
             !of_server("local-role route-server-client;") && !of_server("enforce-first-as off;")

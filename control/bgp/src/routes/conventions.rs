@@ -1,13 +1,13 @@
 //! Attributes by which autonomous systems tell each other what a route is for: whether it may only go to customers,
-//! whether its way will soon be closed, and whether it lives only because there may be no other; and what a system says to
-//! itself alone.
+//! whether its way will soon be closed, whether it lives only because there may be no other, and whether its packets are to be
+//! dropped; and what a system says to itself alone.
 //!
-//! Reference: RFC 9234 §5 (ONLY_TO_CUSTOMER); RFC 8326 §4 (graceful shutdown); RFC 9494 §3.2 (LLGR_STALE); RFC 7311 §3.1 (AIGP
+//! Reference: RFC 9234 §5 (ONLY_TO_CUSTOMER); RFC 8326 §4 (graceful shutdown); RFC 9494 §3.2 (LLGR_STALE); RFC 7999 (BLACKHOLE); RFC 7311 §3.1 (AIGP
 //! is not for other systems unless both sides want it, which cannot be said here); RFC 4271 §5.1.5 (LOCAL_PREF); RFC 4456
 //! §8 (where a route was reflected); RFC 4360 §6 (extended communities that
 //! are not transitive); RFC 8097 §2 (what others say of the validity of an origin).
 
-use crate::numbers::community::GRACEFUL_SHUTDOWN;
+use crate::numbers::community::{GRACEFUL_SHUTDOWN, NO_ADVERTISE, NO_EXPORT};
 use crate::wire::{Attributes, Role};
 
 /// In the type of an extended community: it does not leave the system (RFC 4360 §2).
@@ -52,6 +52,13 @@ pub(crate) fn tell(role: Option<Role>, local_as: u32, attributes: &mut Attribute
         attributes.change_rare(|rare| rare.only_to_customer = Some(local_as));
     }
     !(is_upward && is_marked)
+}
+
+/// Packets for a route are dropped here: other systems do not hear of it (RFC 7999 §3.2).
+pub(crate) fn keep_blackhole(attributes: &mut Attributes) {
+    if !attributes.has_community(NO_ADVERTISE) {
+        add_community(attributes, NO_EXPORT);
+    }
 }
 
 /// A route leaves this system: what it says to itself stays here.

@@ -18,7 +18,7 @@ use super::Path;
 use super::attribute_sets::AttributeSets;
 use super::next_hops::{NextHopId, NextHops};
 use super::packed::Packed;
-use crate::numbers::community::LLGR_STALE;
+use crate::numbers::community::{BLACKHOLE, LLGR_STALE};
 use crate::policy::Party;
 use crate::to_rib::PROTOCOLS;
 use crate::wire::Origin;
@@ -41,6 +41,8 @@ pub(crate) struct Source {
     pub(crate) is_direct: bool,
     /// Whether it was told that routes may live long here (RFC 9494).
     pub(crate) is_long_lived: bool,
+    /// Whether packets for its routes that say so are dropped (RFC 7999).
+    pub(crate) has_blackholes: bool,
     /// Its identifier.
     pub(crate) router_id: Ipv4Addr,
     /// The address of the session.
@@ -67,6 +69,7 @@ impl Source {
             is_client: false,
             is_direct: false,
             is_long_lived: false,
+            has_blackholes: false,
             router_id: nobody,
             address: nobody.into(),
         }
@@ -83,6 +86,11 @@ impl Source {
     /// Whether a route of it with these communities lives only because there may be no other.
     pub(crate) fn is_stale(&self, communities: &[u32]) -> bool {
         self.is_long_lived && communities.contains(&LLGR_STALE)
+    }
+
+    /// Whether packets for a route of it with these communities are dropped.
+    pub(crate) fn is_blackhole(&self, communities: &[u32]) -> bool {
+        self.has_blackholes && communities.contains(&BLACKHOLE)
     }
 
     /// As which of [`PROTOCOLS`] the RIB is told of a route of this peer with these communities.
@@ -128,11 +136,21 @@ impl Decision<'_> {
         self.sets.get(one.route.accepted)
     }
 
+    /// Whether packets for a route that is accepted are dropped.
+    pub(crate) fn is_blackhole(&self, one: &Candidate<Path>) -> bool {
+        let source = self.source(one.origin);
+        source.has_blackholes && source.is_blackhole(self.attributes(one).communities())
+    }
+
     /// RFC 4271 §9.1.2.1: the next hop must be resolvable; §6.3: that of a neighbour must be on a link, unless policy has
-    /// said where packets go. What policy has not accepted cannot be used either.
+    /// said where packets go. What policy has not accepted cannot be used either. Packets that are dropped need no next hop
+    /// (RFC 7999 §3.3).
     pub(crate) fn is_usable(&self, one: &Candidate<Path>) -> bool {
         if !one.route.is_accepted() {
             return false;
+        }
+        if self.is_blackhole(one) {
+            return true;
         }
         let next_hop = self.sets.next_hop(one.route.accepted);
         let Some(reached) = self.next_hops.reached(next_hop) else { return false };
@@ -196,7 +214,7 @@ impl Decision<'_> {
 
     /// The next hops among which packets are shared out, of `most` paths at most, the best first: those that are as good
     /// as the best until only identifiers and addresses make a difference (§9.1.2.2 f), g)). Of several paths to one next
-    /// hop one counts. Whether they go through the same systems is not asked.
+    /// hop one counts, and none of those whose packets are dropped. Whether they go through the same systems is not asked.
     pub(crate) fn next_hops(
         &self,
         candidates: Candidates<'_, Path>,
@@ -212,7 +230,8 @@ impl Decision<'_> {
         for (last, one) in rivals {
             let next_hop = self.sets.next_hop(one.route.accepted);
             let is_as_good = Some((last.0, last.1)) == best;
-            if is_as_good && next_hops.len() < most && !next_hops.contains(&next_hop) {
+            let leads = is_as_good && !self.is_blackhole(one);
+            if leads && next_hops.len() < most && !next_hops.contains(&next_hop) {
                 next_hops.push(next_hop);
             }
         }

@@ -258,8 +258,17 @@ mod tests {
     fn source(is_external: bool, is_client: bool) -> Source {
         let router_id = Ipv4Addr::new(10, 0, 0, 2);
         let (own, address) = (None, router_id.into());
-        let (is_direct, is_long_lived, system) = (false, true, 65001);
-        Source { own, is_external, system, is_client, is_direct, is_long_lived, router_id, address }
+        Source {
+            own,
+            is_external,
+            system: 65001,
+            is_client,
+            is_direct: false,
+            is_long_lived: true,
+            has_blackholes: false,
+            router_id,
+            address,
+        }
     }
 
     /// Another system's router.

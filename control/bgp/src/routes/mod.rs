@@ -180,6 +180,11 @@ impl Routes {
         self.decision().is_usable(one)
     }
 
+    /// Whether packets for a path that is accepted are dropped.
+    pub(crate) fn is_blackhole(&self, one: &Candidate<Path>) -> bool {
+        self.decision().is_blackhole(one)
+    }
+
     /// Where packets go to the destination with this number, of `most` next hops at most, the best first.
     pub(crate) fn next_hops_to(
         &self,

@@ -149,6 +149,7 @@ impl Bgp {
             ("path-id", one.path.into()),
             ("unused", self.unused((version, net), one).into()),
             ("long-lived-stale", source.is_stale(&attributes.communities).into()),
+            ("blackhole", (one.route.is_accepted() && routes.is_blackhole(one)).into()),
             ("damping", standing.into()),
             ("next-hop", json!(source.party().map(|_| address(next_hop)))),
             ("metric", json!(routes.next_hops.metric(next_hop))),

@@ -1,5 +1,6 @@
 //! The process between its peers: connections come in, bytes go out.
 
+mod blackhole;
 mod damped;
 mod fair;
 mod graceful;
@@ -174,9 +175,21 @@ impl World {
 
     /// A peer announces a route that leads to this router.
     fn announces_by(&mut self, number: u8, prefix: &Prefix, next_hop: Ipv4Addr) -> Vec<Output> {
+        self.announces_with(number, prefix, next_hop, &[])
+    }
+
+    /// The same with these communities.
+    fn announces_with(
+        &mut self,
+        number: u8,
+        prefix: &Prefix,
+        next_hop: Ipv4Addr,
+        communities: &[u32],
+    ) -> Vec<Output> {
         let attributes = Attributes {
             as_path: AsPath::from_sequence(&[65000 + u32::from(number)]),
             next_hop: Some(NextHop::V4(next_hop)),
+            communities: communities.into(),
             ..Attributes::default()
         };
         let context = Context::new(Neighbour::External);

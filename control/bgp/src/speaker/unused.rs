@@ -28,6 +28,9 @@ impl Bgp {
             };
             return Some(why.to_owned());
         }
+        if routes.is_usable(one) {
+            return None;
+        }
         let id = routes.sets.next_hop(one.route.accepted);
         let next_hop = routes.next_hops.address(id);
         let Some(reached) = routes.next_hops.reached(id) else {
@@ -39,8 +42,7 @@ impl Bgp {
         if reached.metric.is_none() {
             return Some(format!("{next_hop} is not reached"));
         }
-        (!routes.is_usable(one))
-            .then(|| format!("{next_hop} is not on a link of this router, as its peer is"))
+        Some(format!("{next_hop} is not on a link of this router, as its peer is"))
     }
 
     /// Why a path was not accepted.

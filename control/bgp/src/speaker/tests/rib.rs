@@ -27,6 +27,8 @@ pub(super) struct Rib {
     pub(super) origins: Vec<(String, u32)>,
     /// Who has told what, of multicast and of others.
     pub(super) told: BTreeSet<(bool, IpNet, u32)>,
+    /// Those whose packets it is to drop.
+    pub(super) blackholes: BTreeSet<IpNet>,
     /// The tags of those that have one.
     pub(super) tags: BTreeMap<IpNet, u32>,
     /// How many routes it was told, or told that they are gone.
@@ -134,11 +136,14 @@ impl Rib {
             self.stale.remove(&route.net);
             self.routes.insert(route.net);
             self.tags.remove(&route.net);
+            self.blackholes.remove(&route.net);
+            self.blackholes.extend((route.set == 0).then_some(route.net));
             self.tags.extend((route.tag > 0).then_some((route.net, route.tag)));
         }
         for net in gone {
             self.routes.remove(&net);
             self.tags.remove(&net);
+            self.blackholes.remove(&net);
         }
         Encoded::default()
     }
