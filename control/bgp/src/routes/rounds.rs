@@ -88,10 +88,12 @@ impl Routes {
         self.table.sweep(version, origin);
     }
 
-    /// A new session with this peer begins, perhaps with a policy that came while there was none: what was to be found by
-    /// the one of before is announced anew, or goes.
-    pub(crate) fn stop_refiltering(&mut self, origin: OriginId) {
+    /// Nothing is found anew any more of what this peer has announced, perhaps in another session. Returns whether that was not
+    /// done yet.
+    pub(crate) fn stop_refiltering(&mut self, origin: OriginId) -> bool {
+        let before = self.rounds.len();
         self.rounds.retain(|one| one.origin != origin || matches!(one.task, Task::LiveLong));
+        self.rounds.len() < before
     }
 
     /// There is no such peer any more: nothing is done with its routes.

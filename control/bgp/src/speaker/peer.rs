@@ -21,7 +21,7 @@ use crate::config::{Config, PORT, PeerConfig, Standing};
 use crate::fsm::{
     AttemptId, ConnectionId, Ending, Input, Negotiated, Output as Outcome, PeerAs, Session, State,
 };
-use crate::incoming::{Taken, family, version};
+use crate::incoming::{Announcer, Taken, family, version};
 use crate::numbers::cease;
 use crate::routes::decision::Source;
 use crate::routes::export::Audience;
@@ -51,6 +51,8 @@ pub(super) struct Peer {
     pub(super) session: Session,
     pub(super) origin: OriginId,
     pub(super) up: Option<Up>,
+    /// Who has announced what is kept of it while it is away.
+    away: Option<Announcer>,
     pub(super) tally: Tally,
     /// Why routes are not exchanged any more.
     pub(super) ending: Option<String>,
@@ -81,6 +83,7 @@ impl Peer {
             config,
             origin,
             up: None,
+            away: None,
             tally: Tally::default(),
             ending: None,
             stale: Stale::new(origin),
@@ -107,16 +110,22 @@ impl Peer {
         self.filter(is_damped_so || had.import != self.config.import, own, world);
     }
 
-    /// Other routes pass from now on, while the session goes on: what it has announced is looked at again, and it is told what
-    /// is different.
+    /// Who has announced its routes, in this session or in the last one.
+    pub(super) fn known_announcer(&self) -> Option<&Announcer> {
+        self.up.as_ref().map(|up| &up.announcer).or(self.away.as_ref())
+    }
+
+    /// Other routes pass from now on, while the session goes on, or its routes serve on without one: what it has announced is
+    /// looked at again, and it is told what is different.
     fn filter(&mut self, takes_others: bool, own: &Config, world: &mut World<'_>) {
+        let announcer = self.up.as_mut().map(|up| &mut up.announcer).or(self.away.as_mut());
+        if let Some(announcer) = announcer.filter(|_| takes_others) {
+            announcer.import = self.config.import.clone();
+            world.routes.refilter(announcer.clone());
+        }
         let Some(system) = self.up.as_ref().map(|up| up.announcer.remote_as) else { return };
         let peer = self.asked_for(system, own);
         let Some(up) = &mut self.up else { return };
-        if takes_others {
-            up.announcer.import = self.config.import.clone();
-            world.routes.refilter(up.announcer.clone());
-        }
         let (export, is_closing) =
             (self.config.export.clone(), self.config.session.graceful_shutdown);
         let audience = Audience { is_closing, export, peer, ..up.audience.clone() };
@@ -370,7 +379,11 @@ impl Peer {
         let source =
             Source { router_id: negotiated.peer_identifier, system: negotiated.peer_as, ..source };
         world.routes.set_source(self.origin, source);
-        world.routes.stop_refiltering(self.origin);
+        if world.routes.stop_refiltering(self.origin) {
+            // What it has not announced anew yet goes by the policy of now, too.
+            world.routes.refilter(announcer.clone());
+        }
+        self.away = None;
         world.routes.set_damping(self.origin, self.config.damping);
         let up = Up {
             channel,
@@ -413,6 +426,7 @@ impl Peer {
         let exchanged = self.families();
         world.fanout.leave(self.origin, world.routes);
         let up = self.up.take();
+        self.away = up.as_ref().map(|up| up.announcer.clone());
         let said = up.as_ref().and_then(Up::said).filter(|_| is_graceful);
         let is_lost = matches!(ending, Ending::Lost | Ending::Replaced);
         let graceful = &world.config.graceful;

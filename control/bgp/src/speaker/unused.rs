@@ -8,6 +8,7 @@ use weft_routing::Candidate;
 use weft_routing::ip::Version;
 
 use super::Bgp;
+use super::peer::Peer;
 use crate::policy::Filter;
 use crate::routes::Path;
 
@@ -48,7 +49,7 @@ impl Bgp {
     /// Why a path was not accepted.
     fn refused(&self, version: Version, one: &Candidate<Path>) -> &'static str {
         let peer = self.peers.get(&self.routes.source(one.origin).address);
-        let Some(announcer) = peer.and_then(|peer| peer.up.as_ref()).map(|up| &up.announcer) else {
+        let Some(announcer) = peer.and_then(Peer::known_announcer) else {
             return "no policy has accepted it";
         };
         if announcer.import == Filter::None {

@@ -374,6 +374,29 @@ fn a_route_that_is_withdrawn_while_others_are_stale_goes() {
     assert_eq!(told(2, &world.says(1, &bytes)).1, nets(&[1]));
 }
 
+/// Handley et al. §8.1: a policy takes effect at once, also on what is kept of a peer that is away.
+#[test]
+fn another_policy_holds_for_what_is_kept_of_a_peer_that_is_away() {
+    let mut world = helped(&graceful(false, true, false), &[1, 2]);
+    lose(&mut world);
+    let out = world.configure(["import none;", ""]);
+    assert_eq!(told(2, &out).1, nets(&[1, 2]));
+    assert!(world.rib.routes.is_empty());
+    let out = world.configure(["import all;", ""]);
+    assert_eq!(told(2, &out).0, nets(&[1, 2]));
+    assert_eq!(world.rib.routes.len(), 2);
+    // It is back before all was looked at.
+    world.is_busy = true;
+    world.configure(["import none;", ""]);
+    world.connect_with(1, &[graceful(true, true, false)]);
+    world.is_busy = false;
+    let out = world.happens(Event::Tick);
+    assert_eq!(told(2, &out).1, nets(&[1, 2]));
+    let request = interface::Show { prefix: Some(net(1).to_string()), ..show("routes") };
+    let path = world.bgp.show(world.now, &request).unwrap()[0]["paths"][0].clone();
+    assert_eq!(path["unused"], "`import` of the peer takes nothing");
+}
+
 #[test]
 fn a_peer_that_is_back_in_a_moment_changes_nothing() {
     let mut world = World::started("");
