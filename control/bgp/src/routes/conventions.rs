@@ -3,7 +3,7 @@
 //! dropped; and what a system says to itself alone.
 //!
 //! Reference: RFC 9234 §5 (ONLY_TO_CUSTOMER); RFC 8326 §4 (graceful shutdown); RFC 9494 §3.2 (LLGR_STALE); RFC 7999 (BLACKHOLE); RFC 7311 §3.1 (AIGP
-//! is not for other systems unless both sides want it, which cannot be said here); RFC 4271 §5.1.5 (LOCAL_PREF); RFC 4456
+//! is not for other systems unless both sides want it, which cannot be said here); RFC 8669 §5 and §6 (nor is a Prefix-SID); RFC 4271 §5.1.5 (LOCAL_PREF); RFC 4456
 //! §8 (where a route was reflected); RFC 4360 §6 (extended communities that
 //! are not transitive); RFC 8097 §2 (what others say of the validity of an origin).
 
@@ -30,8 +30,8 @@ pub(crate) fn is_leak(role: Option<Role>, remote_as: u32, attributes: &Attribute
 /// says to itself is not believed.
 pub(crate) fn take(role: Option<Role>, remote_as: u32, attributes: &mut Attributes) {
     keep(attributes, |community| community >> 48 != ORIGIN_VALIDATION);
-    if attributes.rare().aigp.is_some() {
-        attributes.change_rare(|rare| rare.aigp = None);
+    if attributes.rare().aigp.is_some() || attributes.rare().prefix_sid.is_some() {
+        attributes.change_rare(|rare| (rare.aigp, rare.prefix_sid) = (None, None));
     }
     if attributes.has_community(GRACEFUL_SHUTDOWN) {
         attributes.local_pref = Some(0);
@@ -69,6 +69,7 @@ pub(crate) fn leave(attributes: &mut Attributes) {
         rare.originator_id = None;
         rare.cluster_list = Box::default();
         rare.aigp = None;
+        rare.prefix_sid = None;
     });
 }
 
@@ -158,18 +159,22 @@ mod tests {
         let said = || {
             let mut attributes = marked(None);
             attributes.extended_communities = [bandwidth, valid, target].into();
-            attributes.change_rare(|rare| rare.aigp = Some(0));
+            attributes.change_rare(|rare| {
+                rare.aigp = Some(0);
+                rare.prefix_sid = Some([1, 0, 7, 0, 0, 0, 0, 0, 0, 9].into());
+            });
             attributes
         };
+        let rare = |of: &Attributes| (of.rare().aigp, of.rare().prefix_sid.clone());
         let mut heard = said();
         take(None, REMOTE, &mut heard);
         assert_eq!(
-            (&*heard.extended_communities, heard.rare().aigp),
-            (&[bandwidth, target][..], None)
+            (&*heard.extended_communities, rare(&heard)),
+            (&[bandwidth, target][..], (None, None))
         );
         let mut told = said();
         leave(&mut told);
-        assert_eq!((&*told.extended_communities, told.rare().aigp), (&[target][..], None));
+        assert_eq!((&*told.extended_communities, rare(&told)), (&[target][..], (None, None)));
     }
 
     #[test]
