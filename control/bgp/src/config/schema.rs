@@ -21,6 +21,7 @@ macro_rules! peer_statements {
         leaf local-role one-of provider route-server route-server-client customer peer { help "what this router is to the peer (RFC 9234)"; }
         leaf role-strict switch { default off; help "whether a peer that says no role is refused"; }
         leaf enforce-first-as switch { help "whether routes are used only if their paths begin with the peer's system; off for a route server, which is in no path: so it is with `local-role route-server-client`, else on"; }
+        leaf accept-as-sets switch { default off; help "whether routes are taken whose paths have systems without an order (RFC 9774)"; }
         leaf connect-retry duration { default 120s; help "when to connect again after a connection could not be opened"; }
         leaf extended-next-hop switch { default off; help "whether routes of IPv4 may have next hops of IPv6 (RFC 8950)"; }
         container prefix-limit {

@@ -70,6 +70,8 @@ pub(crate) struct SessionConfig {
     pub(crate) role_strict: bool,
     /// The paths of its routes have to begin with its system, as those of a route server do not (RFC 7947 §2.2.2.1).
     pub(crate) enforce_first_as: bool,
+    /// Routes are taken whose paths have sets (RFC 9774).
+    pub(crate) accept_as_sets: bool,
     pub(crate) connect_retry: Duration,
     /// Routes of IPv4 may have next hops of IPv6.
     pub(crate) extended_next_hop: bool,
@@ -95,6 +97,7 @@ impl SessionConfig {
             role,
             role_strict: block.leaf("role-strict")?.unwrap_or(false),
             enforce_first_as: block.leaf("enforce-first-as")?.unwrap_or(!is_of_server),
+            accept_as_sets: block.leaf("accept-as-sets")?.unwrap_or(false),
             connect_retry: block.leaf("connect-retry")?.unwrap_or(CONNECT_RETRY),
             extended_next_hop: block.leaf("extended-next-hop")?.unwrap_or(false),
             prefix_limit: prefix_limit(block)?,

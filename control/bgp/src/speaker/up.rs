@@ -126,6 +126,7 @@ pub(super) fn settings(config: &PeerConfig, own: &Config, standing: Standing) ->
             None => Vec::new(),
         },
         connect_retry: config.session.connect_retry,
+        accept_as_sets: config.session.accept_as_sets,
         extended_next_hop: match config.session.extended_next_hop {
             true => config.families,
             false => Families::EMPTY,

@@ -401,3 +401,34 @@ fn whoever_connects_from_a_range_is_a_peer_until_nothing_of_him_is_left() {
     assert!(notification(2, &configure(&mut world, configured("", ["-", "-"]))).is_some());
     assert!(world.bgp.peers.is_empty());
 }
+
+/// RFC 9774.
+#[test]
+fn paths_with_sets_are_taken_where_that_is_said() {
+    for (words, expected) in [("", false), ("accept-as-sets on;", true)] {
+        let mut world = World::started("");
+        world.born(false);
+        world.configure([words, ""]);
+        world.connect(1);
+        let net = ipnet::Ipv4Net::new([203, 0, 113, 0].into(), 24).unwrap();
+        let context = Context { accept_as_sets: true, ..Context::new(Neighbour::External) };
+        // 65001 {65002}, with numbers of as many octets as were agreed on.
+        let path = [&[2u8, 1][..], &number(65001, &context), &[1, 1], &number(65002, &context)];
+        let attributes = Attributes {
+            as_path: AsPath::parse(&path.concat(), context.four_octet_as).unwrap(),
+            next_hop: Some(NextHop::V4(address(1))),
+            ..Attributes::default()
+        };
+        let mut bytes = Vec::new();
+        let encoder = UpdateEncoder::new(&attributes, Family::IPV4_UNICAST, &context).unwrap();
+        encoder.all([(0, net.prefix())], &mut bytes);
+        world.says(1, &bytes);
+        assert_eq!(world.rib.routes.contains(&net.into()), expected, "{words}");
+    }
+}
+
+/// A number of an autonomous system as paths have it.
+fn number(number: u32, context: &Context) -> Vec<u8> {
+    let skipped = if context.four_octet_as { 0 } else { 2 };
+    number.to_be_bytes()[skipped..].to_vec()
+}
