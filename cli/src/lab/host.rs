@@ -136,7 +136,9 @@ impl Host for WeftHost {
             "hid2" => second_version(words),
             "lpm" => prefix_identifier(words),
             "i4id" => tunnel_identifier(Way::I4id, words),
+            "i6id" => tunnel_identifier(Way::I6id, words),
             "u4id" => tunnel_identifier(Way::U4id, words),
+            "u6id" => tunnel_identifier(Way::U6id, words),
             "x4id" => address_identifier(XidType::X4ID, words),
             "x6id" => address_identifier(XidType::X6ID, words),
             "zf" => {
@@ -154,8 +156,8 @@ impl Host for WeftHost {
                 Ok(best_filter(names, DEFAULT_LINK_BITS, tags).1.to_string())
             }
             _ => Err(format!(
-                "`{kind}` is no kind of alias; there are ad, hid2, i4id, lpm, u4id, x4id, x6id, xdp, zf and \
-                 zf-tags"
+                "`{kind}` is no kind of alias; there are ad, hid2, i4id, i6id, lpm, u4id, u6id, x4id, x6id, \
+                 xdp, zf and zf-tags"
             )),
         }
     }

@@ -19,6 +19,11 @@ fn run(name: &str, arguments: &[&str]) {
     let log = |name: &str| {
         std::fs::read_to_string(directory.path().join("out/logs").join(name)).unwrap_or_default()
     };
+    if name == "over-ipv6" {
+        for node in ["a", "b"] {
+            assert_eq!(log(&format!("ipv4-{node}.stdout")), "", "{node} has an address of IPv4");
+        }
+    }
     if name == "away-from-ip" && !is_simulated {
         for node in ["ra", "rb", "ip1"] {
             assert_eq!(log(&format!("left-{node}.stdout")), "", "{node} has an address of IP");
@@ -31,6 +36,13 @@ fn run(name: &str, arguments: &[&str]) {
 fn a_network_leaves_ip_in_steps() {
     if is_root() {
         run("away-from-ip", &["--scenario", "default"]);
+    }
+}
+
+#[test]
+fn stacks_in_processes_of_their_own_send_over_ipv6() {
+    if is_root() {
+        run("over-ipv6", &[]);
     }
 }
 

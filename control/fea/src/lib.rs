@@ -23,7 +23,7 @@ mod streams;
 mod tuning;
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use engines::Engines;
 use fib::Fib;
@@ -396,22 +396,26 @@ fn spec(text: &str) -> Result<PortSpec, XrlError> {
     text.parse().map_err(|error| XrlError::bad_args(format!("`{text}` is no packet port: {error}")))
 }
 
-/// The port that a process is to use by itself.
+/// The port that a process is to use by itself. Over IPv6 it can send only as one does at an address of its own, to
+/// which its two sockets are bound (see `weft_port::open_descriptors`).
 fn spec_of_handle(text: &str) -> Result<PortSpec, XrlError> {
     let spec = spec(text)?;
-    let is_ipv6 = match &spec {
-        PortSpec::Udp { local } | PortSpec::Group { group: local, .. } => local.is_ipv6(),
-        PortSpec::Ip { local, .. } => local.is_ipv6(),
-        PortSpec::Ethernet { .. }
+    let cannot_send = match &spec {
+        PortSpec::Udp { local: SocketAddr::V6(local) } => local.ip().is_unspecified(),
+        PortSpec::Ip { local: IpAddr::V6(local), .. } => local.is_unspecified(),
+        PortSpec::Group { group, .. } => group.is_ipv6(),
+        PortSpec::Udp { .. }
+        | PortSpec::Ip { .. }
+        | PortSpec::Ethernet { .. }
         | PortSpec::Xdp { .. }
         | PortSpec::Tap { .. }
         | PortSpec::Tun { .. } => false,
     };
-    if is_ipv6 {
+    if cannot_send {
         return Err(XrlError::bad_args(format!(
-            "a port of IPv6 ({spec}) is of no use to a process with a system call filter: it may \
-             send to addresses of the length of IPv4's alone; give an address of IPv4, or have the \
-             packets relayed"
+            "a port of IPv6 without an address of its own ({spec}) is of no use to a process with a system call \
+             filter: it may send to addresses of the length of IPv4's alone, or from sockets that it connects; \
+             give an address of this host, or have the packets relayed"
         )));
     }
     Ok(spec)

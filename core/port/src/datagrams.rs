@@ -80,11 +80,22 @@ pub fn send<E>(
     socket: BorrowedFd<'_>,
     queue: &mut VecDeque<Packet>,
     destination: impl Fn(&Packet) -> Option<SocketAddr>,
+    sent: impl FnMut(&Packet),
+    refused: impl FnMut(Errno) -> Result<(), E>,
+) -> Result<Sent, E> {
+    let send = |packet: &Packet| send_one(socket, packet.bytes(), destination(packet));
+    send_each(queue, send, sent, refused)
+}
+
+/// The same by another way of sending one packet.
+pub(crate) fn send_each<E>(
+    queue: &mut VecDeque<Packet>,
+    mut send: impl FnMut(&Packet) -> rustix::io::Result<()>,
     mut sent: impl FnMut(&Packet),
     mut refused: impl FnMut(Errno) -> Result<(), E>,
 ) -> Result<Sent, E> {
     while let Some(packet) = queue.front() {
-        match send_one(socket, packet.bytes(), destination(packet)) {
+        match send(packet) {
             Ok(()) => sent(packet),
             Err(Errno::AGAIN) => return Ok(Sent::Blocked),
             Err(Errno::INTR) => continue,
@@ -120,7 +131,7 @@ pub fn send_messages<E>(
     Ok(Sent::All)
 }
 
-fn send_one(
+pub(crate) fn send_one(
     socket: BorrowedFd<'_>,
     bytes: &[u8],
     destination: Option<SocketAddr>,

@@ -2,7 +2,8 @@
 //!
 //! The kernel writes the IP header and takes packets apart and together that are longer than the path's MTU;
 //! a packet of this port is what stands behind that header. A socket of IPv4 hands over headers of what
-//! it receives, which are taken off here; one of IPv6 does not.
+//! it receives, which are taken off here; one of IPv6 does not. What goes over IPv6 is sent by another socket
+//! ([`connected`](crate::connected)), which hears nothing.
 //!
 //! Reference: raw(7), ip(7), ipv6(7); RFC 3692 for the numbers 253 and 254, which belong to nobody.
 
@@ -18,8 +19,10 @@ use rustix::net::{
 };
 use weft_base::{LinkAddress, Packet};
 
+use crate::connected::{self, Sender};
+use crate::port::one_or_two;
 use crate::sys::address::Source;
-use crate::sys::{mmsg, socket};
+use crate::sys::{filter, mmsg, socket};
 use crate::udp::{mtu, reason};
 use crate::{
     Lost, OpenError, Options, Port, PortDrop, PortInfo, PortSpec, PortStatistics, datagrams,
@@ -32,6 +35,8 @@ const IPV6_OVERHEAD: usize = 40;
 
 pub(crate) struct IpPort {
     socket: OwnedFd,
+    /// What sends, where that is another socket.
+    sender: Option<Sender>,
     info: PortInfo,
     /// Whether what comes in begins with a header of IPv4.
     has_header: bool,
@@ -44,52 +49,66 @@ impl IpPort {
     /// Opens the port that `spec`, an IP port, describes.
     #[cfg(test)]
     pub(crate) fn open(spec: &PortSpec, options: &Options) -> Result<Self, OpenError> {
-        let (socket, info) = Self::open_descriptor(spec, options)?;
-        Self::adopt(spec, socket, info)
+        let (sockets, info) = Self::open_descriptors(spec, options)?;
+        Self::adopt(spec, sockets, info)
     }
 
-    /// Opens its socket and binds it.
-    pub(crate) fn open_descriptor(
+    /// Opens its socket, or two, and binds them.
+    pub(crate) fn open_descriptors(
         spec: &PortSpec,
         options: &Options,
-    ) -> Result<(OwnedFd, PortInfo), OpenError> {
+    ) -> Result<(Vec<OwnedFd>, PortInfo), OpenError> {
         let (local, protocol) = asked(spec);
-        let socket = new_socket(local, protocol).map_err(|errno| match errno {
-            Errno::ACCESS | Errno::PERM => {
-                OpenError::NoPrivilege { spec: spec.clone(), capability: "CAP_NET_RAW" }
-            }
-            errno => OpenError::system(spec, "socket")(errno),
-        })?;
+        let open = || {
+            let socket = new_socket(local, protocol).map_err(|errno| match errno {
+                Errno::ACCESS | Errno::PERM => {
+                    OpenError::NoPrivilege { spec: spec.clone(), capability: "CAP_NET_RAW" }
+                }
+                errno => OpenError::system(spec, "socket")(errno),
+            })?;
+            bind(&socket, &local).map_err(|errno| match errno {
+                Errno::ADDRNOTAVAIL => OpenError::NoAddress { address: local },
+                errno => OpenError::system(spec, "bind")(errno),
+            })?;
+            Ok(socket)
+        };
+        let socket = open()?;
         datagrams::set_receive_buffer(socket.as_fd(), options.receive_buffer)
             .map_err(OpenError::system(spec, "setsockopt"))?;
-        bind(&socket, &local).map_err(|errno| match errno {
-            Errno::ADDRNOTAVAIL => OpenError::NoAddress { address: local },
-            errno => OpenError::system(spec, "bind")(errno),
-        })?;
         let overhead = if local.is_ipv4() { IPV4_OVERHEAD } else { IPV6_OVERHEAD };
         let mtu = mtu(&socket, local.ip(), overhead);
-        Ok((socket, PortInfo { mac: [0; 6], mtu, local: Some(local) }))
+        let mut sockets = vec![socket];
+        if connected::is_needed(local.ip()) {
+            let sender = open()?;
+            // Every raw socket gets a copy.
+            filter::take_nothing(sender.as_fd()).map_err(OpenError::system(spec, "setsockopt"))?;
+            sockets.push(sender);
+        }
+        Ok((sockets, PortInfo { mac: [0; 6], mtu, local: Some(local) }))
     }
 
-    /// Makes a port of a socket that is open, after a look at it.
+    /// Makes a port of sockets that are open, after a look at them.
     pub(crate) fn adopt(
         spec: &PortSpec,
-        socket: OwnedFd,
+        sockets: Vec<OwnedFd>,
         info: PortInfo,
     ) -> Result<Self, OpenError> {
         let (local, protocol) = asked(spec);
+        let (socket, sender) = one_or_two(spec, sockets, connected::is_needed(local.ip()))?;
         let wrong = |found: &str| OpenError::not_that(spec, found);
-        let found = sockopt::socket_protocol(&socket).map_err(|_| wrong("it is no socket"))?;
-        if sockopt::socket_type(&socket) != Ok(SocketType::RAW) || found != Some(protocol) {
-            return Err(wrong("it is a socket of another kind"));
+        for socket in sender.iter().chain([&socket]) {
+            let found = sockopt::socket_protocol(socket).map_err(|_| wrong("it is no socket"))?;
+            if sockopt::socket_type(socket) != Ok(SocketType::RAW) || found != Some(protocol) {
+                return Err(wrong("it is a socket of another kind"));
+            }
+            let bound = bound_address(socket).map_err(OpenError::system(spec, "getsockname"))?;
+            if bound != local.ip() || info.local != Some(local) {
+                return Err(OpenError::not_that(spec, format!("it is bound to {bound}")));
+            }
         }
-        let bound = bound_address(&socket).map_err(OpenError::system(spec, "getsockname"))?;
-        if bound != local.ip() || info.local != Some(local) {
-            return Err(OpenError::not_that(spec, format!("it is bound to {bound}")));
-        }
-        let has_header = local.is_ipv4();
+        let (sender, has_header) = (sender.map(Sender::new), local.is_ipv4());
         let statistics = PortStatistics::default();
-        Ok(Self { socket, info, has_header, statistics, counted_drops: 0 })
+        Ok(Self { socket, sender, info, has_header, statistics, counted_drops: 0 })
     }
 }
 
@@ -135,11 +154,16 @@ impl Port for IpPort {
     }
 
     fn fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.sender.as_ref().map_or(self.socket.as_fd(), Sender::fd)
+    }
+
+    fn second_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.sender.as_ref().map(|_| self.socket.as_fd())
     }
 
     fn receive(&mut self, batch: &mut Vec<Packet>, max: usize) -> Result<(), Lost> {
-        let Self { socket, statistics, has_header, .. } = self;
+        let Self { socket, sender, statistics, has_header, .. } = self;
+        sender.iter().for_each(Sender::forget_errors);
         let result = mmsg::receive(socket.as_fd(), max, false, |mut received| {
             let Source::Ip(peer) = received.source else { return };
             if received.truncated {
@@ -161,17 +185,16 @@ impl Port for IpPort {
     }
 
     fn transmit(&mut self, queue: &mut VecDeque<Packet>) -> Result<(), Lost> {
-        let Self { socket, statistics: PortStatistics { sent, drops, .. }, .. } = self;
-        datagrams::send(
-            socket.as_fd(),
-            queue,
-            destination,
-            |packet| sent.add(packet.len()),
-            |errno| {
-                drops.add(reason(errno), 1);
-                Ok(())
-            },
-        )?;
+        let Self { socket, sender, statistics: PortStatistics { sent, drops, .. }, .. } = self;
+        let sent = |packet: &Packet| sent.add(packet.len());
+        let refused = |errno| {
+            drops.add(reason(errno), 1);
+            Ok(())
+        };
+        match sender {
+            Some(sender) => sender.send(queue, destination, sent, refused)?,
+            None => datagrams::send(socket.as_fd(), queue, destination, sent, refused)?,
+        };
         Ok(())
     }
 
@@ -277,19 +300,19 @@ mod tests {
         let namespace = namespace();
         let any = spec("127.0.0.1", 253);
         let opened =
-            || namespace.run(|| IpPort::open_descriptor(&any, &Options::default()).unwrap());
+            || namespace.run(|| IpPort::open_descriptors(&any, &Options::default()).unwrap());
         let (socket, info) = opened();
         assert_eq!(info.mtu, 65_515);
         assert!(IpPort::adopt(&any, socket, info).is_ok());
-        let refusal = |spec: PortSpec, socket: OwnedFd| {
+        let refusal = |spec: PortSpec, socket: Vec<OwnedFd>| {
             IpPort::adopt(&spec, socket, info).err().unwrap().to_string()
         };
         assert!(refusal(spec("127.0.0.2", 253), opened().0).contains("bound to 127.0.0.1"));
         assert!(refusal(spec("127.0.0.1", 254), opened().0).contains("another kind"));
         let udp = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-        assert!(refusal(any.clone(), udp.into()).contains("another kind"));
+        assert!(refusal(any.clone(), vec![udp.into()]).contains("another kind"));
         let file = std::fs::File::open("/dev/null").unwrap();
-        assert!(refusal(any.clone(), file.into()).contains("no socket"));
+        assert!(refusal(any.clone(), vec![file.into()]).contains("no socket"));
     }
 
     #[test]

@@ -42,6 +42,7 @@
 // An edge crate: some system calls have no safe wrapper. They are confined to `sys`.
 #![deny(unsafe_code)]
 
+mod connected;
 pub mod datagrams;
 mod error;
 mod ethernet;

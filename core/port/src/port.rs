@@ -80,7 +80,7 @@ pub fn open(spec: &PortSpec, options: &Options) -> Result<Box<dyn Port>, OpenErr
 
 /// Opens the descriptors of a port and sets it up, without using it: what one process does for another
 /// that may not. The other one calls [`adopt`]. The first one is a socket or device, and the only one but
-/// of XDP ports.
+/// of XDP ports and of UDP and IP ports of IPv6, whose second one is the socket that sends.
 ///
 /// # Errors
 /// As for [`open`].
@@ -95,9 +95,9 @@ pub fn open_descriptors(
             return Ok((descriptors.into(), info));
         }
         PortSpec::Tap { .. } | PortSpec::Tun { .. } => TunPort::open_descriptor(spec)?,
-        PortSpec::Udp { .. } => UdpPort::open_descriptor(spec, options)?,
+        PortSpec::Udp { .. } => return UdpPort::open_descriptors(spec, options),
         PortSpec::Group { .. } => group::open_descriptor(spec, options)?,
-        PortSpec::Ip { .. } => IpPort::open_descriptor(spec, options)?,
+        PortSpec::Ip { .. } => return IpPort::open_descriptors(spec, options),
     };
     Ok((vec![descriptor], info))
 }
@@ -110,8 +110,8 @@ pub const XDP_DESCRIPTORS: usize = 3;
 /// what was said about it. It is checked that they are what `spec` says, as far as they tell.
 ///
 /// Neither this nor the use of the port needs a capability, or any system call beyond getsockopt(2),
-/// getsockname(2), recvmmsg(2), write(2) (Ethernet), sendto(2) (UDP, IP, and XDP without an address), fstat(2)
-/// and mmap(2) (XDP) and, for TUN and TAP, `TUNGETIFF` of ioctl(2), fcntl(2), read(2) and write(2), all on these
+/// getsockname(2), recvmmsg(2), write(2) (Ethernet), sendto(2) (UDP, IP; without an address over IPv6 and XDP),
+/// connect(2) (UDP and IP over IPv6), fstat(2) and mmap(2) (XDP) and, for TUN and TAP, `TUNGETIFF` of ioctl(2), fcntl(2), read(2) and write(2), all on these
 /// descriptors. Of `options` only `promiscuous` matters.
 ///
 /// # Errors
@@ -135,19 +135,27 @@ pub fn adopt(
             let [device] = exactly(spec, descriptors)?;
             Box::new(TunPort::adopt(spec, device, info)?)
         }
-        PortSpec::Udp { .. } => {
-            let [socket] = exactly(spec, descriptors)?;
-            Box::new(UdpPort::adopt(spec, socket, info)?)
-        }
+        PortSpec::Udp { .. } => Box::new(UdpPort::adopt(spec, descriptors, info)?),
         PortSpec::Group { .. } => {
             let [socket] = exactly(spec, descriptors)?;
             Box::new(group::adopt(spec, socket, info)?)
         }
-        PortSpec::Ip { .. } => {
-            let [socket] = exactly(spec, descriptors)?;
-            Box::new(IpPort::adopt(spec, socket, info)?)
-        }
+        PortSpec::Ip { .. } => Box::new(IpPort::adopt(spec, descriptors, info)?),
     })
+}
+
+/// The socket of a port that receives, and the one that sends, if that is another.
+pub(crate) fn one_or_two(
+    spec: &PortSpec,
+    mut descriptors: Vec<OwnedFd>,
+    has_sender: bool,
+) -> Result<(OwnedFd, Option<OwnedFd>), OpenError> {
+    let sender = if has_sender { descriptors.pop() } else { None };
+    if has_sender && sender.is_none() {
+        return Err(OpenError::not_that(spec, "there is no descriptor"));
+    }
+    let [socket] = exactly(spec, descriptors)?;
+    Ok((socket, sender))
 }
 
 /// As many descriptors as a port is made of.

@@ -1,6 +1,7 @@
 //! UDP ports: datagrams of one IPv4 or IPv6 socket.
 //!
-//! An IPv6 socket takes IPv6 only, so that both families can bind the same port number. Datagrams
+//! An IPv6 socket takes IPv6 only, so that both families can bind the same port number. What goes over IPv6 is sent by
+//! another socket ([`connected`](crate::connected)), which hears its peer, too. Datagrams
 //! longer than the path's MTU are fragmented by the kernel, which also keeps the path's MTU up to
 //! date. What the network says about single datagrams (nobody listens, no route) is counted; a UDP
 //! port is never lost.
@@ -18,6 +19,8 @@ use rustix::net::{
 };
 use weft_base::{LinkAddress, Packet};
 
+use crate::connected::{self, Sender};
+use crate::port::one_or_two;
 use crate::sys::address::Source;
 use crate::sys::{interface, mmsg, socket};
 use crate::{
@@ -35,6 +38,8 @@ const LARGEST_PACKET: usize = 65_535;
 
 pub(crate) struct UdpPort {
     socket: OwnedFd,
+    /// What sends, where that is another socket.
+    sender: Option<Sender>,
     info: PortInfo,
     statistics: PortStatistics,
     /// The kernel's drops that are in the statistics already.
@@ -45,34 +50,51 @@ impl UdpPort {
     /// Opens the port that `spec`, a UDP port, describes.
     #[cfg(test)]
     pub(crate) fn open(spec: &PortSpec, options: &Options) -> Result<Self, OpenError> {
-        let (socket, info) = Self::open_descriptor(spec, options)?;
-        Self::adopt(spec, socket, info)
+        let (sockets, info) = Self::open_descriptors(spec, options)?;
+        Self::adopt(spec, sockets, info)
     }
 
-    /// Opens its socket and binds it.
-    pub(crate) fn open_descriptor(
+    /// Opens its socket, or two, and binds them.
+    pub(crate) fn open_descriptors(
         spec: &PortSpec,
         options: &Options,
-    ) -> Result<(OwnedFd, PortInfo), OpenError> {
+    ) -> Result<(Vec<OwnedFd>, PortInfo), OpenError> {
         let local = local(spec);
-        let socket = new_socket(local).map_err(OpenError::system(spec, "socket"))?;
-        datagrams::set_receive_buffer(socket.as_fd(), options.receive_buffer)
-            .map_err(OpenError::system(spec, "setsockopt"))?;
+        let open = || {
+            let socket = new_socket(local).map_err(OpenError::system(spec, "socket"))?;
+            datagrams::set_receive_buffer(socket.as_fd(), options.receive_buffer)
+                .map_err(OpenError::system(spec, "setsockopt"))?;
+            Ok(socket)
+        };
+        let socket = open()?;
         bind(&socket, &local).map_err(|errno| bind_error(spec, local, errno))?;
         let local = bound_address(&socket).map_err(OpenError::system(spec, "getsockname"))?;
         let overhead = if local.is_ipv4() { IPV4_OVERHEAD } else { IPV6_OVERHEAD };
         let mtu = mtu(&socket, local.ip(), overhead);
         let info = PortInfo { mac: [0; 6], mtu, local: Some(local) };
-        Ok((socket, info))
+        let mut sockets = vec![socket];
+        if connected::is_needed(local.ip()) {
+            let sender = open()?;
+            connected::bind_beside(&sockets[0], &sender, local)
+                .map_err(|errno| bind_error(spec, local, errno))?;
+            sockets.push(sender);
+        }
+        Ok((sockets, info))
     }
 
-    /// Makes a port of a socket that is open, after a look at it.
+    /// Makes a port of sockets that are open, after a look at them.
     pub(crate) fn adopt(
         spec: &PortSpec,
-        socket: OwnedFd,
+        sockets: Vec<OwnedFd>,
         info: PortInfo,
     ) -> Result<Self, OpenError> {
-        Self::adopt_bound(spec, local(spec), socket, info)
+        let local = local(spec);
+        let (socket, sender) = one_or_two(spec, sockets, connected::is_needed(local.ip()))?;
+        if let Some(sender) = &sender {
+            check(spec, local, sender, info)?;
+        }
+        let port = Self::adopt_bound(spec, local, socket, info)?;
+        Ok(Self { sender: sender.map(Sender::new), ..port })
     }
 
     /// Makes a port of a socket that is to be bound to `asked`.
@@ -82,19 +104,55 @@ impl UdpPort {
         socket: OwnedFd,
         info: PortInfo,
     ) -> Result<Self, OpenError> {
-        let wrong = |found: &str| OpenError::not_that(spec, found);
-        let protocol = sockopt::socket_protocol(&socket).map_err(|_| wrong("it is no socket"))?;
-        let kind = sockopt::socket_type(&socket);
-        if (kind, protocol) != (Ok(SocketType::DGRAM), Some(ipproto::UDP)) {
-            return Err(wrong("it is a socket of another kind"));
-        }
-        let bound = bound_address(&socket).map_err(OpenError::system(spec, "getsockname"))?;
-        let port = asked.port() == 0 || asked.port() == bound.port();
-        if bound.ip() != asked.ip() || !port || info.local != Some(bound) {
-            return Err(OpenError::not_that(spec, format!("it is bound to {bound}")));
-        }
-        Ok(Self { socket, info, statistics: PortStatistics::default(), counted_drops: 0 })
+        check(spec, asked, &socket, info)?;
+        let statistics = PortStatistics::default();
+        Ok(Self { socket, sender: None, info, statistics, counted_drops: 0 })
     }
+
+    /// The sockets that receive.
+    fn receivers(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.sender.iter().map(Sender::fd).chain([self.socket.as_fd()])
+    }
+}
+
+/// Whether a socket is one of UDP that is bound to `asked`.
+fn check(
+    spec: &PortSpec,
+    asked: SocketAddr,
+    socket: &OwnedFd,
+    info: PortInfo,
+) -> Result<(), OpenError> {
+    let wrong = |found: &str| OpenError::not_that(spec, found);
+    let protocol = sockopt::socket_protocol(socket).map_err(|_| wrong("it is no socket"))?;
+    let kind = sockopt::socket_type(socket);
+    if (kind, protocol) != (Ok(SocketType::DGRAM), Some(ipproto::UDP)) {
+        return Err(wrong("it is a socket of another kind"));
+    }
+    let bound = bound_address(socket).map_err(OpenError::system(spec, "getsockname"))?;
+    let port = asked.port() == 0 || asked.port() == bound.port();
+    if bound.ip() != asked.ip() || !port || info.local != Some(bound) {
+        return Err(OpenError::not_that(spec, format!("it is bound to {bound}")));
+    }
+    Ok(())
+}
+
+/// Receives from one socket.
+fn receive(
+    socket: BorrowedFd<'_>,
+    statistics: &mut PortStatistics,
+    batch: &mut Vec<Packet>,
+    max: usize,
+) -> io::Result<()> {
+    mmsg::receive(socket, max, false, |mut received| {
+        let Source::Ip(peer) = received.source else { return };
+        if received.truncated {
+            return statistics.drops.add(PortDrop::ReceiveTooLong, 1);
+        }
+        statistics.received.add(received.packet.len());
+        received.packet.meta.link = LinkAddress::Udp(peer);
+        batch.push(received.packet);
+    })
+    .map(|_| ())
 }
 
 fn local(spec: &PortSpec) -> SocketAddr {
@@ -167,20 +225,27 @@ impl Port for UdpPort {
     }
 
     fn fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.sender.as_ref().map_or(self.socket.as_fd(), Sender::fd)
+    }
+
+    fn second_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.sender.as_ref().map(|_| self.socket.as_fd())
     }
 
     fn receive(&mut self, batch: &mut Vec<Packet>, max: usize) -> Result<(), Lost> {
-        let Self { socket, statistics, .. } = self;
-        let result = mmsg::receive(socket.as_fd(), max, false, |mut received| {
-            let Source::Ip(peer) = received.source else { return };
-            if received.truncated {
-                return statistics.drops.add(PortDrop::ReceiveTooLong, 1);
-            }
-            statistics.received.add(received.packet.len());
-            received.packet.meta.link = LinkAddress::Udp(peer);
-            batch.push(received.packet);
-        });
+        let before = batch.len();
+        let Self { socket, sender, statistics, .. } = self;
+        if let Some(sender) = sender {
+            // Neither keeps the other's packets waiting.
+            let half = max.min(datagrams::BATCH).div_ceil(2);
+            // It says that nothing is waiting, or what the network says of a packet that was sent.
+            let _ = receive(sender.fd(), statistics, batch, half);
+        }
+        let max = max.min(datagrams::BATCH) - (batch.len() - before);
+        if max == 0 {
+            return Ok(());
+        }
+        let result = receive(socket.as_fd(), statistics, batch, max);
         if let Err(error) = result
             && !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
         {
@@ -190,22 +255,23 @@ impl Port for UdpPort {
     }
 
     fn transmit(&mut self, queue: &mut VecDeque<Packet>) -> Result<(), Lost> {
-        let Self { socket, statistics: PortStatistics { sent, drops, .. }, .. } = self;
-        datagrams::send(
-            socket.as_fd(),
-            queue,
-            destination,
-            |packet| sent.add(packet.len()),
-            |errno| {
-                drops.add(reason(errno), 1);
-                Ok(())
-            },
-        )?;
+        let Self { socket, sender, statistics: PortStatistics { sent, drops, .. }, .. } = self;
+        let sent = |packet: &Packet| sent.add(packet.len());
+        let refused = |errno| {
+            drops.add(reason(errno), 1);
+            Ok(())
+        };
+        match sender {
+            Some(sender) => sender.send(queue, destination, sent, refused)?,
+            None => datagrams::send(socket.as_fd(), queue, destination, sent, refused)?,
+        };
         Ok(())
     }
 
     fn statistics(&mut self) -> &PortStatistics {
-        if let Ok(drops) = socket::drops(self.socket.as_fd()) {
+        let drops: io::Result<Vec<_>> = self.receivers().map(socket::drops).collect();
+        if let Ok(drops) = drops {
+            let drops = drops.into_iter().fold(0, u32::wrapping_add);
             let new = drops.wrapping_sub(self.counted_drops);
             self.counted_drops = drops;
             self.statistics.drops.add(PortDrop::ReceiveQueueFull, new.into());
@@ -304,7 +370,7 @@ mod tests {
     fn a_socket_that_was_opened_elsewhere_makes_a_port_if_it_is_bound_as_it_should_be() {
         let spec = |local: &str| PortSpec::Udp { local: local.parse().unwrap() };
         let any = spec("127.0.0.1:0");
-        let opened = || UdpPort::open_descriptor(&any, &Options::default()).unwrap();
+        let opened = || UdpPort::open_descriptors(&any, &Options::default()).unwrap();
         let ((a, a_info), (b, b_info)) = (opened(), opened());
         let mut a = UdpPort::adopt(&any, a, a_info).unwrap();
         // The port that the system chose is as good as none.
@@ -312,7 +378,7 @@ mod tests {
         send_all([to(&b, b"there")], &mut a);
         assert_eq!(receive_some(&mut b, 1)[0].bytes(), b"there");
 
-        let refusal = |spec: PortSpec, socket: OwnedFd, info| {
+        let refusal = |spec: PortSpec, socket: Vec<OwnedFd>, info| {
             UdpPort::adopt(&spec, socket, info).err().unwrap().to_string()
         };
         let (socket, info) = opened();
@@ -321,9 +387,9 @@ mod tests {
         assert!(refusal(spec("127.0.0.1:1"), socket, info).contains("bound to 127.0.0.1:"));
         assert!(refusal(any.clone(), opened().0, info).contains("bound to 127.0.0.1:"));
         let tcp = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        assert!(refusal(any.clone(), tcp.into(), info).contains("another kind"));
+        assert!(refusal(any.clone(), vec![tcp.into()], info).contains("another kind"));
         let file = std::fs::File::open("/dev/null").unwrap();
-        assert!(refusal(any.clone(), file.into(), info).contains("no socket"));
+        assert!(refusal(any.clone(), vec![file.into()], info).contains("no socket"));
     }
 
     #[test]

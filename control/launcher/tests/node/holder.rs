@@ -215,6 +215,43 @@ fn a_raw_socket_writes_no_headers_of_its_own() {
 }
 
 #[test]
+fn ports_of_ipv6_name_no_address_and_are_connected() {
+    if !privileged() {
+        return;
+    }
+    let (_node, talk) = agent();
+    let other = std::net::UdpSocket::bind("[::1]:0").unwrap();
+    let there = ipv6_address(other.local_addr().unwrap().port());
+    for (spec, there) in [("udp:[::1]:0", there), ("ip:[::1]:253", ipv6_address(0))] {
+        let spec: PortSpec = spec.parse().unwrap();
+        let (sockets, _) = weft_port::open_descriptors(&spec, &Options::default()).unwrap();
+        for socket in &sockets {
+            talk.give("held", socket.as_fd());
+            refused(
+                &talk,
+                &[
+                    format!("call {} $held @00 1 0 @{there} 28", libc::SYS_sendto),
+                    format!("sendmsg held {there}"),
+                    format!("sendmmsg held {there}"),
+                    format!("call {} $held @{} 28", libc::SYS_bind, ipv6_address(0)),
+                    option(libc::IPPROTO_IPV6, libc::IPV6_HDRINCL),
+                    option(libc::IPPROTO_IPV6, libc::IPV6_RTHDR),
+                    option(libc::IPPROTO_IPV6, libc::IPV6_ADD_MEMBERSHIP),
+                    option(libc::IPPROTO_IPV6, libc::IPV6_TRANSPARENT),
+                    option(libc::SOL_SOCKET, libc::SO_REUSEADDR),
+                    option(libc::SOL_SOCKET, libc::SO_BINDTODEVICE),
+                    option(libc::SOL_SOCKET, libc::SO_DETACH_FILTER),
+                ],
+            );
+            // Open: to whom it sends is its own affair.
+            let connect = format!("call {} $held @{there} 28", libc::SYS_connect);
+            assert_eq!(talk.ask(&connect), "ok 0");
+            assert_eq!(talk.ask(&format!("call {} $held @00 1", libc::SYS_write)), "ok 1");
+        }
+    }
+}
+
+#[test]
 fn a_tcp_socket_cannot_be_connected_elsewhere() {
     if !privileged() {
         return;

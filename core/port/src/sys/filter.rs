@@ -23,6 +23,11 @@ const MOST_EACH: usize = 4 * 3 + 2;
 /// The most networks whose peers [`require_ttls`] takes: the kernel takes 4096 instructions (`BPF_MAXINSNS`).
 pub(crate) const MOST_NETWORKS: usize = (4096 - 8) / MOST_EACH;
 
+/// Drops whatever comes.
+pub(crate) fn take_nothing(socket: BorrowedFd<'_>) -> io::Result<()> {
+    attach(socket, &mut [end(0)])
+}
+
 /// Drops what comes over IPv6 with another hop limit.
 pub(crate) fn require_hop_limit(socket: BorrowedFd<'_>, hop_limit: u8) -> io::Result<()> {
     attach(
