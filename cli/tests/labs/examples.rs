@@ -25,7 +25,7 @@ fn run(name: &str, arguments: &[&str]) {
         }
     }
     if name == "away-from-ip" && !is_simulated {
-        for node in ["ra", "rb", "ip1"] {
+        for node in ["a", "ra", "ip1", "ip2", "x1", "x2", "rb", "b"] {
             assert_eq!(log(&format!("left-{node}.stdout")), "", "{node} has an address of IP");
         }
         assert!(log("alone.stdout").contains("5 received"));
