@@ -12,11 +12,14 @@ pub(crate) type Outcome = Result<u8, String>;
 pub(crate) fn print_lines<T: AsRef<str>>(lines: impl IntoIterator<Item = T>) -> Result<(), String> {
     let mut out = io::stdout().lock();
     match lines.into_iter().try_for_each(|line| writeln!(out, "{}", line.as_ref())) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(format!("cannot write to standard output: {error}"))
-        }
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(unwritten(&error)),
         _ => Ok(()),
     }
+}
+
+/// What to say if standard output takes no more.
+pub(crate) fn unwritten(error: &io::Error) -> String {
+    format!("cannot write to standard output: {error}")
 }
 
 /// Writes a line to standard error. If that fails there is nobody left to tell.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use weft_bgp::interface::Show;
 
-use super::pages::{PAGE, items, parse, print, star, text};
+use super::pages::{PAGE, Page, items, parse, print_routes, star, text};
 use super::table::{Align, duration, lines};
 use super::{Asker, BgpView, PathsArgs};
 use crate::output::{Outcome, json_lines, print_lines};
@@ -36,11 +36,11 @@ pub(super) fn run(view: &BgpView) -> Outcome {
                     received_from: args.received_from,
                     advertised_to: args.advertised_to,
                 };
-                parse("bgp", &asker.ask("bgp", request)?.json)
+                Ok(Page::of_routes(parse("bgp", &asker.ask("bgp", request)?.json)?))
             };
             let columns = columns(args);
             let heads: Vec<_> = columns.iter().map(|column| (column.name, column.align)).collect();
-            print(args.view.json, &heads, |prefix| rows(prefix, &columns), ask)
+            print_routes(args.view.json, &heads, |prefix| rows(prefix, &columns), ask)
         }
     }
 }

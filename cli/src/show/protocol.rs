@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use weft_protocol::interface::{Show, ShowReply, View, Views, ViewsReply};
 
-use super::pages::{PAGE, parse, text};
+use super::pages::{PAGE, Page, parse, print, text};
 use super::table::{Align, lines};
 use super::{Asker, ProtocolArgs};
 use crate::output::{Outcome, json_lines, print_lines};
@@ -22,31 +22,22 @@ fn table(asker: &Asker, protocol: &str, args: &ProtocolArgs) -> Outcome {
         Some(view) => view.clone(),
         None => first(asker, protocol)?,
     };
-    let (mut from, mut is_first, mut all) = (None, true, Vec::new());
-    loop {
+    let ask = |from| {
         let request = Show { view: view.clone(), from, at_most: Some(PAGE) };
         let ShowReply { columns, rows, next } = asker.ask(protocol, request)?;
-        let Value::Array(rows) = parse(protocol, &rows)? else {
-            return Err(format!("{protocol}: its answer has no rows"));
-        };
-        if args.view_args.json {
-            all.extend(rows);
-        } else {
-            let titles: Vec<_> = columns.iter().map(|name| (name.as_str(), Align::Left)).collect();
-            let cells = |row: &Value| columns.iter().map(|name| text(&row[name])).collect();
-            let rows: Vec<_> = rows.iter().map(cells).collect();
-            // The names of the columns stand on top once.
-            print_lines(lines(&titles, &rows).iter().skip(usize::from(!is_first)))?;
+        match parse(protocol, &rows)? {
+            Value::Array(items) => Ok(Page { columns, items, next }),
+            _ => Err(format!("{protocol}: its answer has no rows")),
         }
-        (from, is_first) = (next, false);
-        if from.is_none() {
-            break;
-        }
-    }
-    if args.view_args.json {
-        print_lines(json_lines(&json!({ view: all })))?;
-    }
-    Ok(0)
+    };
+    let table = |page: &Page| {
+        let names = || page.columns.iter().map(String::as_str);
+        let titles: Vec<_> = names().map(|name| (name, Align::Left)).collect();
+        let cells = |row: &Value| names().map(|name| text(&row[name])).collect();
+        let rows: Vec<_> = page.items.iter().map(cells).collect();
+        lines(&titles, &rows)
+    };
+    print(&view, args.view_args.json, table, ask)
 }
 
 /// The view that people want to see most.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use weft_rib::interface::Show;
 
-use super::pages::{PAGE, items, parse, print, star, text};
+use super::pages::{PAGE, Page, items, parse, print_routes, star, text};
 use super::table::{Align, lines};
 use super::{Asker, RoutesArgs};
 use crate::output::{Outcome, json_lines, print_lines};
@@ -34,7 +34,7 @@ pub(super) fn run(args: &RoutesArgs) -> Outcome {
         ("metric", Align::Right),
         ("way", Align::Left),
     ];
-    print(args.view.json, &columns, rows, |from| ask("routes", from))
+    print_routes(args.view.json, &columns, rows, |from| Ok(Page::of_routes(ask("routes", from)?)))
 }
 
 /// A line for each route: the one that is used has a star.
