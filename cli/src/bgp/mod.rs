@@ -2,7 +2,9 @@
 
 mod clear;
 mod dump;
+mod replay;
 mod sample;
+pub(crate) mod session;
 mod table;
 
 use std::net::IpAddr;
@@ -33,6 +35,11 @@ pub(crate) enum BgpCommand {
         zcat rib.20261101.0000.gz | weft bgp table -"
     )]
     Table(TableArgs),
+    /// Open a session with a router, and announce what a file in the form of MRT holds
+    #[command(after_help = "Examples:\n  weft bgp replay table.mrt --to 192.0.2.1 --as 65001\n  \
+        weft bgp replay table.mrt --to 192.0.2.1 --as 65001 --from-peer 198.51.100.2 --hold 10min\n  \
+        zcat rib.20261101.0000.gz | weft bgp replay - --to 2001:db8::1 --as 65001 --next-hop 192.0.2.7")]
+    Replay(replay::ReplayArgs),
     /// Write a synthetic table, as routers and their tools read it, to standard output
     #[command(after_help = "Examples:\n  weft bgp sample 10000 --form bird > routes\n  \
         weft bgp sample 100000 --form mrt > table.mrt && weft bgp table table.mrt\n  \
@@ -90,6 +97,7 @@ pub(crate) fn run(command: &BgpCommand) -> Outcome {
         BgpCommand::Clear(args) => clear::run(args),
         BgpCommand::Dump(args) => dump::run(args),
         BgpCommand::Table(args) => table::run(args),
+        BgpCommand::Replay(args) => replay::run(args),
         BgpCommand::Sample(args) => sample::run(args),
     }
 }

@@ -100,6 +100,11 @@ fn routers_may_speak_from_addresses_that_static_routes_lead_to() {
     run(INTEROP, "own-addresses");
 }
 
+#[test]
+fn what_one_router_has_written_down_is_announced_to_another() {
+    run(INTEROP, "replay");
+}
+
 /// Runs one of the labs of a directory, and sees that nothing is left of it.
 fn run(directory: &str, name: &str) {
     if !is_root() {

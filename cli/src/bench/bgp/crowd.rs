@@ -17,8 +17,9 @@ use weft_routing::Prefix;
 
 use super::Time;
 use super::network::Peer;
-use super::speaker::{CHUNK, Ends, Piece, Said, Session};
+use super::speaker::Ends;
 use super::table::key;
+use crate::bgp::session::{CHUNK, Piece, Said, Session};
 use crate::output::{Outcome, print_lines};
 
 /// How many sessions are opened at the same time.
@@ -76,7 +77,7 @@ fn open(args: &CrowdArgs) -> Result<Vec<Member>, String> {
     let member = |number: &u16| {
         let peer = Peer::of_crowd(*number);
         let Peer { address, router, autonomous_system, .. } = peer;
-        let session = Session::open_soon(&Ends { local: address, router, autonomous_system })?;
+        let session = Ends { local: address, router, autonomous_system }.open_soon()?;
         let start = u32::from(*number) * args.routes;
         let own = start..start + args.routes;
         Ok(Member { session, own, seen: vec![0; words], count: 0 })

@@ -31,17 +31,13 @@ mod storm;
 mod table;
 mod told;
 
-use std::fmt::{self, Display, Formatter};
-use std::time::Duration;
-
-use rustix::time::{ClockId, clock_gettime};
-
 pub(super) use latency::RouteLatency;
 pub(super) use load::RouteLoad;
 pub(super) use peers::RoutePeers;
 pub(super) use router::BIRD;
 pub(super) use storm::RouteStorm;
 
+use crate::bgp::session::Time;
 use crate::output::Outcome;
 
 /// What a process around the router is.
@@ -75,27 +71,4 @@ pub(super) fn check_root() -> Result<(), String> {
         return Ok(());
     }
     Err("run this benchmark as root: it makes network namespaces".to_owned())
-}
-
-/// A time of `CLOCK_MONOTONIC` in nanoseconds, the same in all processes and in the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Time(u64);
-
-impl Time {
-    fn now() -> Self {
-        let now = clock_gettime(ClockId::Monotonic);
-        // Neither is negative, since the machine was started.
-        Self(now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned())
-    }
-
-    /// How long it is since `before`; nothing if that was later.
-    fn since(self, before: Self) -> Duration {
-        Duration::from_nanos(self.0.saturating_sub(before.0))
-    }
-}
-
-impl Display for Time {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        Display::fmt(&self.0, f)
-    }
 }

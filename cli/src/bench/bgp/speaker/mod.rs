@@ -4,11 +4,11 @@
 //! Times are those of `CLOCK_MONOTONIC`, which all processes of a machine share. What arrives is stamped when it was
 //! read, before it is looked at.
 
-mod session;
 mod words;
 
 use std::collections::HashSet;
 use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,13 +16,41 @@ use std::time::Instant;
 use foldhash::fast::FixedState;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use weft_bgp::wire::{Family, end_of_rib};
+use weft_bgp::wire::{Families, Family, end_of_rib};
 
 use super::Time;
 use super::table::{self, MOST_PROBES};
+use crate::bgp::session::{self, CHUNK, PORT, Piece, Said, Session};
 use crate::output::Outcome;
-pub(super) use session::{CHUNK, Ends, Piece, Said, Session};
 pub(super) use words::{Order, Report};
+
+/// Who speaks with whom.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(super) struct Ends {
+    /// The speaker's address
+    #[arg(long)]
+    pub(super) local: Ipv4Addr,
+    /// The router's address
+    #[arg(long)]
+    pub(super) router: Ipv4Addr,
+    /// The speaker's autonomous system
+    #[arg(long = "as")]
+    pub(super) autonomous_system: u32,
+}
+
+impl Ends {
+    /// Opens the session as soon as the router does.
+    pub(super) fn open_soon<N>(&self) -> Result<Session<N>, String> {
+        Session::open_soon(&session::Ends {
+            local: Some(self.local.into()),
+            router: SocketAddr::new(self.router.into(), PORT),
+            autonomous_system: self.autonomous_system,
+            identifier: None,
+            families: Families::from_iter([Family::IPV4_UNICAST]),
+            offers_refresh: true,
+        })
+    }
+}
 
 /// The arguments of the process.
 #[derive(Clone, Debug, clap::Args)]
@@ -148,7 +176,7 @@ impl Speaker {
     }
 
     fn connect(&mut self) -> Result<(), String> {
-        let session = Session::open_soon(&self.ends)?;
+        let session = self.ends.open_soon()?;
         report(&Report::Up(Time::now()));
         self.seen.routes.clear();
         self.session = Some(session);

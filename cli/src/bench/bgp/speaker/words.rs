@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 
-use super::super::Time;
+use crate::bgp::session::Time;
 
 /// What a speaker is told, in the order in which it does it.
 #[derive(Clone, Debug, PartialEq, Eq)]
