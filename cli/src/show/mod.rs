@@ -8,6 +8,7 @@ mod bgp;
 mod components;
 mod counters;
 mod interfaces;
+mod kernel;
 mod log;
 mod pages;
 mod processes;
@@ -21,6 +22,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 pub(crate) use counters::Counted;
+pub(crate) use kernel::version as kernel_version;
 use log::LogArgs;
 pub(crate) use processes::{monotonic, seconds};
 
@@ -63,6 +65,9 @@ pub(crate) enum ShowCommand {
     #[command(after_help = "Examples:\n  weft show routes\n  weft show routes 192.0.2.1\n  \
         weft show routes 198.51.100.0/24 --json\n  weft show routes --summary\n  weft show routes --origins")]
     Routes(RoutesArgs),
+    /// The kernel's tables that weft sets routes in: who has each, what waits, what the kernel refuses
+    #[command(after_help = "Examples:\n  weft show kernel\n  weft show kernel --json")]
+    Kernel(ViewArgs),
     /// The Border Gateway Protocol
     #[command(
         subcommand,
@@ -201,6 +206,7 @@ pub(crate) fn run(command: &ShowCommand) -> Outcome {
         ShowCommand::Xia(XiaView::Forwarding(ask)) => return crate::xia::show_forwarding(ask),
         ShowCommand::Processes(view) => (view, &processes::show),
         ShowCommand::Components(view) => (view, &components::show),
+        ShowCommand::Kernel(view) => (view, &kernel::show),
         ShowCommand::Interfaces(view) => (view, &interfaces::show),
         ShowCommand::Programs(args) => {
             (&args.view, &|asker| programs::show(asker, args.interface.as_deref()))

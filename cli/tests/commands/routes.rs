@@ -164,6 +164,19 @@ fn routes_come_by_calls_and_stay_when_the_fea_is_killed() {
         state(&node)
     );
 
+    let shown = node.run("show", &["kernel", "--json"]).json();
+    let left = serde_json::json!({
+        "table": 254, "version": "ipv4", "owner": null, "state": "left", "told-anew": false,
+        "metric": 40, "waiting": 0, "refused": 1,
+    });
+    assert_eq!(shown["tables"][0], left);
+    let lines = node.run("show", &["kernel"]).stdout;
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let lines: Vec<_> = lines.lines().map(words).collect();
+    assert_eq!(lines[0], ["TABLE", "VERSION", "OWNER", "STATE", "METRIC", "WAITING", "REFUSED"]);
+    assert_eq!(lines[1], ["254", "ipv4", "-", "left", "40", "0", "1"]);
+    assert_eq!(lines[2], ["1000", "ipv6", "-", "left", "40", "0", "0"]);
+
     // Forwarding goes on without an FEA. The next one knows nothing of who has told what.
     let fea = |node: &Node| node.processes().into_iter().find(|(name, _)| name == "fea");
     let before = fea(&node).unwrap();
