@@ -9,6 +9,7 @@ use std::time::SystemTime;
 use weft_manager::interface::ProcessesReply;
 use weft_xrl::fea;
 
+use super::routing::Routing;
 use crate::show::{Counted, monotonic, seconds};
 
 /// The metrics of a node. `interfaces` are missing if the FEA does not answer.
@@ -16,16 +17,26 @@ pub(super) fn of(
     processes: &ProcessesReply,
     interfaces: Option<&fea::InterfacesReply>,
     counters: &[Counted],
+    routing: &Routing,
 ) -> String {
     let mut families = Families { node: &processes.node, all: BTreeMap::new() };
     families.processes(processes);
     families.interfaces(interfaces);
     counters.iter().for_each(|counted| families.counters(counted));
+    routing.add_to(&mut families);
+    families.text()
+}
+
+/// What is told of routing alone.
+#[cfg(test)]
+pub(super) fn of_routing(routing: &Routing) -> String {
+    let mut families = Families { node: "r1", all: BTreeMap::new() };
+    routing.add_to(&mut families);
     families.text()
 }
 
 /// Metrics by name, since all samples of one must stand together.
-struct Families<'a> {
+pub(super) struct Families<'a> {
     node: &'a str,
     all: BTreeMap<String, Family>,
 }
@@ -37,7 +48,7 @@ struct Family {
 }
 
 impl Families<'_> {
-    fn add(
+    pub(super) fn add(
         &mut self,
         name: &str,
         kind: &'static str,
@@ -148,7 +159,8 @@ mod tests {
             Counted { component: component.to_owned(), reply }
         };
         let node = ProcessesReply { node: "r1".to_owned(), processes: vec![], missing: vec![] };
-        let text = of(&node, None, &[counted("a", "x\"y\n"), counted("b", "")]);
+        let text =
+            of(&node, None, &[counted("a", "x\"y\n"), counted("b", "")], &Routing::default());
         assert_eq!(
             text,
             "# HELP weft_port_drops_total lost\\\\ \\nhere\n\

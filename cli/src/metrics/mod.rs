@@ -5,6 +5,7 @@
 //! nothing between two scrapes.
 
 mod exposition;
+mod routing;
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Mutex;
@@ -13,6 +14,7 @@ use crate::args::NodeArgs;
 use crate::http::{self, Answer};
 use crate::output::{Outcome, say};
 use crate::show::Asker;
+use routing::Routing;
 
 /// The one page.
 const PATH: &str = "/metrics";
@@ -57,5 +59,6 @@ pub(crate) fn text(asker: &Asker) -> Result<String, String> {
         &asker.processes()?,
         asker.interfaces().ok().as_ref(),
         &asker.counters(None)?,
+        &Routing::ask(asker),
     ))
 }

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
 
-use weft_port::testing::{lacks, privileged};
+use weft_port::testing::{Namespace, lacks, privileged};
 
 use crate::processes::Node;
 use crate::support::Running;
@@ -55,7 +55,9 @@ fn a_scraper_reads_what_the_node_counts() {
     if !privileged() {
         return;
     }
-    let node = Node::start();
+    let namespace = Namespace::new();
+    namespace.ip("link set lo up");
+    let node = namespace.run(Node::start);
     let server = Running::start(node.command("metrics", &["--listen", "127.0.0.1:0"]));
     let line = server.wait_for("metrics at http://");
     let address = line.trim_start_matches("metrics at http://").trim_end_matches("/metrics");
@@ -73,6 +75,37 @@ fn a_scraper_reads_what_the_node_counts() {
             "weft_xip_drops_total component=xia node=r1 reason=hop-limit 0",
             "weft_process_restarts_total class=fea node=r1 process=fea 0",
             "weft_interface_running interface=lo node=r1 ",
+        ] {
+            assert!(found.contains(part), "`{part}` is missing: {found}");
+        }
+    }
+    // What routing is like, as soon as there is any.
+    let commands = [
+        "set rib",
+        "set bgp as 65000",
+        "set bgp router-id 192.0.2.1",
+        "set bgp peer 192.0.2.2 as 65001",
+        "set bgp peer 192.0.2.2 passive on",
+        "commit",
+    ];
+    assert!(!text.contains("weft_bgp_") && !text.contains("weft_rib_"), "{text}");
+    let commands = commands.iter().flat_map(|command| ["-c", command]);
+    let done = node.run("configure", &commands.collect::<Vec<_>>());
+    assert_eq!(done.status, Some(0), "{done:?}");
+    let now = || node.run("show", &["counters", "--prometheus"]).stdout;
+    node.wait_until(|| now().contains("weft_bgp_tells_rib{node=\"r1\"} 1\n"));
+    node.wait_until(|| now().contains("weft_kernel_table_following{"));
+    if let Some(found) = parsed(&now()) {
+        for part in [
+            "weft_bgp_peers node=r1 1",
+            "weft_bgp_peer_up as=65001 node=r1 peer=192.0.2.2 0",
+            "weft_bgp_peer_up_seconds as=65001 node=r1 peer=192.0.2.2 0",
+            "weft_bgp_peer_paths as=65001 family=ipv4 node=r1 peer=192.0.2.2 0",
+            "weft_bgp_prefixes family=ipv6 node=r1 0",
+            "weft_rib_prefixes family=ipv6 node=r1 ",
+            "weft_rib_changes_refused_total family=ipv4 node=r1 0",
+            "weft_kernel_routes_refused family=ipv4 node=r1 owner=rib table=254 0",
+            "weft_kernel_routes_waiting family=ipv4 node=r1 owner=rib table=254 0",
         ] {
             assert!(found.contains(part), "`{part}` is missing: {found}");
         }
