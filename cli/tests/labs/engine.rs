@@ -147,7 +147,7 @@ fn known_flows_survive_the_stack_and_a_link_that_goes_down_ends_them() {
 /// Gives the interface to r1 another MAC address, and keeps the one that it had.
 const MAC: &str = r#"
 set -eu
-cat /sys/class/net/r1/address > mac.before
+ip -o link show r1 | sed 's/.*link.ether \([0-9a-f:]*\) .*/\1/' > mac.before
 ip link set r1 address 02:00:00:00:77:77
 "#;
 

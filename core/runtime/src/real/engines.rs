@@ -56,7 +56,7 @@ impl Engines {
                 self.attach(&engine, &interface, mac, mtu, mode)
             }
             EngineRequest::Detach { engine, interface } => {
-                let release = self.detach(self.known(&engine)?.name, &interface)?;
+                let release = self.detach(&engine, &interface)?;
                 Ok(EngineReply::Done { release })
             }
         }
@@ -94,7 +94,7 @@ impl Engines {
     }
 
     /// Detaches an engine from an interface, if it is there. Returns what was kept of it.
-    fn detach(&mut self, name: &'static str, interface: &str) -> Result<Vec<String>, String> {
+    fn detach(&mut self, name: &str, interface: &str) -> Result<Vec<String>, String> {
         let release = match self.open.get_mut(name) {
             Some(open) => open.detach(interface)?,
             None => Vec::new(),

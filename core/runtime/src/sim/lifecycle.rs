@@ -12,7 +12,8 @@ use super::ids::{NodeId, ProcessId};
 use super::process::{Body, Line, Slot, Spawn, Status, Waiting};
 use super::world::World;
 use crate::{
-    Action, ChannelAddress, DiskRequest, Event, Level, ProgramReply, ProgramRequest, Tuned, Tuning,
+    Action, ChannelAddress, DiskRequest, EngineReply, EngineRequest, Event, Level, ProgramReply,
+    ProgramRequest, Tuned, Tuning,
 };
 
 /// # Processes
@@ -221,8 +222,12 @@ impl World {
                 let result = no_programs(&request);
                 self.post(id, Waiting::Event(Event::ProgramAnswered { token, result }));
             }
-            Action::Engine { token, .. } => {
-                let result = Err("a simulated machine has no packet engines".to_owned());
+            Action::Engine { token, request } => {
+                let result = match request {
+                    // None is there.
+                    EngineRequest::Detach { .. } => Ok(EngineReply::Done { release: Vec::new() }),
+                    _ => Err("a simulated machine has no packet engines".to_owned()),
+                };
                 self.post(id, Waiting::Event(Event::EngineAnswered { token, result }));
             }
             Action::AdoptTables { token, .. } => {
