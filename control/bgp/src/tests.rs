@@ -659,7 +659,8 @@ fn cohorts_take_turns_when_there_are_many() {
         calls += 1;
         assert!(at_once < TOGETHER + 512, "{at_once} at once");
         let has_heard = heard.values().filter(|count| **count > 0).count();
-        assert!(has_heard >= 40.min(8 * calls), "{has_heard} have heard something after {calls}");
+        // The one that has announced them has its turns, too, and hears nothing.
+        assert!(has_heard >= 40.min(7 * calls), "{has_heard} have heard something after {calls}");
     }
     assert!(heard.values().all(|count| *count == usize::from(NETS)), "{heard:?}");
 }
