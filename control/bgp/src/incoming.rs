@@ -58,10 +58,29 @@ pub(crate) struct Taken {
     pub(crate) end_of_rib: Option<Family>,
     /// What was wrong with attributes.
     pub(crate) faults: Vec<Fault>,
+    /// The first network of an UPDATE with such faults, if one can be read.
+    pub(crate) first: Option<IpNet>,
     /// Networks to which no packets from elsewhere may go: they are not taken (RFC 4271 §6.3).
     pub(crate) misplaced: Vec<IpNet>,
     /// Of this family no routes are taken any more.
     pub(crate) disabled: Option<Family>,
+}
+
+impl Taken {
+    /// How many faults there were.
+    pub(crate) fn fault_count(&self) -> u64 {
+        (self.faults.len() + self.misplaced.len()) as u64
+    }
+}
+
+/// The first network of an UPDATE: one that comes, or if none does, one that goes.
+fn first(update: &Update<'_>) -> Option<IpNet> {
+    let come = update.reach().map(|reach| (reach.family, reach.nlri));
+    let mut lists = come.chain(update.withdrawn());
+    lists.find_map(|(family, nlri)| {
+        let (_, prefix) = nlri.iter().next()?;
+        Some(version(family)?.net(&prefix))
+    })
 }
 
 /// Does something to each prefix of a list, with its path. What is known of the next few comes closer to the processor first.
@@ -106,6 +125,9 @@ impl Announcer {
         }
         let judgement = update.judge(&self.context);
         taken.faults = judgement.faults;
+        if !taken.faults.is_empty() {
+            taken.first = first(&update);
+        }
         let uses = match judgement.disposition {
             Disposition::Use | Disposition::DiscardAttributes => true,
             Disposition::TreatAsWithdraw => false,

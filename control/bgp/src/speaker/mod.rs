@@ -8,6 +8,7 @@ mod context;
 mod damped;
 mod dump;
 mod explain;
+mod faults;
 mod limit;
 mod links;
 mod listeners;

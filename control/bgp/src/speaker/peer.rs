@@ -14,6 +14,7 @@ use weft_xrl::Output;
 
 use super::Activity;
 use super::context::World;
+use super::faults::Faults;
 use super::limit::{Held, Limit, Verdict};
 use super::stale::Stale;
 use super::up::{Up, settings};
@@ -396,6 +397,7 @@ impl Peer {
             long_lived: negotiated.long_lived.clone().unwrap_or_default(),
             is_enhanced: negotiated.enhanced_refresh,
             is_congested: false,
+            faults: Faults::default(),
         };
         let (now, time) = (world.now, own.graceful.stale_time);
         self.stale.resumed(now, time, context.families, up.said(), world.routes);
@@ -447,28 +449,18 @@ impl Peer {
             Err(error) => return Some(Input::BadUpdate(error.notification())),
         };
         self.stale.announces(world.now);
-        let Taken { announced, withdrawn, end_of_rib, faults, misplaced, disabled } = taken;
+        let count = taken.fault_count();
+        self.tally.faults += count;
+        world.counters.add(Activity::Faults, count);
+        if let Some(line) = up.faults.come(world.now, &taken) {
+            report(Level::Warning, format!("{}: {line}", self.address), world.out);
+        }
+        let Taken { announced, withdrawn, end_of_rib, disabled, .. } = taken;
         self.tally.announced += announced;
         self.tally.withdrawn += withdrawn;
-        self.tally.faults += (faults.len() + misplaced.len()) as u64;
         if let Some(version) = end_of_rib.and_then(version) {
             up.complete.insert(version);
             self.stale.end(version, world.routes);
-        }
-        for fault in faults {
-            world.counters.add(Activity::Faults, 1);
-            let line = format!("{}: in an UPDATE: {fault}", self.address);
-            report(Level::Warning, line, world.out);
-        }
-        if let [first, more @ ..] = &misplaced[..] {
-            world.counters.add(Activity::Faults, misplaced.len() as u64);
-            let more =
-                if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
-            let line = format!(
-                "{}: in an UPDATE: {first}{more}: no packets from elsewhere go there, so that is not taken",
-                self.address
-            );
-            report(Level::Warning, line, world.out);
         }
         if let Some(family) = disabled {
             up.announcer.context.families.remove(family);

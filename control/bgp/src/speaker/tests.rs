@@ -3,6 +3,7 @@
 mod blackhole;
 mod damped;
 mod fair;
+mod faults;
 mod graceful;
 mod multicast;
 mod next_hops;

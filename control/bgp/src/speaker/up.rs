@@ -9,6 +9,7 @@ use weft_base::{ChannelId, Instant};
 use weft_routing::ip::Version;
 
 use super::context::World;
+use super::faults::Faults;
 use super::peer::Peer;
 use super::stale::Said;
 use crate::config::{Config, PeerConfig, Standing};
@@ -38,6 +39,8 @@ pub(super) struct Up {
     pub(super) is_enhanced: bool,
     /// It cannot take more.
     pub(super) is_congested: bool,
+    /// What the log has said of its faults.
+    pub(super) faults: Faults,
 }
 
 impl Up {

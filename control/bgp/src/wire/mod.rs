@@ -48,5 +48,7 @@ pub use refresh::{RefreshKind, RouteRefresh};
 pub use stream::{Cutter, HEADER_LEN, Message, MessageType, keepalive};
 pub use update::{Disposition, Judgement, Reach, Update};
 
+#[cfg(test)]
+pub(crate) use attributes::tests as malformed;
 pub(crate) use attributes::{RawAttributes, emit_block, expected_flags};
 pub(crate) use nlri::emit as emit_prefix;

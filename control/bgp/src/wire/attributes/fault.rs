@@ -19,6 +19,20 @@ pub enum Action {
     ResetSession,
 }
 
+/// `its routes are taken for withdrawn`: those of the message.
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DiscardAttribute => f.write_str("its routes are used without it"),
+            Self::TreatAsWithdraw => f.write_str("its routes are taken for withdrawn"),
+            Self::DisableFamily(family) => {
+                write!(f, "routes of {family} are ignored until the session ends")
+            }
+            Self::ResetSession => f.write_str("the session ends"),
+        }
+    }
+}
+
 /// What is wrong with an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Rule {

@@ -17,7 +17,7 @@ mod emit;
 mod fault;
 mod parse;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

@@ -1,12 +1,13 @@
 use super::super::context::Neighbour;
-use super::super::{Context, Disposition, Families, Family, MessageError, Update};
+use super::super::stream::{begin, end};
+use super::super::{Context, Disposition, Families, Family, MessageError, MessageType, Update};
 use super::*;
 use crate::numbers::attribute as code;
 
-const ORIGIN: &[u8] = &[0x40, 1, 1, 0];
-const AS_PATH: &[u8] = &[0x40, 2, 6, 2, 1, 0, 0, 0xFD, 0xE9];
-const NEXT_HOP: &[u8] = &[0x40, 3, 4, 192, 0, 2, 1];
-const NLRI: &[u8] = &[24, 198, 51, 100];
+pub(crate) const ORIGIN: &[u8] = &[0x40, 1, 1, 0];
+pub(crate) const AS_PATH: &[u8] = &[0x40, 2, 6, 2, 1, 0, 0, 0xFD, 0xE9];
+pub(crate) const NEXT_HOP: &[u8] = &[0x40, 3, 4, 192, 0, 2, 1];
+pub(crate) const NLRI: &[u8] = &[24, 198, 51, 100];
 
 fn external() -> Context {
     let families = Families::from_iter([Family::IPV4_UNICAST, Family::IPV6_UNICAST]);
@@ -17,7 +18,8 @@ fn internal() -> Context {
     Context { neighbour: Neighbour::Internal, ..external() }
 }
 
-fn body(attributes: &[&[u8]], nlri: &[u8]) -> Vec<u8> {
+/// The body of an UPDATE with these attributes and prefixes.
+pub(crate) fn body(attributes: &[&[u8]], nlri: &[u8]) -> Vec<u8> {
     let attributes = attributes.concat();
     let mut body = vec![0, 0];
     body.extend((attributes.len() as u16).to_be_bytes());
@@ -26,17 +28,31 @@ fn body(attributes: &[&[u8]], nlri: &[u8]) -> Vec<u8> {
     body
 }
 
+/// The whole message with this body.
+pub(crate) fn message(body: &[u8]) -> Vec<u8> {
+    let mut message = Vec::new();
+    let start = begin(MessageType::Update, &mut message);
+    message.extend(body);
+    end(start, &mut message);
+    message
+}
+
+/// The body of an UPDATE with the mandatory attributes and `attribute`, which replaces one of the same code.
+pub(crate) fn body_with(attribute: &[u8]) -> Vec<u8> {
+    let mandatory = [ORIGIN, AS_PATH, NEXT_HOP].into_iter();
+    let mut all: Vec<_> = mandatory.filter(|one| one[1] != attribute[1]).collect();
+    all.push(attribute);
+    body(&all, NLRI)
+}
+
 fn judge_body(body: &[u8], context: &Context) -> (Disposition, Vec<Fault>, Attributes) {
     let judgement = Update::new_checked(body, context).unwrap().judge(context);
     (judgement.disposition, judgement.faults, judgement.attributes)
 }
 
-/// What an UPDATE with the mandatory attributes and `attribute` comes to, which replaces one of the same code.
+/// What an UPDATE comes to that has the mandatory attributes and `attribute`.
 fn judge(attribute: &[u8], context: &Context) -> (Disposition, Vec<Fault>, Attributes) {
-    let mandatory = [ORIGIN, AS_PATH, NEXT_HOP].into_iter();
-    let mut all: Vec<_> = mandatory.filter(|one| one[1] != attribute[1]).collect();
-    all.push(attribute);
-    judge_body(&body(&all, NLRI), context)
+    judge_body(&body_with(attribute), context)
 }
 
 #[track_caller]
