@@ -172,7 +172,7 @@ fn the_components_of_a_node_are_called_from_the_command_line() {
         ("finder://bgp/bgp/1.0/x", ["201 RESOLVE_FAILED", "there are: fea, manager, xia"]),
         ("finder://xia/xia/1.0/x", ["202 NO_SUCH_METHOD", "it has: show, change"]),
         ("finder://xia/xia/1.0/show?what:u32=1", ["101 BAD_ARGS", "`what` is a txt, not a u32"]),
-        ("finder://fea/fea/1.0/open_port?spec:txt=udp:%5B::1%5D:0", ["101 BAD_ARGS", "of IPv6"]),
+        ("finder://fea/fea/1.0/open_port?spec:txt=udp:%5B::%5D:0", ["101 BAD_ARGS", "of IPv6"]),
         ("stcp://xia/xia/1.0/show", ["`stcp` is not known", "finder://"]),
     ] {
         node.call(&[call]).expect_failure(&parts);

@@ -636,6 +636,9 @@ fn cohorts_take_turns_when_there_are_many() {
     let mut bytes = Vec::new();
     encoder.all((0..NETS).map(net).collect::<Vec<_>>(), &mut bytes);
     world.take(0, &bytes);
+    while world.routes.has_work() {
+        world.routes.work();
+    }
     let mut heard = BTreeMap::new();
     for number in 0..40 {
         let origin = world.routes.add_source(source(1));
