@@ -175,7 +175,7 @@ fn a_stack_that_is_ready_again_has_nothing_sent_to_where_a_neighbour_was_before(
     let log = run("engine-stale", steps, &[("stack.sh", STACK), ("mac.sh", MAC)]);
     assert!(log("stale.stdout").contains("0 received"), "{}", log("stale.stdout"));
     assert!(log("frames.stderr").contains("\n0 packets captured"), "{}", log("frames.stderr"));
-    assert_eq!(log("frames.stdout"), "");
+    assert_eq!(log("frames.stdout").trim(), "");
     let after: Value = serde_json::from_str(&log("after.stdout")).unwrap();
     assert_eq!(after["kernel"], "on", "{after}");
 }

@@ -3,8 +3,9 @@
 //! Reference: Handley et al. (XORP), §5.2 (the ExtInt stage) and §5.2.1: the answer holds for the largest block around an
 //! address into which no more specific route leads.
 //!
-//! A route to nowhere leads there, too: what lies behind its addresses is not reached by a shorter one, but nowhere. So
-//! routes whose next hop is an address that an operator has set aside for that are dropped (RFC 5635 §3).
+//! A route to nowhere counts, too. That of a single address leads there: packets of routes whose next hop an operator has set
+//! aside so are dropped (RFC 5635 §3). A larger one, such as stands around all networks of a site, says that what has no route of
+//! its own within is not reached: neither by it, so that backups serve, nor by a shorter one.
 
 use std::net::IpAddr;
 
@@ -75,9 +76,8 @@ impl Leads {
         arbiter: &Arbiter<'_>,
     ) -> Option<(Lead, u32)> {
         while let Some(length) = longest {
-            let way = leader((version, &name.truncate(length)), routes, arbiter);
-            if way.is_some() {
-                return way;
+            if let Some(way) = leader((version, &name.truncate(length)), routes, arbiter) {
+                return way.reaches(length == name.length()).then_some((way.lead, way.metric));
             }
             let shorter = length.checked_sub(1)?;
             longest = self.0.longest(&name.truncate(shorter)).map(|(length, _)| length);
@@ -92,19 +92,32 @@ impl Leads {
     }
 }
 
+/// A way that leads to gateways.
+struct Leader {
+    lead: Lead,
+    metric: u32,
+}
+
+impl Leader {
+    /// Whether anything is reached by it, if it is that of a single address, or of more.
+    fn reaches(&self, is_single: bool) -> bool {
+        is_single || matches!(self.lead, Lead::Ways(_))
+    }
+}
+
 /// The way of the best route to a destination that leads to gateways.
 fn leader(
     (version, net): (Version, &Prefix),
     routes: &IpRoutes<Route>,
     arbiter: &Arbiter<'_>,
-) -> Option<(Lead, u32)> {
+) -> Option<Leader> {
     let number = routes.number(version, net)?;
     let leads = |one: &&Candidate<Route>| {
         arbiter.leads(one.origin, one.route.set) && arbiter.is_usable(one)
     };
     let leaders = routes.candidates(version, number).filter(leads);
     let best = leaders.min_by_key(|one| arbiter.rank(one))?;
-    Some((arbiter.sets.lead(best.route.set), best.route.metric))
+    Some(Leader { lead: arbiter.sets.lead(best.route.set), metric: best.route.metric })
 }
 
 /// An address in bits.

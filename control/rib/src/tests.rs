@@ -212,8 +212,14 @@ fn routes_to_a_gateway_that_is_routed_nowhere_lead_nowhere() {
     tables.set(place("203.0.113.8/32"), bgp, Route { set: both, metric: 0, tag: 0 });
     tables.give(both);
     assert_eq!(used(&mut tables, "203.0.113.8/32").map(|ways| ways.len()), Some(1));
-    // And when it is over, the first one serves again.
+    // A network around it leads nobody there: what has no route within is not reached at all.
     assert!(tables.withdraw(place("192.0.2.1/32"), igp));
+    tables.set(place("192.0.2.0/24"), igp, unreachable);
+    assert_eq!(used(&mut tables, "203.0.113.7/32"), None);
+    let (_, answer) = tables.register(1, ip("192.0.2.1"));
+    assert_eq!(answer.way, None);
+    // And when it is over, the first one serves again.
+    assert!(tables.withdraw(place("192.0.2.0/24"), igp));
     assert_eq!(nowhere(&mut tables, "203.0.113.7/32"), None);
     assert_eq!(used(&mut tables, "203.0.113.7/32").map(|ways| ways.len()), Some(1));
 }
@@ -281,6 +287,11 @@ fn model_leader(model: &Model, address: Ipv4Addr) -> Option<(Ipv4Net, Option<Hop
     best.map(|((_, net), (hop, metric))| (*net, *hop, *metric))
 }
 
+/// Whether anything is reached by it: a network that is nowhere leads nobody there, but a single address.
+fn reaches((net, hop, _): &(Ipv4Net, Option<Hop>, u32)) -> bool {
+    hop.is_some() || net.prefix_len() == 32
+}
+
 /// Where a route leads, no ways if nowhere; none if it cannot be used.
 fn model_ways(model: &Model, hop: Option<&Hop>) -> Option<Vec<Way>> {
     let Some(hop) = hop else { return Some(Vec::new()) };
@@ -288,7 +299,7 @@ fn model_ways(model: &Model, hop: Option<&Hop>) -> Option<Vec<Way>> {
         return Some(vec![Way { gateway: hop.gateway, interface, weight: 1 }]);
     }
     let Some(IpAddr::V4(gateway)) = hop.gateway else { return None };
-    let (_, leader, _) = model_leader(model, gateway)?;
+    let (_, leader, _) = model_leader(model, gateway).filter(reaches)?;
     let way = leader.map(|leader| Way {
         gateway: leader.gateway.or(hop.gateway),
         interface: leader.interface.unwrap(),
@@ -325,7 +336,7 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
                 let expected = model_leader(&model, address);
                 prop_assert_eq!(
                     answer.way.clone().map(|(_, metric)| metric),
-                    expected.map(|one| one.2)
+                    expected.filter(reaches).map(|one| one.2)
                 );
                 // All addresses of the block have the same leader, and a block twice as large would not do.
                 let same = |net: Ipv4Net| {
@@ -368,7 +379,8 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
         for ((_, block), (_, metric)) in &told {
             let IpNet::V4(block) = block else { unreachable!() };
             for address in [block.network(), block.broadcast()] {
-                prop_assert_eq!(model_leader(&model, address).map(|one| one.2), *metric);
+                let leader = model_leader(&model, address).filter(reaches);
+                prop_assert_eq!(leader.map(|one| one.2), *metric);
             }
         }
     }

@@ -9,7 +9,7 @@ count() {
     bird) birdc show protocols all r | sed -n 's/ *Import updates: *\([0-9]*\).*/\1/p' ;;
     frr) vtysh -c 'show bgp neighbors 10.0.2.1 json' | sed -n 's/.*"updatesRecv":\([0-9]*\).*/\1/p' ;;
     exabgp) grep -c announced heard ;;
-    weft) weft show bgp peers | awk -v peer="$2" '$1 == peer { print $6 }' ;;
+    weft) weft show bgp peers | awk -v peer="$2" '$1 == peer { print $7 }' ;;
     esac
 }
 
