@@ -103,7 +103,7 @@ impl HopSets {
         sets
     }
 
-    /// The set of these hops, and whether it is new: then its ways must be [found](Self::set_ways).
+    /// The set of these hops, and whether it is new: then its ways must be [found](Self::set_leads).
     pub(crate) fn intern(&mut self, mut hops: Vec<Hop>) -> (SetId, bool) {
         hops.sort_unstable();
         hops.dedup();
