@@ -3,7 +3,7 @@
 //! The kernel writes the IP header and takes packets apart and together that are longer than the path's MTU;
 //! a packet of this port is what stands behind that header. A socket of IPv4 hands over headers of what
 //! it receives, which are taken off here; one of IPv6 does not. What goes over IPv6 is sent by another socket
-//! ([`connected`](crate::connected)), which hears nothing.
+//! ([`connected`](mod@crate::connected)), which hears nothing.
 //!
 //! Reference: raw(7), ip(7), ipv6(7); RFC 3692 for the numbers 253 and 254, which belong to nobody.
 

@@ -1,7 +1,7 @@
 //! UDP ports: datagrams of one IPv4 or IPv6 socket.
 //!
 //! An IPv6 socket takes IPv6 only, so that both families can bind the same port number. What goes over IPv6 is sent by
-//! another socket ([`connected`](crate::connected)), which hears its peer, too. Datagrams
+//! another socket ([`connected`](mod@crate::connected)), which hears its peer, too. Datagrams
 //! longer than the path's MTU are fragmented by the kernel, which also keeps the path's MTU up to
 //! date. What the network says about single datagrams (nobody listens, no route) is counted; a UDP
 //! port is never lost.
