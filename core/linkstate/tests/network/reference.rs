@@ -2,82 +2,107 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use weft_linkstate::{Destination, Metric, NextHop, NodeId};
+use weft_linkstate::{Destination, LinkId, Metric, NextHop, NodeId};
 
 use crate::world::{World, name};
 
-/// For each node that runs, what it costs to go to a destination; by relaxing all links again and again
-/// (Bellman and Ford).
-fn distances(world: &World, destination: &Destination) -> BTreeMap<usize, u64> {
-    let runs = |node: usize| world.nodes[node].is_some();
-    let mut distances: BTreeMap<usize, u64> = (0..world.nodes.len())
-        .filter(|node| runs(*node))
-        .filter_map(|node| Some((node, u64::from(*world.destinations[node].get(destination)?))))
-        .collect();
-    loop {
-        let mut changed = false;
-        for (from, to, metric, _) in hops(world) {
-            let Some(distance) = distances.get(&to).map(|rest| rest + u64::from(metric)) else {
-                continue;
-            };
-            if distances.get(&from).is_none_or(|known| distance < *known) {
-                distances.insert(from, distance);
-                changed = true;
+/// A link that works, from one of its ends.
+struct Hop {
+    to: usize,
+    metric: Metric,
+    cable: usize,
+}
+
+/// The links that work, by the node that they begin at.
+struct Hops(Vec<Vec<Hop>>);
+
+impl Hops {
+    fn of(world: &World) -> Self {
+        let mut from: Vec<Vec<Hop>> = world.nodes.iter().map(|_| Vec::new()).collect();
+        for (number, cable) in world.cables.iter().enumerate() {
+            let [a, b] = cable.ends;
+            if cable.whole && world.nodes[a].is_some() && world.nodes[b].is_some() {
+                from[a].push(Hop { to: b, metric: cable.metrics[0], cable: number });
+                from[b].push(Hop { to: a, metric: cable.metrics[1], cable: number });
             }
         }
-        if !changed {
-            return distances;
+        Self(from)
+    }
+
+    /// For each node that runs and gets there, what it costs to go to a destination; by relaxing all links again and
+    /// again (Bellman and Ford).
+    fn distances(&self, world: &World, destination: &Destination) -> Vec<Option<u64>> {
+        let own = |node: usize| world.destinations[node].get(destination);
+        let runs = |node: usize| world.nodes[node].is_some();
+        let mut distances: Vec<Option<u64>> = (0..world.nodes.len())
+            .map(|node| own(node).filter(|_| runs(node)).map(|metric| u64::from(*metric)))
+            .collect();
+        loop {
+            let mut changed = false;
+            for (from, hops) in self.0.iter().enumerate() {
+                for hop in hops {
+                    let Some(rest) = distances[hop.to] else { continue };
+                    let distance = rest + u64::from(hop.metric);
+                    if distances[from].is_none_or(|known| distance < known) {
+                        distances[from] = Some(distance);
+                        changed = true;
+                    }
+                }
+            }
+            if !changed {
+                return distances;
+            }
         }
+    }
+
+    /// What the cheapest link between two neighbours costs.
+    fn cheapest(&self, from: usize, to: usize) -> Option<Metric> {
+        self.0[from].iter().filter(|hop| hop.to == to).map(|hop| hop.metric).min()
     }
 }
 
-/// Every link that works: from, to, its metric, the cable.
-fn hops(world: &World) -> impl Iterator<Item = (usize, usize, Metric, usize)> {
-    let runs = |node: usize| world.nodes[node].is_some();
-    world.cables.iter().enumerate().flat_map(move |(number, cable)| {
-        let [a, b] = cable.ends;
-        let works = cable.whole && runs(a) && runs(b);
-        let both = [(a, b, cable.metrics[0], number), (b, a, cable.metrics[1], number)];
-        both.into_iter().filter(move |_| works)
-    })
+/// Checks the routes and trees of all nodes: equal to the reference, free of loops, arriving.
+pub(crate) fn check(world: &World, context: &str) {
+    let hops = Hops::of(world);
+    check_routes(world, &hops, context);
+    for node in 0..world.nodes.len() {
+        // To all, and to some of them.
+        (1..=3).for_each(|step| check_tree(world, &hops, node, step, context));
+    }
 }
 
-/// Checks the routes of all nodes: equal to the reference, free of loops, arriving.
-pub(crate) fn check(world: &World, context: &str) {
+/// As [`check`], for a network in which the trees of all nodes would take too long: of every `each`th.
+pub(crate) fn check_large(world: &World, each: usize, context: &str) {
+    let hops = Hops::of(world);
+    check_routes(world, &hops, context);
+    for node in (0..world.nodes.len()).step_by(each) {
+        check_tree(world, &hops, node, 1, context);
+    }
+}
+
+fn check_routes(world: &World, hops: &Hops, context: &str) {
     let all: BTreeSet<&Destination> =
         world.destinations.iter().flat_map(|destinations| destinations.keys()).collect();
     for destination in &all {
-        let distances = distances(world, destination);
+        let distances = hops.distances(world, destination);
         for (node, engine) in world.nodes.iter().enumerate() {
             let Some(engine) = engine else { continue };
             let is_local = world.destinations[node].contains_key(*destination);
             let route = engine.route(destination);
             let place = || format!("{context}: node {node} to {destination}");
-            let expected = distances.get(&node).filter(|_| !is_local);
-            assert_eq!(route.map(|route| route.distance), expected.copied(), "{}", place());
+            let expected = distances[node].filter(|_| !is_local);
+            assert_eq!(route.map(|route| route.distance), expected, "{}", place());
             let Some(route) = route else { continue };
-            let ways: BTreeSet<NextHop> = hops(world)
-                .filter(|(from, to, metric, _)| {
-                    let rest = distances.get(to).map(|rest| rest + u64::from(*metric));
-                    *from == node && rest == Some(route.distance)
-                })
-                .map(|(_, to, _, cable)| NextHop {
-                    node: name(to),
-                    link: weft_linkstate::LinkId(cable as u32),
-                })
-                .collect();
-            assert_eq!(
-                route.next_hops.iter().copied().collect::<BTreeSet<_>>(),
-                ways,
-                "{}",
-                place()
-            );
+            let is_way = |hop: &&Hop| {
+                let rest = distances[hop.to].map(|rest| rest + u64::from(hop.metric));
+                rest == Some(route.distance)
+            };
+            let next = |hop: &Hop| NextHop { node: name(hop.to), link: LinkId(hop.cable as u32) };
+            let ways: BTreeSet<NextHop> = hops.0[node].iter().filter(is_way).map(next).collect();
+            let found: BTreeSet<NextHop> = route.next_hops.iter().copied().collect();
+            assert_eq!(found, ways, "{}", place());
         }
-        follow(world, destination, &distances, context);
-    }
-    for node in 0..world.nodes.len() {
-        // To all, and to some of them.
-        (1..=3).for_each(|step| check_tree(world, node, step, context));
+        follow(world, destination, context);
     }
     for engine in world.nodes.iter().flatten() {
         for (destination, _) in engine.routes() {
@@ -87,8 +112,10 @@ pub(crate) fn check(world: &World, context: &str) {
 }
 
 /// Checks the tree from a node to every `step`th that it reaches: of shortest paths, and of nothing else.
-fn check_tree(world: &World, root: usize, step: usize, context: &str) {
+fn check_tree(world: &World, hops: &Hops, root: usize, step: usize, context: &str) {
     let Some(engine) = &world.nodes[root] else { return };
+    let numbers: BTreeMap<NodeId, usize> =
+        (0..world.nodes.len()).map(|node| (name(node), node)).collect();
     let others = (0..world.nodes.len()).filter(|node| *node != root);
     let distances: BTreeMap<NodeId, u64> =
         others.filter_map(|node| Some((name(node), engine.distance(name(node))?))).collect();
@@ -103,8 +130,7 @@ fn check_tree(world: &World, root: usize, step: usize, context: &str) {
         while at != name(root) {
             let from = before[&at];
             used.insert((from, at));
-            let links = hops(world).filter(|(a, b, ..)| (name(*a), name(*b)) == (from, at));
-            let cheapest = links.map(|(_, _, metric, _)| metric).min();
+            let cheapest = hops.cheapest(numbers[&from], numbers[&at]);
             cost += u64::from(cheapest.unwrap_or_else(|| panic!("{place}: no link to {at:?}")));
             at = from;
         }
@@ -115,35 +141,48 @@ fn check_tree(world: &World, root: usize, step: usize, context: &str) {
     assert_eq!(engine.tree(&[nobody]), Err(nobody), "{place}");
 }
 
+/// What is known of a node by whoever follows routes.
+#[derive(Clone, Copy, PartialEq)]
+enum Seen {
+    Not,
+    /// It is on the way that is being followed.
+    OnTheWay,
+    /// All ways from it arrive.
+    Arrives,
+}
+
 /// Follows each next hop from each node to the end.
-fn follow(
-    world: &World,
-    destination: &Destination,
-    distances: &BTreeMap<usize, u64>,
-    context: &str,
-) {
-    for start in distances.keys() {
-        let mut at = BTreeSet::from([*start]);
-        for step in 0.. {
-            assert!(step <= world.nodes.len(), "{context}: a loop from {start} to {destination}");
-            at = at
-                .into_iter()
-                .filter(|node| !world.destinations[*node].contains_key(destination))
-                .flat_map(|node| {
-                    let route = world.nodes[node].as_ref().and_then(|one| one.route(destination));
-                    let route = route.unwrap_or_else(|| {
-                        panic!("{context}: no way on from {node} to {destination}")
-                    });
-                    let ends = route.next_hops.iter().map(move |hop| {
-                        let ends = world.cables[hop.link.0 as usize].ends;
-                        ends[usize::from(ends[0] == node)]
-                    });
-                    ends.collect::<Vec<_>>()
-                })
-                .collect();
-            if at.is_empty() {
-                break;
-            }
+fn follow(world: &World, destination: &Destination, context: &str) {
+    let mut seen = vec![Seen::Not; world.nodes.len()];
+    for start in 0..world.nodes.len() {
+        let route = world.nodes[start].as_ref().and_then(|node| node.route(destination));
+        if route.is_some() {
+            follow_from(world, start, destination, &mut seen, context);
         }
     }
+}
+
+fn follow_from(
+    world: &World,
+    node: usize,
+    destination: &Destination,
+    seen: &mut [Seen],
+    context: &str,
+) {
+    assert!(seen[node] != Seen::OnTheWay, "{context}: a loop through {node} to {destination}");
+    if seen[node] == Seen::Arrives {
+        return;
+    }
+    seen[node] = Seen::OnTheWay;
+    if !world.destinations[node].contains_key(destination) {
+        let route = world.nodes[node].as_ref().and_then(|one| one.route(destination));
+        let route =
+            route.unwrap_or_else(|| panic!("{context}: no way on from {node} to {destination}"));
+        for hop in route.next_hops.iter() {
+            let ends = world.cables[hop.link.0 as usize].ends;
+            let next = ends[usize::from(ends[0] == node)];
+            follow_from(world, next, destination, seen, context);
+        }
+    }
+    seen[node] = Seen::Arrives;
 }
