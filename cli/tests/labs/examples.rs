@@ -60,6 +60,14 @@ fn one_version_of_hid_replaces_another_and_no_packet_is_lost() {
 }
 
 #[test]
+fn a_key_belongs_to_the_nearest_node() {
+    if is_root() {
+        run("nearest", &[]);
+    }
+    run("nearest", &["--engine", "sim"]);
+}
+
+#[test]
 fn who_has_not_the_key_is_refused_where_proof_is_required() {
     if is_root() {
         run("spoofed-host", &[]);

@@ -15,7 +15,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use weft_base::Instant;
+use weft_base::{Instant, Random};
 use weft_xip::principal::{Answer, Branch, Output, Principal};
 use weft_xip::words::{WordError, WordReader};
 use weft_xip::xid::ID_LEN;
@@ -35,6 +35,12 @@ pub const STATEMENTS: &str = r#"
 #[derive(Debug, Default)]
 pub struct Nearest {
     places: BTreeMap<Xid, Option<Xid>>,
+}
+
+/// An instance that knows no place, for the registry; it has no use for randomness.
+#[must_use]
+pub fn nearest(_: Random) -> Box<dyn Principal> {
+    Box::<Nearest>::default()
 }
 
 /// How far apart two identifiers are: where they differ, the first bits weigh most.
