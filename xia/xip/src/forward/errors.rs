@@ -47,6 +47,11 @@ impl Errors {
         Self { limit, dropped: Vec::new(), activity: Counters::new() }
     }
 
+    /// Another limit of each input port, from now on.
+    pub(super) fn set_limit(&mut self, limit: Option<SlowPathLimit>) {
+        self.limit = limit.map(|limit| SlowPath::new(Some(limit)));
+    }
+
     #[inline]
     pub(super) fn is_on(&self) -> bool {
         self.limit.is_some()

@@ -83,6 +83,17 @@ pub struct Limits {
     pub errors: Option<SlowPathLimit>,
 }
 
+impl Limits {
+    /// The same with the nearest values that can be.
+    fn in_range(self) -> Self {
+        Self {
+            redirects: self.redirects.clamp(1, MAX_REDIRECTS),
+            copies: self.copies.max(1),
+            ..self
+        }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self { redirects: 8, copies: 64, cache: 64 << 20, slow_path: None, errors: None }
@@ -179,11 +190,7 @@ impl Forwarder {
     /// its cache and the choice between gateways.
     #[must_use]
     pub fn new(limits: Limits, mut random: Random) -> Self {
-        let limits = Limits {
-            redirects: limits.redirects.clamp(1, MAX_REDIRECTS),
-            copies: limits.copies.max(1),
-            ..limits
-        };
+        let limits = limits.in_range();
         let spread = Spread::new(random.fork("spread").number());
         Self {
             principals: Principals::default(),
@@ -205,6 +212,26 @@ impl Forwarder {
             changes: Vec::new(),
             ahead: Vec::new(),
             loops: LoopMemory::default(),
+        }
+    }
+
+    /// Other bounds from now on. What was decided with other redirects is forgotten. Another engine is to be
+    /// told anew ([`Forwarder::set_offloading`]) if sources are told of drops now and were not before, or the other way
+    /// round.
+    pub fn set_limits(&mut self, limits: Limits) {
+        let limits = limits.in_range();
+        let before = std::mem::replace(&mut self.limits, limits);
+        if limits.redirects != before.redirects {
+            self.flush_cache();
+        }
+        if limits.cache != before.cache {
+            self.set_cache_limit(limits.cache);
+        }
+        if limits.slow_path != before.slow_path {
+            self.share_slow_path();
+        }
+        if limits.errors != before.errors {
+            self.errors.set_limit(limits.errors);
         }
     }
 

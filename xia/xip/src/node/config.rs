@@ -22,6 +22,7 @@ use weft_base::{Instant, Random};
 use weft_config::{Block, ByteSize, Entry, Error, Errors, Form, gather};
 use weft_runtime::{EngineMode, read_scheduling};
 
+use super::settings::Whole;
 use super::{Node, PacketIo, Registry, Scope, Settings, engine};
 use crate::Xid;
 use crate::forward::{Limits, MAX_REDIRECTS, SlowPathLimit};
@@ -47,13 +48,13 @@ pub fn read_node(
     registry: &Registry,
     random: Random,
 ) -> Result<Node, Errors> {
-    settings.limits = read_limits(block, settings.limits)?;
-    settings.echo = block.leaf("echo")?.unwrap_or(settings.echo);
-    settings.scope = read_scope(block, settings.scope)?;
+    let unsaid = settings.whole();
+    settings.set_whole(read_whole(block, &unsaid)?);
     let engine = read_engine(block)?;
     let share = read_scheduling(block)?;
     settings.packet_io = read_packet_io(block)?.unwrap_or(settings.packet_io);
     let mut node = Node::new(settings, registry.clone(), random);
+    node.unsaid = unsaid;
     node.set_engine(engine, &mut Vec::new());
     node.set_scheduling(share, &mut Vec::new());
     gather(block.many("interface").into_iter().map(|entry| read_interfaces(entry, &mut node)))?;
@@ -64,6 +65,19 @@ pub fn read_node(
         }
     }
     Ok(node)
+}
+
+/// The statements that [`read_whole`] reads.
+pub(super) const WHOLE: [&str; 7] =
+    ["address", "cache", "copies", "echo", "errors", "redirects", "slow-path"];
+
+/// Reads what holds for all of a node and may change while it runs. `unsaid` is what holds where nothing is said.
+pub(super) fn read_whole(block: &mut Block<'_>, unsaid: &Whole) -> Result<Whole, Errors> {
+    Ok(Whole {
+        limits: read_limits(block, unsaid.limits)?,
+        echo: block.leaf("echo")?.unwrap_or(unsaid.echo),
+        scope: read_scope(block, unsaid.scope.clone())?,
+    })
 }
 
 fn read_limits(block: &mut Block<'_>, default: Limits) -> Result<Limits, Errors> {

@@ -49,9 +49,9 @@ pub use settings::Settings;
 
 use crate::channel::{self, Request};
 use crate::dag::Address;
-use crate::forward::{Forwarder, Verdict};
+use crate::forward::{Forwarder, Limits, Verdict};
 use crate::header::XipRepr;
-use crate::principal::{Input, Output};
+use crate::principal::{Answer, Input, Output};
 use crate::{Xid, XidType};
 use echo::prepend_header;
 use engine::KernelEngine;
@@ -59,6 +59,7 @@ use interfaces::Interface;
 use protocols::Protocols;
 use replies::Replies;
 use scheduling::Share;
+use settings::Whole;
 use sockets::{ECHO, Sockets};
 
 /// The token of the application listener; those of ports come after it.
@@ -95,6 +96,8 @@ enum Owner {
 /// An XIA node; see the module's text.
 pub struct Node {
     settings: Settings,
+    /// What holds where the configuration says nothing.
+    unsaid: Whole,
     registry: Registry,
     random: Random,
     forwarder: Forwarder,
@@ -136,6 +139,7 @@ impl Node {
         forwarder.set_spread(settings.spread_seed());
         Self {
             forwarder,
+            unsaid: settings.whole(),
             settings,
             registry,
             random,
@@ -330,6 +334,34 @@ impl Node {
         if self.settings.echo && self.forwarder.principal(ECHO_SINK.kind).is_some() {
             // Only an application that took the well-known identifier first can be in the way.
             let _ = sockets::bind_sink(&mut self.forwarder, ECHO_SINK, ECHO);
+        }
+    }
+
+    /// Unbinds the echo responder, if it is bound.
+    fn unbind_echo(&mut self) {
+        let Some(mut principal) = self.forwarder.principal_mut(ECHO_SINK.kind) else { return };
+        if principal.lookup(&ECHO_SINK, &mut Vec::new()) == Answer::Deliver(ECHO) {
+            principal.unbind(&ECHO_SINK);
+        }
+    }
+
+    /// Changes what holds for all of the node. Addresses that applications have got stay theirs.
+    fn set_whole(&mut self, whole: Whole, out: &mut Vec<Action>) {
+        let before = self.settings.whole();
+        self.settings.set_whole(whole);
+        let Whole { limits, echo, .. } = self.settings.whole();
+        match echo {
+            true => self.bind_echo(),
+            false => self.unbind_echo(),
+        }
+        if limits == before.limits {
+            return;
+        }
+        self.forwarder.set_limits(limits);
+        // The engine's tables are as large as the cache was, and it drops what sources are to be told of now.
+        let reports = |limits: &Limits| limits.errors.is_some();
+        if limits.cache != before.limits.cache || reports(&limits) != reports(&before.limits) {
+            self.restart_engine(out);
         }
     }
 

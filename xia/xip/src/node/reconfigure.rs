@@ -7,9 +7,10 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use weft_base::Instant;
-use weft_config::{Document, Statement, Word};
+use weft_config::{Block, Document, Errors, Statement, Word};
 use weft_runtime::{Action, Level, SCHEDULING, read_scheduling};
 
+use super::config::{WHOLE, read_whole};
 use super::{Node, engine, report};
 use crate::words::WordError;
 
@@ -24,6 +25,8 @@ pub struct Plan {
     engine: Option<String>,
     /// How the processors are shared.
     scheduling: Vec<Statement>,
+    /// What holds for all of the node.
+    whole: Vec<Statement>,
     /// Statements that only a new node takes: all others.
     fixed: Vec<Statement>,
 }
@@ -50,6 +53,7 @@ enum Step {
     RemoveProtocol(String),
     Engine { from: Option<String>, to: Option<String> },
     Scheduling { from: Vec<Statement>, to: Vec<Statement> },
+    Whole { from: Vec<Statement>, to: Vec<Statement> },
     Set { part: String, words: Vec<String> },
     Delete { part: String, words: Vec<String> },
 }
@@ -66,6 +70,7 @@ impl Step {
             Self::RemoveProtocol(name) => Self::AddProtocol(name),
             Self::Engine { from, to } => Self::Engine { from: to, to: from },
             Self::Scheduling { from, to } => Self::Scheduling { from: to, to: from },
+            Self::Whole { from, to } => Self::Whole { from: to, to: from },
             Self::Set { part, words } => Self::Delete { part, words },
             Self::Delete { part, words } => Self::Set { part, words },
         }
@@ -84,6 +89,7 @@ impl fmt::Display for Step {
             Self::RemoveProtocol(name) => write!(f, "protocol remove {name}"),
             Self::Engine { .. } => f.write_str("engine"),
             Self::Scheduling { .. } => f.write_str("scheduling"),
+            Self::Whole { .. } => f.write_str("limits, echo and address"),
             Self::Set { part, words } => write!(f, "set {part} {}", words.join(" ")),
             Self::Delete { part, words } => write!(f, "delete {part} {}", words.join(" ")),
         }
@@ -113,6 +119,7 @@ impl Plan {
                 word if SCHEDULING.contains(&word) => {
                     plan.scheduling.push(statement.clone());
                 }
+                word if WHOLE.contains(&word) => plan.whole.push(statement.clone()),
                 "engine" if words.len() == 2 => plan.engine = words.pop(),
                 // Nothing else has a block and no name.
                 protocol if words.len() == 1 && statement.block().is_some() => {
@@ -168,6 +175,10 @@ impl Plan {
         if self.scheduling != new.scheduling {
             let (from, to) = (self.scheduling.clone(), new.scheduling.clone());
             steps.push(Step::Scheduling { from, to });
+        }
+        if self.whole != new.whole {
+            let (from, to) = (self.whole.clone(), new.whole.clone());
+            steps.push(Step::Whole { from, to });
         }
         steps
     }
@@ -263,7 +274,10 @@ impl Node {
             Step::AddProtocol(name) => self.protocols.has(name),
             Step::RemoveProtocol(name) => !self.protocols.has(name),
             Step::Delete { part, .. } => !has_principal(part) && !self.protocols.has(part),
-            Step::Set { .. } | Step::Engine { .. } | Step::Scheduling { .. } => false,
+            Step::Set { .. }
+            | Step::Engine { .. }
+            | Step::Scheduling { .. }
+            | Step::Whole { .. } => false,
         }
     }
 
@@ -287,10 +301,13 @@ impl Node {
                 Ok(())
             }
             Step::Scheduling { to, .. } => {
-                let text: String = to.iter().map(ToString::to_string).collect();
-                let document = Document::parse("scheduling", &text).map_err(|e| e.to_string())?;
-                let wanted = document.block().read(read_scheduling).map_err(|e| e.to_string())?;
+                let wanted = read_statements(to, read_scheduling)?;
                 self.set_scheduling(wanted, out);
+                Ok(())
+            }
+            Step::Whole { to, .. } => {
+                let whole = read_statements(to, |block| read_whole(block, &self.unsaid))?;
+                self.set_whole(whole, out);
                 Ok(())
             }
             Step::Set { .. } | Step::Delete { .. } => Ok(()),
@@ -308,6 +325,16 @@ impl Node {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         self.change_principal(now, part, &words, delete, out)
     }
+}
+
+/// Reads these statements alone.
+fn read_statements<T>(
+    statements: &[Statement],
+    read: impl FnOnce(&mut Block<'_>) -> Result<T, Errors>,
+) -> Result<T, String> {
+    let text: String = statements.iter().map(ToString::to_string).collect();
+    let document = Document::parse("commit", &text).map_err(|error| error.to_string())?;
+    document.block().read(read).map_err(|error| error.to_string())
 }
 
 /// What is wrong with a statement of a part.
@@ -347,8 +374,10 @@ fn texts(words: &[Word]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node::Registry;
-    use crate::node::testing::{self, Domains, NOW, Silent};
+    use crate::node::sockets::ECHO;
+    use crate::node::testing::{self, Domains, NOW, Silent, Sinks};
+    use crate::node::{ECHO_SINK, Registry};
+    use crate::principal::Answer;
     use crate::{Xid, XidType};
 
     fn plan(text: &str) -> Plan {
@@ -358,10 +387,10 @@ mod tests {
     #[test]
     fn only_what_differs_is_done_and_what_goes_goes_first() {
         let old = plan(
-            "engine auto; priority nice 1; interface a b; principal hid { x 1; x 2; } principal zf; address;",
+            "engine auto; priority nice 1; interface a b; principal hid { x 1; x 2; } principal zf; packet-io auto;",
         );
         let new = plan(
-            "interface b c; principal hid { x 2; x 3; } principal ad { y; } ls { z; } address;",
+            "interface b c; principal hid { x 2; x 3; } principal ad { y; } ls { z; } packet-io auto; echo off;",
         );
         let words = |word: &str| vec!["x".to_owned(), word.to_owned()];
         let part = || "hid".to_owned();
@@ -379,10 +408,11 @@ mod tests {
                 Step::AddInterface("c".to_owned()),
                 Step::Engine { from: Some("auto".to_owned()), to: None },
                 Step::Scheduling { from: old.scheduling.clone(), to: Vec::new() },
+                Step::Whole { from: Vec::new(), to: new.whole.clone() },
             ]
         );
         assert_eq!(old.steps_to(&old), []);
-        assert!(old.fixed == new.fixed && old.fixed.len() == 1, "`address;` names no protocol");
+        assert!(old.fixed == new.fixed && old.fixed.len() == 1);
     }
 
     /// A node with the plan `text`.
@@ -434,6 +464,55 @@ mod tests {
             assert!(warning.contains(said), "{warning}");
         }
         assert!(change_by_hand("", "interface add a", "interface b;").unwrap().is_empty());
+    }
+
+    #[test]
+    fn limits_echo_and_address_change_and_change_back() {
+        let (mut node, old) = node("interface a; ls { x; }");
+        let unsaid = node.settings.whole();
+        let host = Xid::new(XidType::HID, [2; 20]);
+        let said = format!(
+            "cache 1MiB; slow-path 10; errors 5; redirects 3; copies 7; echo off; address {host};"
+        );
+        let new = plan(&format!("interface a; ls {{ x; }} {said}"));
+        node.change_plan(NOW, &old, &new, &mut Vec::new()).unwrap();
+        let whole = node.settings.whole();
+        assert_eq!((whole.limits.redirects, whole.limits.copies, whole.echo), (3, 7, false));
+        assert_eq!(whole.limits.slow_path.map(|limit| limit.per_second), Some(10));
+        assert_eq!(whole.scope.path, Some(vec![host]));
+        assert_eq!(node.forwarder.cache_size().limit, 1 << 20);
+        // `ls { x; }` cannot be deleted, and so nothing of this is done.
+        let refused = plan("interface a; ls { } cache 2MiB;");
+        node.change_plan(NOW, &new, &refused, &mut Vec::new()).unwrap_err();
+        assert_eq!(node.settings.whole(), whole);
+        node.change_plan(NOW, &new, &old, &mut Vec::new()).unwrap();
+        assert_eq!(node.settings.whole().limits.redirects, unsaid.limits.redirects);
+        assert_eq!(node.forwarder.cache_size().limit, unsaid.limits.cache);
+        assert_eq!(node.settings.whole().scope, unsaid.scope);
+    }
+
+    #[test]
+    fn an_echo_that_is_switched_off_answers_no_more() {
+        let registry = Registry::new().with("xdp", |_| Box::new(Sinks::default()));
+        let mut node = testing::node(registry);
+        let (on, off) = (plan("principal xdp; echo on;"), plan("principal xdp; echo off;"));
+        node.change_plan(NOW, &Plan::default(), &on, &mut Vec::new()).unwrap();
+        let bound = |node: &Node| {
+            let xdp = node.forwarder.principal(XidType::XDP).unwrap();
+            xdp.lookup(&ECHO_SINK, &mut Vec::new())
+        };
+        assert_eq!(bound(&node), Answer::Deliver(ECHO));
+        node.change_plan(NOW, &on, &off, &mut Vec::new()).unwrap();
+        assert_eq!(bound(&node), Answer::Unknown);
+        node.change_plan(NOW, &off, &on, &mut Vec::new()).unwrap();
+        assert_eq!(bound(&node), Answer::Deliver(ECHO));
+    }
+
+    #[test]
+    fn how_packets_come_and_go_cannot_change() {
+        let (mut node, old) = node("packet-io auto;");
+        let error = node.change_plan(NOW, &old, &plan("packet-io packet;"), &mut Vec::new());
+        assert!(error.unwrap_err().contains("`packet-io auto;` cannot change"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a node is told once, before it starts.
+//! What a node is told before it starts; some of it may change later.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use weft_keys::{PrivateKey, SharedSecret};
 use super::{PacketIo, Scope};
 use crate::forward::Limits;
 
-/// What does not change while a node runs.
+/// What a node is, but for its interfaces, principals and protocols.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The node's name.
@@ -29,7 +29,24 @@ pub struct Settings {
     pub key: Option<PrivateKey>,
 }
 
+/// What holds for all of a node and may change while it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Whole {
+    pub(super) limits: Limits,
+    pub(super) echo: bool,
+    pub(super) scope: Scope,
+}
+
 impl Settings {
+    /// What of these may change.
+    pub(super) fn whole(&self) -> Whole {
+        Whole { limits: self.limits, echo: self.echo, scope: self.scope.clone() }
+    }
+
+    pub(super) fn set_whole(&mut self, whole: Whole) {
+        Whole { limits: self.limits, echo: self.echo, scope: self.scope } = whole;
+    }
+
     /// What the node's choice between gateways depends on: the same whenever it starts, and another at every other
     /// node. Nobody can guess it if the node has a key.
     pub(super) fn spread_seed(&self) -> u64 {

@@ -1,11 +1,13 @@
 //! Nodes for the tests of this module.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 use weft_base::{Instant, Random};
 use weft_runtime::{Component, Event};
 
 use super::{Node, Registry, Scope, Settings};
-use crate::principal::{Answer, Branch, Input, Output, Principal};
+use crate::principal::{Answer, BindError, Branch, Input, Output, Principal, SocketId};
 use crate::protocol::Protocol;
 use crate::table::XidTable;
 use crate::words::WordError;
@@ -35,7 +37,7 @@ pub(super) struct Domains(XidTable<()>);
 
 impl Domains {
     pub(super) fn new() -> Self {
-        Self(XidTable::new(XidType::AD))
+        Self(XidTable::new(XidType::AD, &mut Random::from_seed(1)))
     }
 }
 
@@ -60,6 +62,41 @@ impl Principal for Domains {
 
     fn show(&self) -> Value {
         self.0.show()
+    }
+}
+
+/// A principal that is sockets.
+#[derive(Default)]
+pub(super) struct Sinks(BTreeMap<Xid, SocketId>);
+
+impl Principal for Sinks {
+    fn kind(&self) -> XidType {
+        XidType::XDP
+    }
+
+    fn lookup(&self, xid: &Xid, _: &mut Vec<Branch>) -> Answer {
+        self.0.get(xid).map_or(Answer::Unknown, |socket| Answer::Deliver(*socket))
+    }
+
+    fn set(&mut self, _: Instant, _: &[&str], _: &mut Vec<Output>) -> Result<(), WordError> {
+        Err(WordError::new("there are no statements"))
+    }
+
+    fn delete(&mut self, _: Instant, _: &[&str], _: &mut Vec<Output>) -> Result<(), WordError> {
+        Err(WordError::new("there are no statements"))
+    }
+
+    fn show(&self) -> Value {
+        Value::Null
+    }
+
+    fn bind(&mut self, xid: Xid, socket: SocketId) -> Result<(), BindError> {
+        self.0.insert(xid, socket);
+        Ok(())
+    }
+
+    fn unbind(&mut self, xid: &Xid) {
+        self.0.remove(xid);
     }
 }
 

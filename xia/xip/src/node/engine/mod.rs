@@ -152,6 +152,14 @@ impl Node {
         self.kernel.state = State::Off;
     }
 
+    /// Gives the engine back and asks for it anew, if it is wanted: it shall be another one.
+    pub(super) fn restart_engine(&mut self, out: &mut Vec<Action>) {
+        if self.kernel.wanted.is_some() && self.started {
+            self.stop_engine(out);
+            self.open_engine(out);
+        }
+    }
+
     /// What came of a request for the engine.
     pub(super) fn engine_answered(
         &mut self,
