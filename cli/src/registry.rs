@@ -15,7 +15,6 @@ use weft_runtime::Component;
 use weft_translator::Translator;
 use weft_xia_ad::Ad;
 use weft_xia_component::Xia;
-use weft_xia_example::Nearest;
 use weft_xia_hid::Hid;
 use weft_xia_kernel::{Mirror, TableSizes};
 use weft_xia_linkstate::LinkState;
@@ -35,19 +34,19 @@ use crate::node::component::Node;
 #[must_use]
 pub fn principals() -> Registry {
     Registry::new()
-        .with("ad", |_| Box::new(Ad::new()))
-        .with_statements("example", weft_xia_example::STATEMENTS, |_| Box::<Nearest>::default())
+        .with("ad", |random| Box::new(Ad::new(random)))
+        .with_statements("example", weft_xia_example::STATEMENTS, weft_xia_example::nearest)
         .with("hid", |random| Box::new(Hid::new(random)))
         .with("hid2", |random| Box::new(Hid::second(random)))
         .with("i4id", |_| Box::new(Tunnels::new(Way::I4id)))
         .with("i6id", |_| Box::new(Tunnels::new(Way::I6id)))
-        .with("lpm", |_| Box::new(Lpm::new()))
+        .with("lpm", |random| Box::new(Lpm::new(random)))
         .with("u4id", |_| Box::new(Tunnels::new(Way::U4id)))
         .with("u6id", |_| Box::new(Tunnels::new(Way::U6id)))
         .with("uni4id", |_| Box::new(Uni4id))
         .with("x4id", |_| Box::new(DualStack::new(Version::V4)))
         .with("x6id", |_| Box::new(DualStack::new(Version::V6)))
-        .with("xdp", |_| Box::new(Xdp::new()))
+        .with("xdp", |random| Box::new(Xdp::new(random)))
         .with("zf", |_| Box::new(ZFilter::new()))
         .with_engine(|| Box::new(Mirror::default()))
         .with_protocol("link-state", |key, random| Box::new(LinkState::new(key, random)))

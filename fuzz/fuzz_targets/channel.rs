@@ -65,15 +65,15 @@ struct RunningNode {
 impl RunningNode {
     fn new() -> Self {
         let registry = Registry::new()
-            .with("ad", |_| Box::new(Ad::new()))
+            .with("ad", |random| Box::new(Ad::new(random)))
             .with("hid", |random| Box::new(Hid::new(random)))
             .with("i4id", |_| Box::new(Tunnels::new(Way::I4id)))
-            .with("lpm", |_| Box::new(Lpm::new()))
+            .with("lpm", |random| Box::new(Lpm::new(random)))
             .with("u4id", |_| Box::new(Tunnels::new(Way::U4id)))
             .with("u6id", |_| Box::new(Tunnels::new(Way::U6id)))
             .with("uni4id", |_| Box::new(Uni4id))
             .with("x4id", |_| Box::new(DualStack::new(Version::V4)))
-            .with("xdp", |_| Box::new(Xdp::new()))
+            .with("xdp", |random| Box::new(Xdp::new(random)))
             .with("zf", |_| Box::new(ZFilter::new()));
         let settings = Settings {
             key: None,

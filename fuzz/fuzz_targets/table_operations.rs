@@ -45,7 +45,7 @@ fn forwarder() -> Forwarder {
 
 fn principal(kind: XidType) -> Box<dyn Principal> {
     match kind {
-        XidType::AD => Box::new(Ad::new()),
+        XidType::AD => Box::new(Ad::new(Random::from_seed(1))),
         XidType::HID => {
             let mut hid = Hid::new(Random::from_seed(1));
             let info = PortInfo { mac: [2; 6], mtu: 1500, local: None };
@@ -53,8 +53,8 @@ fn principal(kind: XidType) -> Box<dyn Principal> {
             hid.handle(Instant::ZERO, up, &mut Vec::new());
             Box::new(hid)
         }
-        XidType::LPM => Box::new(Lpm::new()),
-        _ => Box::new(Xdp::new()),
+        XidType::LPM => Box::new(Lpm::new(Random::from_seed(1))),
+        _ => Box::new(Xdp::new(Random::from_seed(1))),
     }
 }
 

@@ -30,10 +30,12 @@ enum RouteCommand {
     /// Add a route, in place of an earlier one of the same destination
     #[command(
         after_help = "DEST is an XID or a prefix, or a principal's name and what its statement `route` \
-        takes. With several gateways each destination has one of them.\n\n\
+        takes, such as `default`. With several gateways each destination has one of them.\n\n\
         Examples:\n  weft xia route add ad-<40 hex digits> via hid-<40 hex digits>\n  \
         weft xia route add ad-<40 hex digits> via hid-<40 hex digits> hid-<40 hex digits>\n  \
         weft xia route add 10.0.0.0/8 via hid-<40 hex digits>\n  \
+        weft xia route add 10.9.0.0/16 unreachable\n  \
+        weft xia route add hid default via hid-<40 hex digits>\n  \
         weft xia route add zf link to-east via hid-<40 hex digits>"
     )]
     Add(WordsArgs),
@@ -46,7 +48,7 @@ enum RouteCommand {
 
 #[derive(Debug, clap::Args)]
 struct WordsArgs {
-    /// The destination, then `via` and the XIDs of which one is looked up instead
+    /// The destination, then `via` and the XIDs of which one is looked up instead, or `unreachable`
     #[arg(required = true, num_args = 1.., value_names = ["DEST", "via", "XID"])]
     words: Vec<String>,
     #[command(flatten)]
@@ -151,6 +153,7 @@ mod tests {
             ("0x0a/8".to_owned(), "lpm", "0x0a/8".to_owned()),
             ("2001:db8::1".to_owned(), "lpm", "2001:db8::1".to_owned()),
             ("zf link a via b".to_owned(), "zf", "link a via b".to_owned()),
+            ("hid default via b".to_owned(), "hid", "default via b".to_owned()),
         ] {
             assert_eq!(read(&line), Ok((principal.to_owned(), words)), "{line}");
         }
@@ -163,7 +166,9 @@ mod tests {
     #[test]
     fn prefixes_are_shown_as_people_write_them() {
         let shown = json!({ "routes": [
+            { "principal": "ad", "xid": "default", "via": "hid-1", "origin": "stated" },
             { "principal": "ad", "xid": "ad-1", "via": "hid-1", "origin": "learned" },
+            { "principal": "ad", "xid": "ad-2", "via": null, "origin": "stated" },
             { "principal": "lpm", "prefix": "0x0a/8", "ipv4": "10.0.0.0/8", "via": "hid-1", "origin": "stated" },
             { "principal": "lpm", "prefix": "0x0102030405/40", "via": "hid-1", "origin": "stated" },
             { "principal": "x4id", "prefix": "0.0.0.0/0", "gateway": "192.0.2.1", "interface": "eth0", "origin": "kernel" },
@@ -172,7 +177,9 @@ mod tests {
         ]});
         let expected = [
             "DESTINATION      VIA                       PRINCIPAL  ORIGIN",
+            "default          hid-1                     ad         stated",
             "ad-1             hid-1                     ad         learned",
+            "ad-2             nowhere                   ad         stated",
             "10.0.0.0/8       hid-1                     lpm        stated",
             "0x0102030405/40  hid-1                     lpm        stated",
             "0.0.0.0/0        192.0.2.1 interface eth0  x4id       kernel",

@@ -178,7 +178,10 @@ fn routes(context: &Context, kind: XidType) -> Printed {
     let learned = rows(&shown, "learned").filter(|row| !is_stated(row));
     let mut lines = Vec::new();
     for row in rows(&shown, "routes").chain(learned) {
-        lines.extend(entry(&name(context, row)?, Some(&context.text(&row["via"]))));
+        // The tool has no routes that lead nowhere, so there is no line of its own for them.
+        let via =
+            if row["via"].is_null() { "unreachable".into() } else { context.text(&row["via"]) };
+        lines.extend(entry(&name(context, row)?, Some(&via)));
     }
     Ok(lines)
 }

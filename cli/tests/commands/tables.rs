@@ -72,6 +72,17 @@ fn routes_are_listed_added_and_deleted_live() {
     assert_eq!(shown(&node, "route"), json!({ "routes": [stated("ad", DOMAIN, OTHER)] }));
     quietly(&node, &format!("route add {DOMAIN} via {HOST}"));
     assert_eq!(shown(&node, "route"), json!({ "routes": [stated("ad", DOMAIN, HOST)] }));
+    // What nothing is known of, and what leads nowhere.
+    quietly(&node, &format!("route add hid default via {DOMAIN}"));
+    quietly(&node, "route add 10.0.0.0/8 unreachable");
+    let table = node.run("xia", &["route"]).stdout;
+    let has =
+        |line: &[&str]| table.lines().any(|one| one.split_whitespace().eq(line.iter().copied()));
+    assert!(has(&["default", DOMAIN, "hid", "stated"]), "{table}");
+    assert!(has(&["10.0.0.0/8", "nowhere", "lpm", "stated"]), "{table}");
+    quietly(&node, "route delete hid default");
+    quietly(&node, "route delete 10.0.0.0/8 unreachable");
+    assert_eq!(shown(&node, "route"), json!({ "routes": [stated("ad", DOMAIN, HOST)] }));
 }
 
 #[test]
@@ -107,7 +118,9 @@ fn mistakes_in_routes_and_neighbours_are_explained_and_change_nothing() {
     for (line, why) in [
         ("route delete 10.0.0.0/8".to_owned(), "0x0a/8 has no such route"),
         ("route add nonsense via x".to_owned(), "`nonsense` is no destination"),
-        (format!("route add {DOMAIN}"), "`via` is missing"),
+        (format!("route add {DOMAIN}"), "`via XID…` or `unreachable` is missing"),
+        ("route add ad default unreachable".to_owned(), "is unreachable anyway"),
+        ("route delete ad default".to_owned(), "there is no such default route"),
         (format!("route add {DOMAIN} via {DOMAIN}"), "leads nowhere"),
         (format!("route add {DOMAIN} via {HOST} {HOST}"), "is there twice"),
         (format!("route delete {DOMAIN} via {HOST} {OTHER}"), "has no such route"),

@@ -429,9 +429,7 @@ impl World {
         let (kind, line) = match self.random.below(19) {
             0..5 => (XidType::AD, self.table_statement(XidType::AD)),
             5..7 => (XidType::XDP, self.table_statement(XidType::XDP)),
-            7 => {
-                (XidType::HID, format!("route {} via {}", self.xid(XidType::HID), self.gateways()))
-            }
+            7 => (XidType::HID, self.route_statement(XidType::HID)),
             8..10 => {
                 let neighbour = self.xid(XidType::HID);
                 let (interface, number) =
@@ -489,6 +487,16 @@ impl World {
             0 => format!("local {xid}"),
             // A link of a zFilter has one gateway in each statement.
             _ if kind == XidType::ZF => format!("route {xid} via {}", self.any_xid()),
+            _ => self.route_statement(kind),
+        }
+    }
+
+    /// A route of an XID, to one gateway or several or nowhere, or the default.
+    fn route_statement(&mut self, kind: XidType) -> String {
+        let xid = self.xid(kind);
+        match self.random.below(8) {
+            0 => format!("route default via {}", self.gateways()),
+            1 => format!("route {xid} unreachable"),
             _ => format!("route {xid} via {}", self.gateways()),
         }
     }
@@ -523,6 +531,7 @@ impl World {
         };
         match self.random.below(4) {
             0 => format!("local {prefix}"),
+            1 if self.random.chance(1, 3) => format!("route {prefix} unreachable"),
             _ => format!("route {prefix} via {}", self.gateways()),
         }
     }

@@ -11,11 +11,15 @@
 //! Routing protocols bring routes of their own ([`XidTable::learn_route`]). What was stated goes first; what was
 //! learned holds where nothing is stated.
 //!
-//! Statements: `local XID`, `route XID via XID…`. A gateway may be of any type, the table's own
+//! What nothing is known of has the *default* route, if there is one; an XID that is stated to be
+//! unreachable has not.
+//!
+//! Statements: `local XID`, and the [routes](route). A gateway may be of any type, the table's own
 //! included: the forwarder recognises a loop of redirects when a packet meets it. Of several gateways the
 //! forwarder chooses one ([`Answer::AnyOf`]).
 
 pub mod gateways;
+pub mod route;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Place;
@@ -24,7 +28,10 @@ use std::hint::black_box;
 use foldhash::fast::FixedState;
 use serde_json::{Value, json};
 
-use gateways::{GatewayNumber, Gateways, MAX_GATEWAYS, in_order, read_gateways};
+use weft_base::{KeyedHash, Random};
+
+use gateways::{GatewayNumber, Gateways, MAX_GATEWAYS, in_order};
+use route::{DEFAULT, RouteStatement, Way};
 
 use crate::changes::{Change, ChangeLog};
 use crate::principal::{Answer, Branch};
@@ -36,7 +43,7 @@ use crate::{Xid, XidType};
 pub enum Entry<'a, L = ()> {
     /// It is this node.
     Local(L),
-    /// Look one of these up instead: at least one, in order, each once.
+    /// Look one of these up instead: in order, each once; if there is none, it leads nowhere.
     Via(&'a [Xid]),
 }
 
@@ -67,17 +74,24 @@ pub enum TableError {
     /// There is nothing to delete.
     #[error("{0} has no such route")]
     NoRoute(Xid),
+    /// There are too many gateways, or none.
+    #[error("a route has 1 to {MAX_GATEWAYS} gateways, not {0}; the default was not changed")]
+    DefaultCount(usize),
+    /// There is nothing to delete.
+    #[error("there is no such default route")]
+    NoDefault,
 }
 
 /// XIDs of one type: which are local, which are redirected.
 ///
 /// ```
+/// use weft_base::Random;
 /// use weft_xip::table::{Entry, XidTable};
 /// use weft_xip::{Xid, XidType};
 ///
 /// let domain = Xid::new(XidType::AD, [1; 20]);
 /// let border = Xid::new(XidType::HID, [2; 20]);
-/// let mut table = XidTable::<()>::new(XidType::AD);
+/// let mut table = XidTable::<()>::new(XidType::AD, &mut Random::from_seed(1));
 /// table.set(&["route", &domain.to_string(), "via", &border.to_string()])?;
 /// assert_eq!(table.get(&domain), Some(Entry::Via(&[border])));
 /// # Ok::<(), weft_xip::words::WordError>(())
@@ -87,8 +101,9 @@ pub struct XidTable<L = ()> {
     kind: XidType,
     // The seed is fixed: whoever may add entries may do worse than to make look-ups slow.
     entries: HashMap<Xid, Stored<L>, FixedState>,
-    /// What a routing protocol has found.
-    learned: HashMap<Xid, GatewayNumber, FixedState>,
+    /// What a routing protocol has found, of XIDs that strangers chose.
+    learned: HashMap<Xid, GatewayNumber, KeyedHash>,
+    default: Option<GatewayNumber>,
     gateways: Gateways,
     changes: ChangeLog,
 }
@@ -101,19 +116,20 @@ enum Stored<L> {
 }
 
 impl<L: Copy> XidTable<L> {
-    /// An empty table for XIDs of type `kind`.
+    /// An empty table for XIDs of type `kind`; `random` seeds a hash.
     #[must_use]
-    pub fn new(kind: XidType) -> Self {
+    pub fn new(kind: XidType, random: &mut Random) -> Self {
         Self {
             kind,
             entries: HashMap::default(),
-            learned: HashMap::default(),
+            learned: HashMap::with_hasher(KeyedHash::new(random)),
+            default: None,
             gateways: Gateways::default(),
             changes: ChangeLog::default(),
         }
     }
 
-    /// What is known of `xid`.
+    /// What is known of `xid`, which may be the default.
     #[must_use]
     #[inline]
     pub fn get(&self, xid: &Xid) -> Option<Entry<'_, L>> {
@@ -141,8 +157,8 @@ impl<L: Copy> XidTable<L> {
         self.entries.get(xid).copied().or_else(|| {
             // Most nodes learn nothing, and hash no XID twice.
             let learned = !self.learned.is_empty();
-            let number = if learned { self.learned.get(xid) } else { None };
-            number.copied().map(Stored::Via)
+            let number = if learned { self.learned.get(xid).copied() } else { None };
+            number.or(self.default).map(Stored::Via)
         })
     }
 
@@ -198,6 +214,55 @@ impl<L: Copy> XidTable<L> {
             return self.set_gateways(xid, via);
         }
         self.set_gateways(xid, &in_order(via.iter().copied()))
+    }
+
+    /// Makes `xid` lead nowhere, whatever the default and routing protocols say; replaces an earlier route.
+    ///
+    /// # Errors
+    /// The XID is local.
+    pub fn add_unreachable(&mut self, xid: Xid) -> Result<(), TableError> {
+        self.set_gateways(xid, &[])
+    }
+
+    /// Redirects all XIDs that nothing else is known of to one of `via`, in any order; replaces an earlier default.
+    ///
+    /// # Errors
+    /// There are none or too many, or one of them is of type nat.
+    pub fn set_default(&mut self, via: &[Xid]) -> Result<(), TableError> {
+        if let Some(nat) = via.iter().find(|via| via.kind.is_nat()) {
+            return Err(TableError::NatGateway(*nat));
+        }
+        if !(1..=MAX_GATEWAYS).contains(&via.len()) {
+            return Err(TableError::DefaultCount(via.len()));
+        }
+        self.replace_default(&in_order(via.iter().copied()));
+        Ok(())
+    }
+
+    /// Removes these gateways from the default, and it with the last of them; without any, all of it.
+    ///
+    /// # Errors
+    /// There is none, or one of the gateways is none of it; nothing is changed then.
+    pub fn remove_default(&mut self, via: &[Xid]) -> Result<(), TableError> {
+        let number = self.default.ok_or(TableError::NoDefault)?;
+        let left = match via {
+            [] => Vec::new(),
+            via => self.gateways.without(number, via).ok_or(TableError::NoDefault)?,
+        };
+        self.replace_default(&left);
+        Ok(())
+    }
+
+    /// Without gateways there is no default.
+    fn replace_default(&mut self, via: &[Xid]) {
+        let number = (!via.is_empty()).then(|| self.gateways.add(via));
+        let earlier = std::mem::replace(&mut self.default, number);
+        if let Some(earlier) = earlier {
+            self.gateways.release(earlier);
+        }
+        if earlier != number {
+            self.changes.note(Change::All);
+        }
     }
 
     /// Redirects `xid` to one of these, which are in order.
@@ -317,37 +382,74 @@ impl<L: Copy> XidTable<L> {
         }))
     }
 
-    /// Reads `XID via XID…`, the part of a statement behind `route`, and adds that route.
+    /// The XIDs that were stated to lead nowhere, in order.
+    #[must_use]
+    pub fn unreachable(&self) -> Vec<Xid> {
+        let leads_nowhere = |stored: &Stored<L>| match stored {
+            Stored::Local(_) => false,
+            Stored::Via(number) => self.gateways.get(*number).is_empty(),
+        };
+        let all = self.entries.iter().filter(|(_, stored)| leads_nowhere(stored));
+        let mut list: Vec<_> = all.map(|(xid, _)| *xid).collect();
+        list.sort_unstable();
+        list
+    }
+
+    /// Reads the part of a statement behind `route`, as [`RouteStatement`] says, and adds that route.
     ///
     /// # Errors
     /// Says which word is wrong.
     pub fn set_route(&mut self, reader: &mut WordReader) -> Result<(), WordError> {
-        let xid = reader.xid_of(self.kind)?;
-        reader.expect("via")?;
-        let via = read_gateways(reader, Some(xid))?;
-        self.add_route(xid, &via).map_err(|error| reader.error(error.to_string()))
+        let route = RouteStatement::read(reader, self.kind, false)?;
+        let done = match (route.destination, &route.way) {
+            (Some(xid), Way::Via(via)) => self.add_route(xid, via),
+            (Some(xid), Way::Unreachable | Way::Any) => self.add_unreachable(xid),
+            (None, Way::Via(via)) => self.set_default(via),
+            (None, Way::Unreachable | Way::Any) => Err(TableError::DefaultCount(0)),
+        };
+        done.map_err(|error| reader.error(error.to_string()))
     }
 
-    /// Reads `XID [via XID…]`, the part of a statement behind `route`, and removes these gateways, or the whole
-    /// route.
+    /// Reads the part of a statement behind `route` and removes these gateways, or the whole route.
     ///
     /// # Errors
     /// Says which word is wrong, or that there is no such route.
     pub fn delete_route(&mut self, reader: &mut WordReader) -> Result<(), WordError> {
-        let xid = reader.xid_of(self.kind)?;
-        let mut via = Vec::new();
-        if !reader.is_at_end() {
-            reader.expect("via")?;
-            via = read_gateways(reader, None)?;
-        }
-        self.remove_route(&xid, &via).map_err(|error| reader.error(error.to_string()).absent())
+        let route = RouteStatement::read(reader, self.kind, true)?;
+        let done = match (route.destination, &route.way) {
+            (Some(xid), Way::Via(via)) => self.remove_route(&xid, via),
+            (Some(xid), Way::Any) => self.remove_route(&xid, &[]),
+            (Some(xid), Way::Unreachable) => match self.stated(&xid) {
+                Some(Entry::Via([])) => self.remove_route(&xid, &[]),
+                _ => Err(TableError::NoRoute(xid)),
+            },
+            (None, Way::Via(via)) => self.remove_default(via),
+            (None, Way::Any) => self.remove_default(&[]),
+            (None, Way::Unreachable) => Err(TableError::NoDefault),
+        };
+        done.map_err(|error| reader.error(error.to_string()).absent())
     }
 
-    /// The routes that were stated as JSON: `[{"xid": …, "via": …}, …]`, sorted, with a row for each gateway.
+    /// The routes that were stated as JSON, with a row for each gateway: [`show_routes`], the default as XID `default`
+    /// before all others, those that lead nowhere behind.
     #[must_use]
     pub fn show_routes(&self) -> Value {
-        show_routes(self.routes())
+        let default = self.default.map_or(&[][..], |number| self.gateways.get(number));
+        show_stated(default, self.routes(), self.unreachable())
     }
+}
+
+/// Stated routes as JSON; see [`XidTable::show_routes`].
+#[must_use]
+pub fn show_stated(
+    default: &[Xid],
+    routes: impl IntoIterator<Item = (Xid, Xid)>,
+    unreachable: impl IntoIterator<Item = Xid>,
+) -> Value {
+    let default = default.iter().map(|via| json!({ "xid": DEFAULT, "via": via.to_string() }));
+    let nowhere = |xid: Xid| json!({ "xid": xid.to_string(), "via": null });
+    let rows = default.chain(routes.into_iter().map(row));
+    rows.chain(unreachable.into_iter().map(nowhere)).collect()
 }
 
 /// Routes to these gateways, with a line for each, in order.
@@ -361,12 +463,15 @@ fn each_gateway<'a>(routes: impl Iterator<Item = (Xid, &'a [Xid])>) -> Vec<(Xid,
 /// Routes as JSON: `[{"xid": …, "via": …}, …]`.
 #[must_use]
 pub fn show_routes(routes: impl IntoIterator<Item = (Xid, Xid)>) -> Value {
-    let route = |(xid, via): (Xid, Xid)| json!({ "xid": xid.to_string(), "via": via.to_string() });
-    routes.into_iter().map(route).collect()
+    routes.into_iter().map(row).collect()
+}
+
+fn row((xid, via): (Xid, Xid)) -> Value {
+    json!({ "xid": xid.to_string(), "via": via.to_string() })
 }
 
 impl XidTable<()> {
-    /// Carries out a statement: `local XID` or `route XID via XID…`.
+    /// Carries out a statement: `local XID`, or a [route].
     ///
     /// # Errors
     /// Says which word is wrong; nothing is changed then.
@@ -383,7 +488,7 @@ impl XidTable<()> {
         }
     }
 
-    /// Undoes what [`XidTable::set`] does with the same words; `via XID…` may be left out, or name some of the
+    /// Undoes what [`XidTable::set`] does with the same words; where a route leads may be left out, or name some of its
     /// gateways.
     ///
     /// # Errors
@@ -412,7 +517,8 @@ impl XidTable<()> {
     fn unknown(&self, word: &str, reader: &WordReader) -> WordError {
         let kind = self.kind;
         reader.error(format!(
-            "`{word}` is not a statement of {kind}; write `local {kind}-…` or `route {kind}-… via XID…`"
+            "`{word}` is not a statement of {kind}; write `local {kind}-…`, `route {kind}-… via XID…`, \
+             `route {kind}-… unreachable` or `route default via XID…`"
         ))
     }
 }

@@ -86,7 +86,7 @@ impl Changes {
             set(&mut hid, &link)?;
             self.links.insert(neighbour, link);
         }
-        let mut ad = Ad::new();
+        let mut ad = Ad::new(Random::from_seed(1));
         let route = |ad: &mut Ad, domain, via| {
             ad.redirect(domain, &[via]).map_err(|error| WordError::new(error.to_string()))
         };

@@ -161,7 +161,7 @@ fn warm(router: &mut Forwarder, form: Form, names: &Names) {
 
 /// The principal AD with all routes.
 fn domains(names: &Names) -> Result<Ad, WordError> {
-    let mut ad = Ad::new();
+    let mut ad = Ad::new(Random::from_seed(1));
     for (domain, gateway) in names.domains.iter().zip(&names.gateways) {
         let done = ad.redirect(*domain, &[*gateway]);
         done.map_err(|error| WordError::new(error.to_string()))?;
@@ -185,7 +185,8 @@ pub(in crate::bench) fn router(names: &Names) -> Result<Forwarder, WordError> {
 pub(in crate::bench) fn router_with(names: &Names, limits: Limits) -> Result<Forwarder, WordError> {
     let ad = domains(names)?;
     let mut forwarder = Forwarder::new(limits, Random::from_seed(1));
-    let (mut hid, mut zf, mut xdp) = (Hid::new(Random::from_seed(1)), ZFilter::new(), Xdp::new());
+    let (mut hid, mut zf, mut xdp) =
+        (Hid::new(Random::from_seed(1)), ZFilter::new(), Xdp::new(Random::from_seed(1)));
     set(&mut hid, &format!("local {}", names.local_host))?;
     for (number, neighbour) in (1u8..).zip(&names.neighbours) {
         let (port, mac) = (PortId(number.into()), [2, 0, 0, 0, 0, number]);

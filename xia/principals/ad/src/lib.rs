@@ -11,17 +11,18 @@
 //! |---|---|
 //! | `local XID` | this node: go on behind it; an error as a sink, a domain receives no data |
 //! | `route XID via XID…`, or a routing protocol's redirect | look the gateway up instead, or one of several |
-//! | anything else | unknown, the next edge is tried |
+//! | `route XID unreachable` | unknown, the next edge is tried |
+//! | anything else | the same by `route default via XID…`; without that unknown |
 //!
 //! A packet goes its way by [`Principal::lookup`] alone; the principal sends nothing and has no timer.
 //!
 //! ```
-//! use weft_base::Instant;
+//! use weft_base::{Instant, Random};
 //! use weft_xia_ad::Ad;
 //! use weft_xip::principal::{Answer, Principal};
 //! use weft_xip::{Xid, XidType};
 //!
-//! let mut ad = Ad::new();
+//! let mut ad = Ad::new(Random::from_seed(1));
 //! let here = Xid::new(XidType::AD, [1; 20]);
 //! ad.set(Instant::ZERO, &["local", &here.to_string()], &mut Vec::new())?;
 //! assert_eq!(ad.lookup(&here, &mut Vec::new()), Answer::Through);
@@ -29,7 +30,7 @@
 //! ```
 
 use serde_json::Value;
-use weft_base::Instant;
+use weft_base::{Instant, Random};
 use weft_xip::changes::Change;
 use weft_xip::principal::{Answer, Branch, Output, Principal};
 use weft_xip::table::{TableError, XidTable, show_routes};
@@ -43,16 +44,10 @@ pub struct Ad {
 }
 
 impl Ad {
-    /// A node that belongs to no domain and knows no way to any.
+    /// A node that belongs to no domain and knows no way to any. `random` seeds a hash.
     #[must_use]
-    pub fn new() -> Self {
-        Self { table: XidTable::new(XidType::AD) }
-    }
-}
-
-impl Default for Ad {
-    fn default() -> Self {
-        Self::new()
+    pub fn new(mut random: Random) -> Self {
+        Self { table: XidTable::new(XidType::AD, &mut random) }
     }
 }
 
@@ -116,7 +111,7 @@ mod tests {
     }
 
     fn with(lines: &[String]) -> Ad {
-        let mut ad = Ad::new();
+        let mut ad = Ad::new(Random::from_seed(1));
         for line in lines {
             let words: Vec<_> = line.split(' ').collect();
             ad.set(Instant::ZERO, &words, &mut Vec::new()).unwrap();
@@ -134,6 +129,24 @@ mod tests {
         assert_eq!(ask(domain(1)), Answer::Through);
         assert_eq!(ask(domain(2)), Answer::Redirect(gateway()));
         assert_eq!(ask(domain(3)), Answer::Unknown);
+    }
+
+    #[test]
+    fn a_domain_that_nobody_knows_has_the_default() {
+        let mut ad = with(&[
+            format!("route default via {}", gateway()),
+            format!("route {} unreachable", domain(2)),
+        ]);
+        let ask = |ad: &Ad, xid| ad.lookup(&xid, &mut Vec::new());
+        assert_eq!(ask(&ad, domain(1)), Answer::Redirect(gateway()));
+        assert_eq!(ask(&ad, domain(2)), Answer::Unknown);
+        let rows = json!([
+            { "xid": "default", "via": gateway().to_string() },
+            { "xid": domain(2).to_string(), "via": null },
+        ]);
+        assert_eq!(ad.show()["routes"], rows);
+        ad.delete(Instant::ZERO, &["route", "default"], &mut Vec::new()).unwrap();
+        assert_eq!(ask(&ad, domain(1)), Answer::Unknown);
     }
 
     #[test]
@@ -164,7 +177,7 @@ mod tests {
 
     #[test]
     fn an_unknown_statement_is_refused_with_its_place() {
-        let mut ad = Ad::new();
+        let mut ad = Ad::new(Random::from_seed(1));
         let error = ad.set(Instant::ZERO, &["neighbour", "x"], &mut Vec::new()).unwrap_err();
         assert_eq!(error.word, Some(0));
         assert!(error.text.contains("not a statement of ad"), "{error}");

@@ -12,6 +12,7 @@ use weft_xip::changes::{Change, ChangeLog};
 use weft_xip::kept_port::PortState;
 use weft_xip::principal::{Answer, Branch, GatewaySet, Input, NextHop, Output, Principal};
 use weft_xip::table::gateways::{MAX_GATEWAYS, in_order};
+use weft_xip::table::route::{RouteStatement, Way};
 use weft_xip::words::WordError;
 use weft_xip::{Xid, XidType};
 
@@ -33,8 +34,10 @@ pub struct Hid {
     pub(crate) version: Version,
     pub(crate) locals: BTreeSet<Xid>,
     pub(crate) neighbours: Neighbours,
-    /// Routes that were stated, by their gateways: at least one, in order.
+    /// Routes that were stated, by their gateways, in order; one without any leads nowhere.
     pub(crate) routes: BTreeMap<Xid, Vec<Xid>>,
+    /// The gateways to hosts that nothing is known of, in order, if there are any.
+    pub(crate) default: Vec<Xid>,
     /// Routes that a routing protocol has found.
     pub(crate) learned: BTreeMap<Xid, Vec<Xid>>,
     pub(crate) interfaces: Interfaces,
@@ -50,6 +53,8 @@ pub struct Hid {
     /// What [`Principal::lookup`] answers, worked out whenever something changes. Neighbours choose
     /// the keys, so the hash has a secret seed.
     answers: HashMap<Xid, Answer, KeyedHash>,
+    /// What it answers about all other hosts.
+    default_answer: Answer,
     changes: ChangeLog,
     last_token: u32,
 }
@@ -112,6 +117,7 @@ impl Hid {
             locals: BTreeSet::new(),
             neighbours: Neighbours::default(),
             routes: BTreeMap::new(),
+            default: Vec::new(),
             learned: BTreeMap::new(),
             interfaces: Interfaces::new(),
             switches: Switches::new(),
@@ -122,6 +128,7 @@ impl Hid {
             announcer: Announcer::new(random),
             watch,
             answers: HashMap::with_hasher(hash),
+            default_answer: Answer::Unknown,
             changes: ChangeLog::default(),
             last_token: 0,
         }
@@ -149,19 +156,24 @@ impl Hid {
     /// it notices sooner that a neighbour is gone.
     fn way(&self, hid: Xid) -> Option<Answer> {
         let up = |name: &str| self.interfaces.contains_key(name);
-        match self.gateways(&hid) {
-            [] => {}
-            _ if self.neighbours.is_configured_where(hid, up) => {}
-            [via] => return Some(Answer::Redirect(*via)),
-            all => return Some(Answer::AnyOf(GatewaySet::of(all))),
+        match self.route(&hid) {
+            Some(via) if !self.neighbours.is_configured_where(hid, up) => Some(answer(via)),
+            _ => self.next_hop(hid).map(Answer::Forward),
         }
-        self.next_hop(hid).map(Answer::Forward)
     }
 
     /// The gateways of a host's route, if it has one.
-    fn gateways(&self, hid: &Xid) -> &[Xid] {
-        let found = self.routes.get(hid).or_else(|| self.learned.get(hid));
-        found.map_or(&[], Vec::as_slice)
+    fn route(&self, hid: &Xid) -> Option<&[Xid]> {
+        self.routes.get(hid).or_else(|| self.learned.get(hid)).map(Vec::as_slice)
+    }
+
+    /// Replaces the default; without gateways there is none.
+    fn set_default(&mut self, via: Vec<Xid>) {
+        if self.default != via {
+            self.default_answer = answer(&via);
+            self.default = via;
+            self.changes.note(Change::All);
+        }
     }
 
     fn next_hop(&self, hid: Xid) -> Option<NextHop> {
@@ -326,16 +338,7 @@ impl Hid {
                 self.refresh(hid);
             }
             Statement::AllOf(_) => return Err("`link` is missing".to_owned()),
-            Statement::Route { via, .. } if via.is_empty() => {
-                return Err("`via` is missing".to_owned());
-            }
-            Statement::Route { hid, via } => {
-                if self.locals.contains(&hid) {
-                    return Err(format!("{hid} is local here; delete that first"));
-                }
-                self.routes.insert(hid, via);
-                self.refresh(hid);
-            }
+            Statement::Route(route) => self.add_route(route)?,
             Statement::Nwp { on, interface } => {
                 self.switches.set(interface, on);
                 self.apply_switches(out);
@@ -371,17 +374,49 @@ impl Hid {
         Ok(())
     }
 
-    /// Removes these gateways from a host's route, and the route with the last of them; without any, the whole
-    /// route. False if one of them is not there.
-    fn remove_route(&mut self, hid: Xid, via: &[Xid]) -> bool {
-        let Some(gateways) = self.routes.get_mut(&hid) else { return false };
-        if !via.iter().all(|xid| gateways.contains(xid)) {
-            return false;
+    fn add_route(&mut self, route: RouteStatement) -> Result<(), String> {
+        let via = match route.way {
+            Way::Via(via) => via,
+            Way::Unreachable => Vec::new(),
+            Way::Any => return Err("`via` is missing".to_owned()),
+        };
+        let Some(hid) = route.destination else {
+            self.set_default(via);
+            return Ok(());
+        };
+        if self.locals.contains(&hid) {
+            return Err(format!("{hid} is local here; delete that first"));
         }
-        gateways.retain(|xid| !via.is_empty() && !via.contains(xid));
-        if gateways.is_empty() {
-            self.routes.remove(&hid);
-        }
+        self.routes.insert(hid, via);
+        self.refresh(hid);
+        Ok(())
+    }
+
+    /// Removes gateways from a route, and the route with the last of them; or the whole route. False if there is no
+    /// such route.
+    fn remove_route(&mut self, route: RouteStatement) -> bool {
+        let gateways = match &route.destination {
+            Some(hid) => self.routes.get(hid),
+            None => Some(&self.default).filter(|via| !via.is_empty()),
+        };
+        let Some(gateways) = gateways else { return false };
+        let left: Vec<Xid> = match route.way {
+            Way::Via(via) if via.iter().all(|xid| gateways.contains(xid)) => {
+                gateways.iter().filter(|xid| !via.contains(xid)).copied().collect()
+            }
+            Way::Via(_) => return false,
+            Way::Unreachable if !gateways.is_empty() => return false,
+            Way::Unreachable | Way::Any => Vec::new(),
+        };
+        let Some(hid) = route.destination else {
+            self.set_default(left);
+            return true;
+        };
+        match left.is_empty() {
+            true => self.routes.remove(&hid),
+            false => self.routes.insert(hid, left),
+        };
+        self.refresh(hid);
         true
     }
 
@@ -412,11 +447,7 @@ impl Hid {
                 self.refresh(hid);
                 found
             }
-            Statement::Route { hid, via } => {
-                let found = self.remove_route(hid, &via);
-                self.refresh(hid);
-                found
-            }
+            Statement::Route(route) => self.remove_route(route),
             Statement::Nwp { on, interface } => {
                 let found = self.switches.delete(interface, on);
                 self.apply_switches(out);
@@ -447,15 +478,25 @@ impl Hid {
     }
 }
 
+/// What is answered about hosts whose route has these gateways, in order.
+fn answer(via: &[Xid]) -> Answer {
+    match via {
+        [] => Answer::Unknown,
+        [via] => Answer::Redirect(*via),
+        all => Answer::AnyOf(GatewaySet::of(all)),
+    }
+}
+
 impl Principal for Hid {
     fn kind(&self) -> XidType {
         self.version.kind
     }
 
     fn lookup(&self, xid: &Xid, branches: &mut Vec<Branch>) -> Answer {
-        let answer = self.answers.get(xid).copied().unwrap_or(Answer::Unknown);
+        let answer = self.answers.get(xid).copied().unwrap_or(self.default_answer);
         if let Answer::AnyOf(_) = answer {
-            branches.extend(self.gateways(xid).iter().copied().map(Branch::To));
+            let via = self.route(xid).unwrap_or(&self.default);
+            branches.extend(via.iter().copied().map(Branch::To));
         }
         answer
     }

@@ -11,8 +11,9 @@
 //! | `local XID` | this node: go on behind it; an error as a sink, a host receives no data itself |
 //! | a configured neighbour | send to its hardware address on its interface |
 //! | `route XID via XID`, or a routing protocol's redirect | look the gateway up instead |
+//! | `route XID unreachable` | unknown, the next edge is tried |
 //! | a learned neighbour | send to its hardware address on its interface |
-//! | anything else | unknown, the next edge is tried |
+//! | anything else | look a gateway of `route default via XID…` up instead; without that unknown |
 //!
 //! A neighbour with several places is reached at the first of them: configured ones before learned
 //! ones, then by name of the interface, then by hardware address in byte order.
@@ -41,7 +42,9 @@
 //! ```text
 //! local hid-…                                 this node has this identity
 //! neighbour hid-… link MAC interface NAME     always reached there (also spelt `neighbor`)
-//! route hid-… via XID                         a host that is no neighbour: look that XID up instead
+//! route hid-… via XID…                        a host that is no neighbour: look that XID up instead
+//! route hid-… unreachable                     it leads nowhere, whatever neighbours say
+//! route default via XID…                      all hosts that nothing is known of: look that XID up instead
 //! nwp on|off [NAME]                           neighbour discovery, everywhere or on one interface
 //! proof off|preferred|required [NAME]         what announcers must prove, preferred if not set
 //! neighbour-limit NUMBER                      learned neighbours at most, 4096 if not set

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use weft_base::Instant;
 use weft_xip::Xid;
 use weft_xip::kept_port::PortState;
-use weft_xip::table::show_routes;
+use weft_xip::table::{show_routes, show_stated};
 
 use crate::Hid;
 use crate::interfaces::Interface;
@@ -16,11 +16,12 @@ pub(crate) fn show(hid: &Hid) -> Value {
     let locals: Value = hid.locals.iter().map(ToString::to_string).collect();
     let counters: serde_json::Map<_, _> =
         hid.counters.iter().map(|(name, count)| (name.to_owned(), count.into())).collect();
+    let unreachable = hid.routes.iter().filter(|(_, via)| via.is_empty()).map(|(xid, _)| *xid);
     json!({
         "locals": locals,
         "neighbours": neighbours(hid),
-        "routes": routes(&hid.routes),
-        "learned": routes(&hid.learned),
+        "routes": show_stated(&hid.default, rows(&hid.routes), unreachable),
+        "learned": show_routes(rows(&hid.learned)),
         "neighbour-limit": hid.limit,
         "interfaces": interfaces(hid),
         "counters": counters,
@@ -28,8 +29,8 @@ pub(crate) fn show(hid: &Hid) -> Value {
 }
 
 /// A row for each gateway.
-fn routes(routes: &BTreeMap<Xid, Vec<Xid>>) -> Value {
-    show_routes(routes.iter().flat_map(|(xid, all)| all.iter().map(|via| (*xid, *via))))
+fn rows(routes: &BTreeMap<Xid, Vec<Xid>>) -> impl Iterator<Item = (Xid, Xid)> {
+    routes.iter().flat_map(|(xid, all)| all.iter().map(|via| (*xid, *via)))
 }
 
 fn neighbours(hid: &Hid) -> Value {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use weft_config::FromWord;
 use weft_wire::MacAddr;
-use weft_xip::table::gateways::read_gateways;
+use weft_xip::table::route::RouteStatement;
 use weft_xip::words::{WordError, WordReader};
 use weft_xip::{Xid, XidType};
 
@@ -20,8 +20,8 @@ pub(crate) enum Statement {
     Neighbour { hid: Xid, mac: MacAddr, interface: String },
     /// `neighbour XID`, to delete all places of a neighbour
     AllOf(Xid),
-    /// `route XID via XID…`; without gateways to delete whatever route there is
-    Route { hid: Xid, via: Vec<Xid> },
+    /// `route XID via XID…`, `route XID unreachable` or `route default via XID…`
+    Route(RouteStatement),
     /// `nwp on|off [interface]`
     Nwp { on: bool, interface: Option<String> },
     /// `proof off|preferred|required [interface]`
@@ -54,7 +54,7 @@ impl Statement {
                     Self::neighbour(hid, &mut reader)?
                 }
             }
-            "route" => Self::route(&mut reader, kind, delete)?,
+            "route" => Self::Route(RouteStatement::read(&mut reader, kind, delete)?),
             "nwp" => Self::nwp(&mut reader)?,
             "proof" => Self::proof(&mut reader)?,
             "neighbour-limit" | "neighbor-limit" => Self::Limit(limit(&mut reader)?),
@@ -63,8 +63,9 @@ impl Statement {
                 return Err(reader.error(format!(
                     "`{word}` is not a statement of hid; write `local hid-…`, \
                      `neighbour hid-… link MAC interface NAME`, `route hid-… via XID…`, \
+                     `route hid-… unreachable`, `route default via XID…`, \
                      `nwp on|off [interface]`, `proof off|preferred|required [interface]`, \
-                 `neighbour-limit NUMBER` or \
+                     `neighbour-limit NUMBER` or \
                      `neighbour-expiry DURATION|off`"
                 )));
             }
@@ -82,16 +83,6 @@ impl Statement {
         reader.expect("interface")?;
         let interface = reader.word("the interface's name")?.to_owned();
         Ok(Self::Neighbour { hid, mac, interface })
-    }
-
-    fn route(reader: &mut WordReader, kind: XidType, delete: bool) -> Result<Self, WordError> {
-        let hid = reader.xid_of(kind)?;
-        let mut via = Vec::new();
-        if !(delete && reader.is_at_end()) {
-            reader.expect("via")?;
-            via = read_gateways(reader, Some(hid))?;
-        }
-        Ok(Self::Route { hid, via })
     }
 
     fn nwp(reader: &mut WordReader) -> Result<Self, WordError> {
@@ -149,6 +140,8 @@ pub(crate) fn is_station(mac: MacAddr) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use weft_xip::table::route::Way;
+
     use super::*;
 
     const HID: &str = "hid-0101010101010101010101010101010101010101";
@@ -172,16 +165,18 @@ mod tests {
             assert_eq!(read(&line, true), Ok(neighbour.clone()));
         }
         assert_eq!(read(&format!("neighbour {HID}"), true), Ok(Statement::AllOf(hid)));
+        let route_to = |way| Statement::Route(RouteStatement { destination: Some(hid), way });
         let route_over = |via: &[u8]| {
-            let via = via.iter().map(|id| Xid::new(XidType::HID, [*id; 20])).collect();
-            Statement::Route { hid, via }
+            let via = via.iter().map(|id| Xid::new(XidType::HID, [*id; 20]));
+            route_to(Way::Via(via.collect()))
         };
         let route = format!("route {HID} via {ROUTER}");
         assert_eq!(set(&route), route_over(&[2]));
         assert_eq!(read(&route, true), Ok(route_over(&[2])));
         let both = format!("{route} hid-{}", "00".repeat(20));
         assert_eq!(set(&both), route_over(&[0, 2]));
-        assert_eq!(read(&format!("route {HID}"), true), Ok(route_over(&[])));
+        assert_eq!(read(&format!("route {HID}"), true), Ok(route_to(Way::Any)));
+        assert_eq!(set(&format!("route {HID} unreachable")), route_to(Way::Unreachable));
         assert_eq!(set("nwp on"), Statement::Nwp { on: true, interface: None });
         assert_eq!(
             set("nwp off eth0"),

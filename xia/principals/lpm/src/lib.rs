@@ -11,6 +11,7 @@
 //! | the longest prefix is | answer |
 //! |---|---|
 //! | `local PREFIX` | this node: go on behind it; an error as a sink |
+//! | `route PREFIX unreachable` | unknown, the next edge is tried |
 //! | `route PREFIX via XID…` | look the gateway up instead, or one of several |
 //! | none | unknown, the next edge is tried |
 //!
@@ -28,6 +29,7 @@
 //! ```text
 //! local PREFIX                 go on behind these, here
 //! route PREFIX via XID…        look that XID up instead, or one of several
+//! route PREFIX unreachable     leads nowhere, whatever shorter prefixes say
 //! ```
 //! `PREFIX` is `10.0.0.0/8`, `2001:db8::/32`, `0x0a/8` (hexadecimal digits, zeros behind), an address
 //! without a length, or `lpm-…`, which is all 160 bits. To the table they are bits: it does not know which
@@ -38,12 +40,12 @@
 //!   hop. A circle is recognised when a packet meets it, as all loops of redirects are.
 //!
 //! ```
-//! use weft_base::Instant;
+//! use weft_base::{Instant, Random};
 //! use weft_xia_lpm::Lpm;
 //! use weft_xip::principal::{Answer, Principal};
 //! use weft_xip::{Xid, XidType};
 //!
-//! let mut lpm = Lpm::new();
+//! let mut lpm = Lpm::new(Random::from_seed(1));
 //! let east = Xid::new(XidType::HID, [1; 20]);
 //! lpm.set(Instant::ZERO, &["route", "10.0.0.0/8", "via", &east.to_string()], &mut Vec::new())?;
 //! lpm.set(Instant::ZERO, &["local", "10.1.0.0/16"], &mut Vec::new())?;

@@ -3,12 +3,13 @@
 use std::hint::black_box;
 
 use serde_json::{Value, json};
-use weft_base::Instant;
+use weft_base::{Instant, Random};
 use weft_routing::{Prefix, PrefixTable};
 use weft_xip::changes::{Change, ChangeLog};
 use weft_xip::prefixes::{PrefixError, PrefixNews};
 use weft_xip::principal::{Answer, Branch, Output, Principal};
 use weft_xip::table::gateways::{GatewayNumber, Gateways};
+use weft_xip::table::route::Way;
 use weft_xip::table::{XidTable, show_routes};
 use weft_xip::words::WordError;
 use weft_xip::xid::ID_LEN;
@@ -21,7 +22,7 @@ use crate::text::{self, ID_BITS};
 /// The principal LPM; see the crate's text.
 #[derive(Debug)]
 pub struct Lpm {
-    /// Where each prefix leads; `None` stands for this node.
+    /// Where each prefix leads, perhaps nowhere; `None` stands for this node.
     table: PrefixTable<Option<GatewayNumber>>,
     gateways: Gateways,
     changes: ChangeLog,
@@ -32,14 +33,14 @@ pub struct Lpm {
 }
 
 impl Lpm {
-    /// A node that knows no prefix.
+    /// A node that knows no prefix. `random` seeds a hash.
     #[must_use]
-    pub fn new() -> Self {
+    pub fn new(mut random: Random) -> Self {
         Self {
             table: PrefixTable::new(),
             gateways: Gateways::default(),
             changes: ChangeLog::default(),
-            learned: XidTable::new(XidType::LPM),
+            learned: XidTable::new(XidType::LPM, &mut random),
             found: Found::default(),
         }
     }
@@ -96,16 +97,17 @@ impl Lpm {
         Ok(())
     }
 
-    /// Removes these gateways from a route, and the route with the last of them; without any, the whole route.
-    fn remove_route(&mut self, prefix: &Prefix, via: &[Xid]) -> Result<(), WordError> {
+    /// Removes gateways from a route, and the route with the last of them; or the whole route.
+    fn remove_route(&mut self, prefix: &Prefix, way: &Way) -> Result<(), WordError> {
         let none = || {
             let text = text::hexadecimal_text(prefix);
             at_prefix(format!("{text} has no such route")).absent()
         };
         let Some(Some(number)) = self.table.get(prefix).copied() else { return Err(none()) };
-        let left = match via {
-            [] => Vec::new(),
-            via => self.gateways.without(number, via).ok_or_else(none)?,
+        let left = match way {
+            Way::Via(via) => self.gateways.without(number, via).ok_or_else(none)?,
+            Way::Unreachable if !self.gateways.get(number).is_empty() => return Err(none()),
+            Way::Unreachable | Way::Any => Vec::new(),
         };
         if !left.is_empty() {
             return self.add_route(*prefix, &left);
@@ -114,12 +116,6 @@ impl Lpm {
         self.table.remove(prefix);
         self.changed(prefix);
         Ok(())
-    }
-}
-
-impl Default for Lpm {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -188,14 +184,15 @@ impl Principal for Lpm {
     fn set(&mut self, _: Instant, words: &[&str], _: &mut Vec<Output>) -> Result<(), WordError> {
         match Statement::read(words, false)? {
             Statement::Local(prefix) => self.add_local(prefix),
-            Statement::Route(prefix, via) => self.add_route(prefix, &via),
+            Statement::Route(prefix, Way::Via(via)) => self.add_route(prefix, &via),
+            Statement::Route(prefix, Way::Unreachable | Way::Any) => self.add_route(prefix, &[]),
         }
     }
 
     fn delete(&mut self, _: Instant, words: &[&str], _: &mut Vec<Output>) -> Result<(), WordError> {
         match Statement::read(words, true)? {
             Statement::Local(prefix) => self.remove_local(&prefix),
-            Statement::Route(prefix, via) => self.remove_route(&prefix, &via),
+            Statement::Route(prefix, way) => self.remove_route(&prefix, &way),
         }
     }
 
@@ -208,11 +205,17 @@ impl Principal for Lpm {
             }
             match entry {
                 None => locals.push(line),
-                Some(number) => routes.extend(self.gateways.get(*number).iter().map(|via| {
-                    let mut line = line.clone();
-                    line["via"] = via.to_string().into();
-                    line
-                })),
+                Some(number) => match self.gateways.get(*number) {
+                    [] => {
+                        line["via"] = Value::Null;
+                        routes.push(line);
+                    }
+                    all => routes.extend(all.iter().map(|via| {
+                        let mut line = line.clone();
+                        line["via"] = via.to_string().into();
+                        line
+                    })),
+                },
             }
         }
         let mut learned = show_routes(self.learned.learned());

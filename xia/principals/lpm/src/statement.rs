@@ -1,8 +1,7 @@
 //! The statements of LPM, read from words.
 
 use weft_routing::Prefix;
-use weft_xip::Xid;
-use weft_xip::table::gateways::read_gateways;
+use weft_xip::table::route::Way;
 use weft_xip::words::{WordError, WordReader};
 
 use crate::text;
@@ -12,29 +11,24 @@ use crate::text;
 pub(crate) enum Statement {
     /// `local PREFIX`
     Local(Prefix),
-    /// `route PREFIX via XID…`; without gateways to delete all of the route
-    Route(Prefix, Vec<Xid>),
+    /// `route PREFIX via XID…` or `route PREFIX unreachable`
+    Route(Prefix, Way),
 }
 
 impl Statement {
-    /// Reads a statement; a route without gateways only if it is to be deleted.
+    /// Reads a statement; [`Way::Any`] only if it is to be deleted.
     pub(crate) fn read(words: &[&str], delete: bool) -> Result<Self, WordError> {
         let mut reader = WordReader::new(words);
         let statement = match reader.word("`local` or `route`")? {
             "local" => Self::Local(prefix(&mut reader)?),
             "route" => {
                 let prefix = prefix(&mut reader)?;
-                let mut via = Vec::new();
-                if !(delete && reader.is_at_end()) {
-                    reader.expect("via")?;
-                    via = read_gateways(&mut reader, None)?;
-                }
-                Self::Route(prefix, via)
+                Self::Route(prefix, Way::read(&mut reader, None, delete)?)
             }
             word => {
                 return Err(reader.error(format!(
-                    "`{word}` is not a statement of lpm; write `local PREFIX` or \
-                     `route PREFIX via XID…`, where PREFIX is as in 10.0.0.0/8"
+                    "`{word}` is not a statement of lpm; write `local PREFIX`, \
+                     `route PREFIX via XID…` or `route PREFIX unreachable`, where PREFIX is as in 10.0.0.0/8"
                 )));
             }
         };
@@ -64,9 +58,12 @@ mod tests {
         let host = HOST.parse().unwrap();
         assert_eq!(read("local 10.0.0.0/8", false), Ok(Statement::Local(ten)));
         let route = format!("route 0x0a/8 via {HOST}");
-        assert_eq!(read(&route, false), Ok(Statement::Route(ten, vec![host])));
-        assert_eq!(read(&route, true), Ok(Statement::Route(ten, vec![host])));
-        assert_eq!(read("route 10.0.0.0/8", true), Ok(Statement::Route(ten, Vec::new())));
+        let via = Way::Via(vec![host]);
+        assert_eq!(read(&route, false), Ok(Statement::Route(ten, via.clone())));
+        assert_eq!(read(&route, true), Ok(Statement::Route(ten, via)));
+        assert_eq!(read("route 10.0.0.0/8", true), Ok(Statement::Route(ten, Way::Any)));
+        let nowhere = read("route 10.0.0.0/8 unreachable", false);
+        assert_eq!(nowhere, Ok(Statement::Route(ten, Way::Unreachable)));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use serde_json::json;
-use weft_base::Instant;
+use weft_base::{Instant, Random};
 use weft_routing::Prefix;
 use weft_xip::changes::Change;
 use weft_xip::principal::{Answer, BindError, Branch, GatewaySet, Principal, SocketId};
@@ -35,7 +35,7 @@ fn delete(lpm: &mut Lpm, line: &str) -> Result<(), WordError> {
 }
 
 fn with(lines: &[String]) -> Lpm {
-    let mut lpm = Lpm::new();
+    let mut lpm = Lpm::new(Random::from_seed(1));
     lines.iter().for_each(|line| set(&mut lpm, line).unwrap());
     lpm
 }
@@ -52,6 +52,23 @@ fn ask(principal: &Lpm, address: &str) -> Answer {
 
 fn route(prefix: &str, via: Xid) -> String {
     format!("route {prefix} via {via}")
+}
+
+#[test]
+fn a_prefix_can_be_unreachable_within_one_that_is_not() {
+    let host = Xid::new(XidType::HID, [9; 20]);
+    let mut lpm =
+        with(&[format!("route 0x/0 via {host}"), "route 10.0.0.0/8 unreachable".to_owned()]);
+    let ask = |lpm: &Lpm, xid: &str| lpm.lookup(&xid.parse().unwrap(), &mut Vec::new());
+    let inside = "lpm-0a02000100000000000000000000000000000000";
+    let outside = "lpm-0b02000100000000000000000000000000000000";
+    assert_eq!(ask(&lpm, inside), Answer::Unknown);
+    assert_eq!(ask(&lpm, outside), Answer::Redirect(host));
+    assert_eq!(lpm.show()["routes"][1]["via"], serde_json::Value::Null);
+    assert!(delete(&mut lpm, &format!("route 10.0.0.0/8 via {host}")).is_err());
+    assert!(delete(&mut lpm, "route 0x/0 unreachable").is_err());
+    delete(&mut lpm, "route 10.0.0.0/8 unreachable").unwrap();
+    assert_eq!(ask(&lpm, inside), Answer::Redirect(host));
 }
 
 #[test]
@@ -137,7 +154,7 @@ fn a_route_is_replaced_and_a_local_prefix_is_not() {
 
 #[test]
 fn a_wrong_statement_changes_nothing() {
-    let mut lpm = Lpm::new();
+    let mut lpm = Lpm::new(Random::from_seed(1));
     for line in ["neighbour x", "local 10.0.0.1/8", "route 10.0.0.0/8", "route 10.0.0.0/8 via x"] {
         assert!(set(&mut lpm, line).is_err(), "{line}");
     }
@@ -205,7 +222,7 @@ proptest! {
     ) {
         let names: Vec<_> =
             names.iter().map(|name| Xid::new(XidType::LPM, *name.first().first_chunk().unwrap())).collect();
-        let (mut lpm, mut model) = (Lpm::new(), BTreeMap::<Prefix, Option<Xid>>::new());
+        let (mut lpm, mut model) = (Lpm::new(Random::from_seed(1)), BTreeMap::<Prefix, Option<Xid>>::new());
         let answers = |lpm: &Lpm| -> Vec<_> {
             names.iter().map(|name| lpm.lookup(name, &mut Vec::new())).collect()
         };
@@ -285,7 +302,7 @@ fn of_what_was_stated_and_what_was_found_the_longest_prefix_decides() {
 
 #[test]
 fn what_is_not_told_again_goes_and_what_is_the_same_changes_nothing() {
-    let mut table = Lpm::new();
+    let mut table = Lpm::new(Random::from_seed(1));
     let tell = |table: &mut Lpm, prefixes: &[(&str, u8)]| {
         table.learn_prefix(PrefixNews::Begin).unwrap();
         for (prefix, via) in prefixes {
@@ -316,7 +333,7 @@ proptest! {
         rounds in prop::collection::vec(
             (prop::collection::vec((0u8..4, 7..=10u8, 0..4u8), 0..12), any::<bool>()), 1..6),
     ) {
-        let mut table = Lpm::new();
+        let mut table = Lpm::new(Random::from_seed(1));
         // By prefixes: where they lead, and whether that was told in this round.
         let mut twin: BTreeMap<(u32, u8), (u8, bool)> = BTreeMap::new();
         for (news, is_complete) in rounds {

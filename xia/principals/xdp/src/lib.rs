@@ -9,18 +9,20 @@
 //! | XID | answer |
 //! |---|---|
 //! | bound to a socket | deliver; an error inside an address, where it cannot be passed through |
-//! | `route XID via XID…` | look the gateway up instead, or one of several |
-//! | anything else | unknown, the next edge is tried |
+//! | `route XID via XID…`, or a routing protocol's redirect | look the gateway up instead, or one of several |
+//! | `route XID unreachable` | unknown, the next edge is tried |
+//! | anything else | the same by `route default via XID…`; without that unknown |
 //!
 //! An XID becomes local when a socket is bound to it, never by a statement. A packet goes its way by
 //! [`Principal::lookup`] alone; the principal sends nothing and has no timer.
 //!
 //! ```
+//! use weft_base::Random;
 //! use weft_xia_xdp::Xdp;
 //! use weft_xip::principal::{Answer, Principal, SocketId};
 //! use weft_xip::{Xid, XidType};
 //!
-//! let mut xdp = Xdp::new();
+//! let mut xdp = Xdp::new(Random::from_seed(1));
 //! let name = Xid::new(XidType::XDP, [7; 20]);
 //! xdp.bind(name, SocketId(1))?;
 //! assert_eq!(xdp.lookup(&name, &mut Vec::new()), Answer::Deliver(SocketId(1)));
@@ -28,7 +30,7 @@
 //! ```
 
 use serde_json::{Value, json};
-use weft_base::Instant;
+use weft_base::{Instant, Random};
 use weft_xip::changes::Change;
 use weft_xip::principal::{Answer, BindError, Branch, Output, Principal, SocketId};
 use weft_xip::table::{TableError, XidTable, show_routes};
@@ -42,16 +44,10 @@ pub struct Xdp {
 }
 
 impl Xdp {
-    /// XDP without sockets and routes.
+    /// XDP without sockets and routes. `random` seeds a hash.
     #[must_use]
-    pub fn new() -> Self {
-        Self { table: XidTable::new(XidType::XDP) }
-    }
-}
-
-impl Default for Xdp {
-    fn default() -> Self {
-        Self::new()
+    pub fn new(mut random: Random) -> Self {
+        Self { table: XidTable::new(XidType::XDP, &mut random) }
     }
 }
 
@@ -129,7 +125,7 @@ fn expect_route<'a>(words: &'a [&'a str]) -> Result<WordReader<'a>, WordError> {
             "an xdp XID is local while a socket is bound to it; start the application instead",
         )),
         word => Err(reader
-            .error(format!("`{word}` is not a statement of xdp; write `route xdp-… via XID`"))),
+            .error(format!("`{word}` is not a statement of xdp; write `route xdp-… via XID…`"))),
     }
 }
 
@@ -161,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_bound_name_is_delivered_until_it_is_unbound() {
-        let mut xdp = Xdp::new();
+        let mut xdp = Xdp::new(Random::from_seed(1));
         assert_eq!(ask(&xdp, name(1)), Answer::Unknown);
         xdp.bind(name(1), SocketId(5)).unwrap();
         assert_eq!(ask(&xdp, name(1)), Answer::Deliver(SocketId(5)));
@@ -174,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_name_belongs_to_one_socket() {
-        let mut xdp = Xdp::new();
+        let mut xdp = Xdp::new(Random::from_seed(1));
         xdp.bind(name(1), SocketId(5)).unwrap();
         assert_eq!(xdp.bind(name(1), SocketId(6)), Err(BindError::Taken));
         assert_eq!(ask(&xdp, name(1)), Answer::Deliver(SocketId(5)));
@@ -183,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_route_redirects() {
-        let mut xdp = Xdp::new();
+        let mut xdp = Xdp::new(Random::from_seed(1));
         set(&mut xdp, &format!("route {} via {}", name(1), gateway())).unwrap();
         assert_eq!(ask(&xdp, name(1)), Answer::Redirect(gateway()));
         delete(&mut xdp, &format!("route {} via {}", name(1), gateway())).unwrap();
@@ -192,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_name_is_bound_or_routed_but_never_both() {
-        let mut xdp = Xdp::new();
+        let mut xdp = Xdp::new(Random::from_seed(1));
         xdp.bind(name(1), SocketId(5)).unwrap();
         set(&mut xdp, &format!("route {} via {}", name(2), gateway())).unwrap();
         assert!(set(&mut xdp, &format!("route {} via {}", name(1), gateway())).is_err());
@@ -204,7 +200,7 @@ mod tests {
 
     #[test]
     fn an_unknown_statement_is_refused_with_its_place() {
-        let mut xdp = Xdp::new();
+        let mut xdp = Xdp::new(Random::from_seed(1));
         let error = set(&mut xdp, &format!("local {}", name(1))).unwrap_err();
         assert_eq!(error.word, Some(0));
         assert!(error.text.contains("socket is bound"));
@@ -216,7 +212,7 @@ mod tests {
 
     #[test]
     fn shows_sockets_and_routes_in_order() {
-        let mut xdp = Xdp::new();
+        let mut xdp = Xdp::new(Random::from_seed(1));
         xdp.bind(name(3), SocketId(1)).unwrap();
         xdp.bind(name(1), SocketId(2)).unwrap();
         set(&mut xdp, &format!("route {} via {}", name(2), gateway())).unwrap();

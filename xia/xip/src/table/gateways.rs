@@ -1,7 +1,8 @@
 //! The gateways of a table's routes, each kept once however many routes lead over it.
 //!
 //! A route then takes the four bytes of a number, and so does a route or none. Several gateways of one route are a
-//! *group*, which has a number, too, and is shared by all routes with the same gateways.
+//! *group*, which has a number, too, and is shared by all routes with the same gateways. So has a route without any,
+//! which leads nowhere.
 
 use std::collections::HashMap;
 use std::num::NonZero;
@@ -24,6 +25,9 @@ pub struct GatewayNumber(NonZero<u32>);
 
 /// What tells the number of a group from that of a gateway.
 const GROUP: u32 = 1 << 31;
+
+/// The number of no gateway at all.
+const NOWHERE: GatewayNumber = GatewayNumber(NonZero::<u32>::MAX);
 
 /// All gateways of a table.
 #[derive(Clone, Debug, Default)]
@@ -50,9 +54,10 @@ struct Group {
 }
 
 impl Gateways {
-    /// Counts one more route over these, which are in order, each once, and at least one.
+    /// Counts one more route over these, which are in order, each once; without any it leads nowhere.
     pub fn add(&mut self, via: &[Xid]) -> GatewayNumber {
         match via {
+            [] => NOWHERE,
             [xid] => self.add_one(*xid),
             xids => self.add_group(xids),
         }
@@ -99,6 +104,7 @@ impl Gateways {
     #[inline]
     pub fn get(&self, number: GatewayNumber) -> &[Xid] {
         match number.is_group() {
+            _ if number == NOWHERE => &[],
             false => slice::from_ref(&self.gateways[number.place()].xid),
             true => &self.groups[number.place()].xids,
         }
@@ -109,6 +115,9 @@ impl Gateways {
     pub fn answer(&self, number: GatewayNumber, branches: &mut Vec<Branch>) -> Answer {
         if !number.is_group() {
             return Answer::Redirect(self.gateways[number.place()].xid);
+        }
+        if number == NOWHERE {
+            return Answer::Unknown;
         }
         let group = &self.groups[number.place()];
         branches.extend(group.xids.iter().copied().map(Branch::To));
@@ -125,6 +134,9 @@ impl Gateways {
 
     /// Counts one route less; the number means nothing after the last one.
     pub fn release(&mut self, number: GatewayNumber) {
+        if number == NOWHERE {
+            return;
+        }
         if number.is_group() {
             let group = &mut self.groups[number.place()];
             group.routes -= 1;
@@ -154,8 +166,9 @@ impl GatewayNumber {
     /// The number of the group at this place, counted from 0.
     fn of_group(place: usize) -> Self {
         let number = u32::try_from(place).ok().filter(|number| number & GROUP == 0);
-        let number = number.and_then(|number| NonZero::new(number | GROUP));
-        Self(number.expect("2 billion groups do not fit into memory"))
+        let number = number.and_then(|number| NonZero::new(number | GROUP)).map(Self);
+        let number = number.filter(|number| *number != NOWHERE);
+        number.expect("2 billion groups do not fit into memory")
     }
 
     #[inline]
@@ -251,6 +264,17 @@ mod tests {
         gateways.release(group);
         assert_eq!((gateways.groups.len(), gateways.group_numbers.len()), (1, 1));
         assert_eq!(gateways.get(one), [host(1)]);
+    }
+
+    #[test]
+    fn a_route_without_gateways_leads_nowhere() {
+        let mut gateways = Gateways::default();
+        let nowhere = gateways.add(&[]);
+        assert_eq!(gateways.get(nowhere), []);
+        assert_eq!(gateways.answer(nowhere, &mut Vec::new()), Answer::Unknown);
+        assert_eq!(gateways.without(nowhere, &[host(1)]), None);
+        gateways.release(nowhere);
+        assert_eq!(gateways.add(&[]), nowhere);
     }
 
     #[test]

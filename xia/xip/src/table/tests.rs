@@ -14,7 +14,7 @@ fn hid(id: u8) -> Xid {
 }
 
 fn table() -> XidTable {
-    XidTable::new(XidType::AD)
+    XidTable::new(XidType::AD, &mut Random::from_seed(1))
 }
 
 fn set(table: &mut XidTable, line: &str) -> Result<(), WordError> {
@@ -174,6 +174,52 @@ fn gateways_are_counted_and_checked() {
 #[test]
 fn an_entry_takes_as_much_as_its_xid_and_a_number() {
     assert_eq!(size_of::<Stored<()>>(), size_of::<u32>());
+}
+
+#[test]
+fn what_nothing_is_known_of_has_the_default() {
+    let mut table = table();
+    set(&mut table, &format!("route default via {}", hid(9))).unwrap();
+    assert_eq!(table.get(&ad(1)), Some(Entry::Via(&[hid(9)])));
+    table.learn_route(ad(1), &[hid(8)]);
+    assert_eq!(table.get(&ad(1)), Some(Entry::Via(&[hid(8)])));
+    set(&mut table, &format!("route {} unreachable", ad(1))).unwrap();
+    let answer =
+        |table: &XidTable, xid: Xid| table.answer(&xid, &mut Vec::new(), |()| Answer::Through);
+    assert_eq!(answer(&table, ad(1)), Answer::Unknown, "whatever is learned of it");
+    assert_eq!(answer(&table, ad(2)), Answer::Redirect(hid(9)));
+    set(&mut table, &format!("route {} via {}", ad(1), hid(7))).unwrap();
+    assert_eq!(answer(&table, ad(1)), Answer::Redirect(hid(7)));
+    assert!(delete(&mut table, &format!("route {} unreachable", ad(1))).is_err());
+    set(&mut table, &format!("route {} unreachable", ad(1))).unwrap();
+    assert_eq!(table.unreachable(), [ad(1)]);
+    assert_eq!(table.routes(), []);
+    delete(&mut table, &format!("route {} unreachable", ad(1))).unwrap();
+    assert_eq!(answer(&table, ad(1)), Answer::Redirect(hid(8)));
+    set(&mut table, &format!("route default via {} {}", hid(6), hid(5))).unwrap();
+    delete(&mut table, &format!("route default via {}", hid(6))).unwrap();
+    assert_eq!(answer(&table, ad(2)), Answer::Redirect(hid(5)));
+    assert!(delete(&mut table, &format!("route default via {}", hid(6))).is_err());
+    delete(&mut table, "route default").unwrap();
+    assert_eq!(table.get(&ad(2)), None);
+    assert!(delete(&mut table, "route default").unwrap_err().is_absent);
+}
+
+#[test]
+fn a_change_of_the_default_concerns_all_and_nothing_if_it_is_the_same() {
+    let mut table = table();
+    let changes = |table: &mut XidTable| {
+        let mut out = Vec::new();
+        table.drain_changes(&mut out);
+        out
+    };
+    table.set_default(&[hid(1)]).unwrap();
+    assert_eq!(changes(&mut table), [Change::All]);
+    table.set_default(&[hid(1)]).unwrap();
+    assert_eq!(changes(&mut table), []);
+    table.remove_default(&[]).unwrap();
+    assert_eq!(changes(&mut table), [Change::All]);
+    assert_eq!(table.set_default(&[]), Err(TableError::DefaultCount(0)));
 }
 
 proptest! {

@@ -45,6 +45,41 @@ fn answers_by_the_roles_of_a_hid() {
 }
 
 #[test]
+fn hosts_that_nothing_is_known_of_have_the_default() {
+    let mut node = Node::new(1);
+    let ask = |node: &Node, id: u8| node.hid.lookup(&hid(id), &mut Vec::new());
+    node.set(NOW, &format!("route default via {}", hid(8)));
+    assert_eq!(ask(&node, 2), Answer::Redirect(hid(8)));
+    node.set(NOW, &format!("route {} unreachable", hid(2)));
+    node.hid.learn(hid(2), &[hid(7)]);
+    assert_eq!(ask(&node, 2), Answer::Unknown, "whatever a protocol says");
+    node.hid.learn(hid(3), &[hid(7)]);
+    assert_eq!(ask(&node, 3), Answer::Redirect(hid(7)));
+    let text = |id: u8| hid(id).to_string();
+    let rows = json!([
+        { "xid": "default", "via": text(8) },
+        { "xid": text(2), "via": null },
+    ]);
+    assert_eq!(node.hid.show()["routes"], rows);
+    let refused = |node: &mut Node, line: &str| {
+        let words: Vec<_> = line.split(' ').collect();
+        node.hid.delete(NOW, &words, &mut Vec::new()).is_err()
+    };
+    assert!(refused(&mut node, &format!("route default via {}", hid(7))));
+    assert!(refused(&mut node, &format!("route {} via {}", hid(2), hid(7))));
+    node.delete(NOW, &format!("route {} unreachable", hid(2)));
+    assert_eq!(ask(&node, 2), Answer::Redirect(hid(7)));
+    node.set(NOW, &format!("route default via {} {}", hid(9), hid(8)));
+    let mut branches = Vec::new();
+    let both = [hid(8), hid(9)];
+    assert_eq!(node.hid.lookup(&hid(4), &mut branches), Answer::AnyOf(GatewaySet::of(&both)));
+    assert_eq!(branches, both.map(Branch::To));
+    node.delete(NOW, "route default");
+    assert_eq!(ask(&node, 4), Answer::Unknown);
+    assert!(refused(&mut node, "route default"));
+}
+
+#[test]
 fn routes_come_between_configured_and_learned_neighbours() {
     let mut node = ready();
     let via = |id| Answer::Redirect(hid(id));
