@@ -16,6 +16,10 @@ pub(super) const ASKING: Duration = Duration::from_secs(10);
 /// How long a peer may take to announce what it has if it does not say where that ends.
 const QUIET: Duration = Duration::from_secs(10);
 
+/// How long one may take that has restarted itself. It may wait for us, and then says nothing until we have spoken; but
+/// FRR says for two minutes that it has, and announces what it has after a second.
+const RESTARTED: Duration = Duration::from_secs(5);
+
 /// How far the process has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -101,22 +105,24 @@ impl Restart {
         graceful: &Graceful,
         peers: impl Iterator<Item = &'a Peer>,
     ) -> Option<Instant> {
-        let quiet = peers.filter_map(quiet_until);
-        let all = quiet.chain([self.started + ASKING, self.started + graceful.deferral_time]);
+        let waited = peers.filter_map(waited_until);
+        let all = waited.chain([self.started + ASKING, self.started + graceful.deferral_time]);
         all.filter(|one| *one > now).min()
     }
 }
 
-/// Until when a peer is waited for that does not say where what it has ends.
-fn quiet_until(peer: &Peer) -> Option<Instant> {
-    peer.up.as_ref().filter(|up| up.graceful.is_none()).map(|up| up.since + QUIET)
+/// Until when a peer is waited for that does not say where what it has ends, or not before we do.
+fn waited_until(peer: &Peer) -> Option<Instant> {
+    let up = peer.up.as_ref()?;
+    match &up.graceful {
+        None => Some(up.since + QUIET),
+        Some(graceful) => graceful.restarted.then(|| up.since + RESTARTED),
+    }
 }
 
 fn has_announced(now: Instant, peer: &Peer) -> bool {
     // There is no session with one that may have none: it is not waited for.
     let Some(up) = &peer.up else { return !peer.may_run() };
-    // One that has restarted, too, waits for us.
-    up.graceful.as_ref().is_some_and(|graceful| graceful.restarted)
-        || quiet_until(peer).is_some_and(|until| until <= now)
+    waited_until(peer).is_some_and(|until| until <= now)
         || peer.families().iter().all(|version| up.complete.contains(version))
 }

@@ -286,9 +286,29 @@ fn nothing_is_told_after_our_restart_until_peers_have_told_everything() {
 }
 
 #[test]
-fn a_peer_that_has_restarted_itself_or_cannot_say_it_is_done_is_not_waited_for() {
-    let (mut world, _) = restarted(&graceful(true, true, false), &[graceful(false, true, false)]);
+fn a_peer_that_has_restarted_itself_or_cannot_say_it_is_done_is_not_waited_for_long() {
+    let both = || restarted(&graceful(true, true, false), &[graceful(false, true, false)]);
+    // FRR says so though it announces everything soon.
+    let (mut world, _) = both();
     world.says(2, &end_of_rib(Family::IPV4_UNICAST));
+    assert_eq!(world.rib.ends, 0);
+    world.announces(1, &net(1).prefix());
+    world.says(1, &end_of_rib(Family::IPV4_UNICAST));
+    assert_eq!(world.rib.ends, ALL);
+    assert!(!world.rib.stale.contains(&IpNet::from(net(2))), "it is gone");
+    // Another one waits for us.
+    let (mut world, _) = both();
+    let up = world.now;
+    world.says(2, &end_of_rib(Family::IPV4_UNICAST));
+    let long = up + Duration::from_secs(5);
+    while let Some(deadline) = world.bgp.deadline().filter(|deadline| *deadline < long) {
+        world.now = deadline;
+        world.happens(Event::Tick);
+        world.says(2, &keepalive());
+    }
+    assert_eq!(world.rib.ends, 0);
+    world.now = long;
+    world.happens(Event::Tick);
     assert_eq!(world.rib.ends, ALL);
     let (mut world, _) = restarted(&graceful(false, true, false), &[]);
     let up = world.now;
