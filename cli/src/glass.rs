@@ -140,6 +140,8 @@ fn rib(asker: &Asker, asked: &Asked, what: &str) -> Result<Value, Refused> {
         from: asked.query.get("from").cloned(),
         at_most: Some(count(asked)?),
         multicast: multicast(asked),
+        within: asked.query.get("within").cloned(),
+        protocol: asked.query.get("protocol").cloned(),
     };
     parsed(&ask(asker, "rib", request)?.json)
 }

@@ -106,19 +106,11 @@ impl Router {
         let heard = Rc::clone(&answers);
         self.tool(world, move |input, out| match input {
             Input::Registered => {
-                let (what, prefix, from) = ("routes".to_owned(), None, None);
-                let (at_most, multicast) = (Some(1000), None);
-                let show = weft_bgp::interface::Show {
-                    what: what.clone(),
-                    prefix: None,
-                    from: None,
-                    at_most,
-                    multicast,
-                    received_from: None,
-                    advertised_to: None,
-                };
+                let (what, at_most) = ("routes".to_owned(), Some(1000));
+                let show =
+                    weft_bgp::interface::Show { what: what.clone(), at_most, ..Default::default() };
                 out.push(Call::new(0, "bgp", show).into());
-                let show = weft_rib::interface::Show { what, prefix, from, at_most, multicast };
+                let show = weft_rib::interface::Show { what, at_most, ..Default::default() };
                 out.push(Call::new(1, "rib", show).into());
             }
             Input::Replied { token, result } => {

@@ -17,10 +17,10 @@ const FAMILIES: [&str; 4] = ["ipv4", "ipv6", "ipv4-multicast", "ipv6-multicast"]
 /// What the components have said.
 #[derive(Default)]
 pub(super) struct Routing {
-    /// `bgp/1.3/show` of peers and of its tables.
+    /// `bgp/1.0/show` of peers and of its tables.
     pub(super) peers: Option<Value>,
     pub(super) bgp: Option<Value>,
-    /// `rib/1.3/show` of its tables.
+    /// `rib/1.0/show` of its tables.
     pub(super) rib: Option<Value>,
     /// `fib/1.0/tables`.
     pub(super) kernel: Option<fib::TablesReply>,
@@ -29,25 +29,12 @@ pub(super) struct Routing {
 impl Routing {
     pub(super) fn ask(asker: &Asker) -> Self {
         let bgp = |what: &str| {
-            let request = weft_bgp::interface::Show {
-                what: what.to_owned(),
-                prefix: None,
-                from: None,
-                at_most: None,
-                multicast: None,
-                received_from: None,
-                advertised_to: None,
-            };
+            let request = weft_bgp::interface::Show { what: what.to_owned(), ..Default::default() };
             serde_json::from_str(&asker.try_ask("bgp", request).ok()?.json).ok()
         };
         let rib = || {
-            let request = weft_rib::interface::Show {
-                what: "summary".to_owned(),
-                prefix: None,
-                from: None,
-                at_most: None,
-                multicast: None,
-            };
+            let what = "summary".to_owned();
+            let request = weft_rib::interface::Show { what, ..Default::default() };
             serde_json::from_str(&asker.try_ask("rib", request).ok()?.json).ok()
         };
         let peers = bgp("peers");

@@ -63,7 +63,8 @@ pub(crate) enum ShowCommand {
     Log(LogArgs),
     /// The routes of IP that the RIB knows: used ones have a star
     #[command(after_help = "Examples:\n  weft show routes\n  weft show routes 192.0.2.1\n  \
-        weft show routes 198.51.100.0/24 --json\n  weft show routes --summary\n  weft show routes --origins")]
+        weft show routes 198.51.100.0/24 --json\n  weft show routes 198.51.100.0/24 --longer\n  \
+        weft show routes --protocol static\n  weft show routes --summary\n  weft show routes --origins")]
     Routes(RoutesArgs),
     /// The kernel's tables that weft sets routes in: who has each, what waits, what the kernel refuses
     #[command(after_help = "Examples:\n  weft show kernel\n  weft show kernel --json")]
@@ -141,11 +142,17 @@ pub(crate) struct PathsArgs {
 pub(crate) struct RoutesArgs {
     /// Only the routes that serve this address or prefix
     prefix: Option<String>,
+    /// The routes to this prefix, and to all that are within it
+    #[arg(long, requires = "prefix")]
+    longer: bool,
+    /// Only the routes of this protocol, such as bgp or static
+    #[arg(long, value_name = "NAME")]
+    protocol: Option<String>,
     /// Only how many there are, and how far the FEA has them
-    #[arg(long, conflicts_with = "prefix")]
+    #[arg(long, conflicts_with_all = ["prefix", "protocol"])]
     summary: bool,
     /// Only who tells them, and what guards have refused
-    #[arg(long, conflicts_with_all = ["prefix", "summary"])]
+    #[arg(long, conflicts_with_all = ["prefix", "protocol", "summary"])]
     origins: bool,
     /// Those for multicast: on which way packets from a source have to come
     #[arg(long, conflicts_with_all = ["summary", "origins"])]

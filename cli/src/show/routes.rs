@@ -12,8 +12,10 @@ pub(super) fn run(args: &RoutesArgs) -> Outcome {
     let asker = Asker::new(&args.view.node)?;
     let ask = |what: &str, from| {
         let prefix = args.prefix.clone();
+        let (prefix, within) = if args.longer { (None, prefix) } else { (prefix, None) };
         let (at_most, multicast) = (Some(PAGE), args.multicast.then_some(true));
-        let request = Show { what: what.to_owned(), prefix, from, at_most, multicast };
+        let (what, protocol) = (what.to_owned(), args.protocol.clone());
+        let request = Show { what, prefix, from, at_most, multicast, within, protocol };
         parse("rib", &asker.ask("rib", request)?.json)
     };
     if args.summary {

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 use weft_base::Reason;
-use weft_routing::ip::{PageError, Version};
-use weft_routing::{Allowance, Candidate, Guard, Refusal};
+use weft_routing::ip::{Asked, PageError, Version};
+use weft_routing::{Allowance, Candidate, Guard, OriginId, Refusal};
 use weft_xrl::XrlError;
 
 use crate::arbiter::Route;
@@ -22,19 +22,21 @@ pub(crate) fn show(
     connected: &Connected,
     fibs: &[Fib; 2],
 ) -> Result<Value, XrlError> {
-    let shown = Shown { tables, origins, connected };
+    let shown = Shown { tables, origins, connected, only: only(request, origins)? };
     let multicast = request.multicast == Some(true);
     let wrong = |error: PageError| XrlError::bad_args(error.to_string());
     match request.what.as_str() {
         "routes" => match &request.prefix {
             Some(text) => {
                 let found = tables.routes.serving(multicast, text).map_err(wrong)?;
-                Ok(found.into_iter().map(|found| shown.net(found)).collect())
+                Ok(found.into_iter().filter_map(|found| shown.net(found)).collect())
             }
             None => {
-                let (from, at_most) = (request.from.as_deref(), request.at_most);
-                let page = tables.routes.page(multicast, from, at_most).map_err(wrong)?;
-                let routes: Vec<_> = page.found.into_iter().map(|found| shown.net(found)).collect();
+                let (within, from) = (request.within.as_deref(), request.from.as_deref());
+                let asked = Asked { multicast, within, from, at_most: request.at_most };
+                let page = tables.routes.page(&asked).map_err(wrong)?;
+                let routes: Vec<_> =
+                    page.found.into_iter().filter_map(|found| shown.net(found)).collect();
                 Ok(json!({ "routes": routes, "next": page.next.map(|net| net.to_string()) }))
             }
         },
@@ -59,10 +61,24 @@ pub(crate) fn show(
     }
 }
 
+/// The protocol whose routes alone are asked for.
+fn only(request: &interface::Show, origins: &Origins) -> Result<Option<OriginId>, XrlError> {
+    let Some(name) = &request.protocol else { return Ok(None) };
+    let found = origins.all().iter().find(|one| one.protocol == *name);
+    let names = || origins.all().iter().map(|one| one.protocol.as_str()).collect::<Vec<_>>();
+    let unknown = || {
+        let (name, names) = (name.escape_debug(), names().join(", "));
+        XrlError::bad_args(format!("no protocol `{name}` has told routes: say one of {names}"))
+    };
+    found.map(|one| Some(one.id)).ok_or_else(unknown)
+}
+
 struct Shown<'a> {
     tables: &'a Tables,
     origins: &'a Origins,
     connected: &'a Connected,
+    /// Whose routes are shown; those of all if nothing is said.
+    only: Option<OriginId>,
 }
 
 impl Shown<'_> {
@@ -79,14 +95,16 @@ impl Shown<'_> {
         self.origins.all().iter().map(origin).collect()
     }
 
-    fn net(&self, (version, number): (Version, u32)) -> Value {
+    /// A destination with the routes that are shown; none if it has none of them.
+    fn net(&self, (version, number): (Version, u32)) -> Option<Value> {
         let all = &self.tables.routes;
         let used = all.best(version, number);
         let is_used = |one| used.is_some_and(|used| std::ptr::eq(used, one));
-        let routes = all.candidates(version, number).map(|one| self.route(one, is_used(one)));
-        json!({
-            "prefix": all.net(version, number).to_string(), "routes": routes.collect::<Vec<_>>(),
-        })
+        let is_asked = |one: &&Candidate<Route>| self.only.is_none_or(|only| only == one.origin);
+        let routes = all.candidates(version, number).filter(is_asked);
+        let routes: Vec<_> = routes.map(|one| self.route(one, is_used(one))).collect();
+        let prefix = all.net(version, number).to_string();
+        (!routes.is_empty()).then(|| json!({ "prefix": prefix, "routes": routes }))
     }
 
     fn route(&self, one: &Candidate<Route>, used: bool) -> Value {

@@ -594,6 +594,20 @@ fn a_guard_lets_pass_what_is_allowed_and_nothing_else() {
     };
     let all = [Refusal::Outside, Refusal::TooMany, Refusal::TooFast, Refusal::NotTold];
     assert_eq!(all.map(|why| refused(&rib, why)), [2, 1, 1, 1]);
+    let shown = |within: &str, protocol: Option<&str>| {
+        let (what, within) = ("routes".to_owned(), Some(within.to_owned()));
+        let protocol = protocol.map(str::to_owned);
+        let request = crate::interface::Show { what, within, protocol, ..Default::default() };
+        let (tables, connected, fibs) = (&rib.tables, &rib.connected, &rib.fibs);
+        let json = crate::show::show(&request, tables, &rib.origins, connected, fibs)?;
+        let routes = json["routes"].as_array().unwrap().iter();
+        Ok(routes.map(|one| one["prefix"].as_str().unwrap().to_owned()).collect::<Vec<_>>())
+    };
+    assert_eq!(shown("10.1.0.0/16", None).unwrap(), ["10.1.2.0/24", "10.1.3.0/24"]);
+    assert_eq!(shown("10.1.0.0/16", Some("bgp")).unwrap(), ["10.1.3.0/24"]);
+    assert_eq!(shown("0.0.0.0/0", Some("bgp")).unwrap().len(), 3);
+    let error: weft_xrl::XrlError = shown("0.0.0.0/0", Some("rip")).unwrap_err();
+    assert!(error.note.contains("`rip` has told routes: say one of"), "{error:?}");
     // What it may not tell any more goes; what others have told stays.
     let text = "rib { guard guest { prefix 10.9.0.0/16; } }";
     rib.configure(Instant::ZERO, crate::config::read("t", text).unwrap(), &mut Vec::new());

@@ -4,7 +4,7 @@
 
 use std::net::Ipv4Addr;
 
-use weft_routing::ip::{Version, split};
+use weft_routing::ip::{Asked, Version, split};
 use weft_routing::{Candidate, OriginId};
 use weft_xrl::{Binary, XrlError};
 
@@ -18,7 +18,8 @@ impl Bgp {
     /// A page of the table. The first one begins with the record of the peers.
     pub(super) fn dump(&self, request: &interface::Dump) -> Result<interface::DumpReply, XrlError> {
         let from = request.from.as_deref();
-        let page = self.routes.table.page(false, from, request.at_most);
+        let page =
+            self.routes.table.page(&Asked { from, at_most: request.at_most, ..Asked::default() });
         let page = page.map_err(|error| XrlError::bad_args(error.to_string()))?;
         let mut records = Vec::new();
         if from.is_none() {

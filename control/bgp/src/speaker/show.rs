@@ -4,7 +4,7 @@ use ipnet::IpNet;
 use serde_json::{Value, json};
 use weft_base::Instant;
 use weft_routing::Candidate;
-use weft_routing::ip::Version;
+use weft_routing::ip::{Asked, Version};
 use weft_xrl::XrlError;
 
 use super::limit::Held;
@@ -33,8 +33,9 @@ impl Bgp {
                         Ok(nets(found.into_iter().collect()).into())
                     }
                     None => {
-                        let page = table.page(multicast, request.from.as_deref(), request.at_most);
-                        let page = page.map_err(wrong)?;
+                        let (from, at_most) = (request.from.as_deref(), request.at_most);
+                        let asked = Asked { multicast, within: None, from, at_most };
+                        let page = table.page(&asked).map_err(wrong)?;
                         let next = page.next.map(|net| net.to_string());
                         Ok(json!({ "routes": nets(page.found), "next": next }))
                     }

@@ -203,15 +203,7 @@ impl World {
 
 /// A request for this, all of it.
 fn show(what: &str) -> interface::Show {
-    interface::Show {
-        what: what.to_owned(),
-        prefix: None,
-        from: None,
-        at_most: None,
-        multicast: None,
-        received_from: None,
-        advertised_to: None,
-    }
+    interface::Show { what: what.to_owned(), ..Default::default() }
 }
 
 /// The link to a peer carries packets, or does not.

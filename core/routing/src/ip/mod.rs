@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
-pub use pages::{Page, PageError};
+pub use pages::{Asked, Page, PageError};
 
 use crate::{
     BitString, Candidate, Candidates, Decide, Hears, OriginId, Prefix, ReaderId, RouteTable,

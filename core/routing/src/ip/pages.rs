@@ -16,6 +16,19 @@ const PAGE: u32 = 1000;
 /// Destinations in a page at most.
 const LONGEST: u32 = 10_000;
 
+/// Which destinations are asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Asked<'a> {
+    /// Those for multicast.
+    pub multicast: bool,
+    /// Only those that are within this prefix, and itself.
+    pub within: Option<&'a str>,
+    /// Behind this one, which the page before has said; the first ones without it.
+    pub from: Option<&'a str>,
+    /// So many: 1,000 if nothing is said, 10,000 at most.
+    pub at_most: Option<u32>,
+}
+
 /// Some destinations that have routes, in order: those of IPv4 first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
@@ -31,6 +44,9 @@ pub enum PageError {
     /// What is to be served.
     #[error("`{0}` is neither a prefix nor an address, such as 192.0.2.0/24")]
     Prefix(String),
+    /// Within what destinations are to be.
+    #[error("`{0}` is no prefix, such as 192.0.2.0/24, without bits behind its length")]
+    Within(String),
     /// Where the page is to begin.
     #[error("`{0}` is no prefix behind which to go on: the page before says it")]
     From(String),
@@ -54,37 +70,46 @@ impl<R: Copy + PartialEq> IpRoutes<R> {
         Ok(found.map(|number| (version, number)))
     }
 
-    /// The destinations behind `from`, or the first ones, perhaps for multicast: 1,000, or as many as is said, at most
-    /// 10,000.
+    /// The destinations that are asked for.
     ///
     /// # Errors
-    /// The text is no prefix.
-    pub fn page(
-        &self,
-        multicast: bool,
-        from: Option<&str>,
-        at_most: Option<u32>,
-    ) -> Result<Page, PageError> {
-        let from = from.map(|text| text.parse().map_err(|_| PageError::From(text.to_owned())));
-        let (first, behind) = match from.transpose()?.map(split) {
-            Some((version, prefix)) => (version, Some(prefix)),
-            None => (Version::V4, None),
+    /// A text is no prefix.
+    pub fn page(&self, asked: &Asked<'_>) -> Result<Page, PageError> {
+        let behind = |text: &str| text.parse().map_err(|_| PageError::From(text.to_owned()));
+        let behind = asked.from.map(behind).transpose()?.map(split);
+        let whole = |text: &str| match text.parse::<IpNet>() {
+            Ok(net) if net.trunc() == net => Ok(split(net)),
+            _ => Err(PageError::Within(text.to_owned())),
         };
+        let within = asked.within.map(whole).transpose()?;
+        let first = within.or(behind).map_or(Version::V4, |(version, _)| version);
         // More than fit into a page are not counted.
-        let most = at_most.unwrap_or(PAGE).clamp(1, LONGEST) as usize;
+        let most = asked.at_most.unwrap_or(PAGE).clamp(1, LONGEST) as usize;
         let mut page = Page { found: Vec::new(), next: None };
         let all = Version::both(false).into_iter().filter(|version| *version >= first);
         for version in all {
-            let behind = behind.filter(|_| version == first);
-            let version = version.with(multicast);
+            let of_it = |one: Option<(Version, Prefix)>| {
+                one.filter(|(of, _)| *of == version).map(|(_, prefix)| prefix)
+            };
+            let range = Range { behind: of_it(behind), within: of_it(within) };
+            if within.is_some() && range.within.is_none() {
+                break;
+            }
+            let version = version.with(asked.multicast);
             let found = &mut page.found;
-            page.next = with!(self, version, table => append(table, version, behind, most, found));
+            page.next = with!(self, version, table => append(table, version, &range, most, found));
             if page.next.is_some() {
                 break;
             }
         }
         Ok(page)
     }
+}
+
+/// A part of a table.
+struct Range {
+    behind: Option<Prefix>,
+    within: Option<Prefix>,
 }
 
 fn serving<D: Destination<Index = PrefixIndex> + BitString, R: Copy + PartialEq>(
@@ -102,18 +127,27 @@ fn serving<D: Destination<Index = PrefixIndex> + BitString, R: Copy + PartialEq>
 }
 
 /// Appends destinations until there are `most`; then returns the last.
-fn append<D: Destination + BitString, R: Copy + PartialEq>(
+fn append<D: Destination<Index = PrefixIndex> + BitString, R: Copy + PartialEq>(
     table: &RouteTable<D, R>,
     version: Version,
-    behind: Option<Prefix>,
+    range: &Range,
     most: usize,
     found: &mut Vec<(Version, u32)>,
 ) -> Option<IpNet> {
-    let mut last = behind.map(|prefix| D::from_prefix(&prefix));
+    let has_routes = |number| table.candidates(number).next().is_some();
+    let is_within = |net: &D| range.within.is_none_or(|within| within.contains(&net.prefix()));
+    // Within a prefix come, right behind it, all that begin with it.
+    if let (None, Some(within)) = (range.behind, &range.within)
+        && let Some(number) = table.index().table().get(within).copied()
+        && has_routes(number)
+    {
+        found.push((version, number));
+    }
+    let mut last = range.behind.or(range.within).map(|prefix| D::from_prefix(&prefix));
     while found.len() < most {
-        let (net, number) = table.after(last.as_ref())?;
+        let (net, number) = table.after(last.as_ref()).filter(|(net, _)| is_within(net))?;
         last = Some(net);
-        if table.candidates(number).next().is_some() {
+        if has_routes(number) {
             found.push((version, number));
         }
     }

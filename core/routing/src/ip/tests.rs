@@ -46,6 +46,8 @@ fn networks_are_strings_of_bits_with_a_version() {
     assert_eq!(Version::of(*addresses.start()), Version::V4);
 }
 
+const ALL: Asked<'static> = Asked { multicast: false, within: None, from: None, at_most: None };
+
 #[test]
 fn pages_follow_one_another_through_both_versions() {
     let (routes, _) = routes();
@@ -53,7 +55,8 @@ fn pages_follow_one_another_through_both_versions() {
         let (mut all, mut from) = (Vec::new(), None::<IpNet>);
         loop {
             let text = from.map(|from| from.to_string());
-            let page = routes.page(false, text.as_deref(), Some(most)).unwrap();
+            let page =
+                routes.page(&Asked { from: text.as_deref(), at_most: Some(most), ..ALL }).unwrap();
             assert!(page.found.len() <= most as usize);
             all.extend(texts(&routes, &page));
             from = page.next;
@@ -72,7 +75,11 @@ fn pages_follow_one_another_through_both_versions() {
         assert_eq!(all, expected, "{most} at a time");
     }
     assert!(
-        routes.page(false, Some("10.0.0.1"), None).unwrap_err().to_string().contains("10.0.0.1")
+        routes
+            .page(&Asked { from: Some("10.0.0.1"), ..ALL })
+            .unwrap_err()
+            .to_string()
+            .contains("10.0.0.1")
     );
 }
 
@@ -104,9 +111,10 @@ fn routes_for_multicast_are_apart_from_those_that_packets_follow() {
         assert_eq!(version.net(&prefix).to_string(), text);
         assert_eq!(routes.set((version, &prefix), origin, 0, 7, &First), None);
     }
-    let page = routes.page(true, None, None).unwrap();
+    let multicast = Asked { multicast: true, ..ALL };
+    let page = routes.page(&multicast).unwrap();
     assert_eq!(texts(&routes, &page), ["192.0.2.0/24", "2001:db8::/32"]);
-    let behind = routes.page(true, Some("192.0.2.0/24"), None).unwrap();
+    let behind = routes.page(&Asked { from: Some("192.0.2.0/24"), ..multicast }).unwrap();
     assert_eq!(texts(&routes, &behind), ["2001:db8::/32"]);
     assert_eq!(routes.serving(true, "10.1.2.3"), Ok(None));
     let (version, number) = routes.serving(true, "192.0.2.1").unwrap().unwrap();
@@ -163,4 +171,50 @@ fn packets_from_elsewhere_go_to_networks_that_are_not_on_a_host_or_a_link() {
     ] {
         assert_eq!(super::is_destination(&text.parse().unwrap()), expected, "{text}");
     }
+}
+
+#[test]
+fn a_page_may_be_of_what_is_within_a_prefix() {
+    let mut routes = IpRoutes::new();
+    let origin = routes.add_origin();
+    let nets = [
+        "9.0.0.0/8",
+        "10.0.0.0/8",
+        "10.0.0.0/16",
+        "10.1.0.0/16",
+        "10.1.2.0/24",
+        "10.2.0.0/16",
+        "11.0.0.0/8",
+        "2001:db8::/32",
+        "2001:db8:1::/48",
+        "2001:db9::/32",
+    ];
+    for (number, text) in (0..).zip(nets) {
+        let (version, prefix) = net(text);
+        assert_eq!(routes.set((version, &prefix), origin, 0, number, &First), None);
+    }
+    let within = |prefix: &str, most| {
+        let (mut all, mut from) = (Vec::new(), None::<IpNet>);
+        loop {
+            let text = from.map(|net| net.to_string());
+            let (within, from_text) = (Some(prefix), text.as_deref());
+            let asked = Asked { within, from: from_text, at_most: Some(most), ..ALL };
+            let page = routes.page(&asked).unwrap();
+            all.extend(texts(&routes, &page));
+            from = page.next;
+            if from.is_none() {
+                return all;
+            }
+        }
+    };
+    for most in [1, 2, 3, 100] {
+        assert_eq!(within("10.0.0.0/8", most), nets[1..6], "{most}");
+        assert_eq!(within("10.1.0.0/16", most), nets[3..5], "{most}");
+        assert_eq!(within("10.0.0.0/15", most), nets[2..5], "which is no destination itself");
+        assert_eq!(within("10.3.0.0/16", most), [""; 0]);
+        assert_eq!(within("2001:db8::/32", most), nets[7..9], "{most}");
+        assert_eq!(within("::/0", most), nets[7..], "{most}");
+    }
+    let error = routes.page(&Asked { within: Some("10.1.0.0/8"), ..ALL }).unwrap_err();
+    assert!(error.to_string().contains("without bits behind its length"), "{error}");
 }

@@ -106,7 +106,11 @@ impl Writer {
 
     fn structure(&mut self, name: &str, fields: &[Field]) {
         let moves_only = fields.iter().any(|field| has_handle(&field.kind));
-        let derive = if moves_only { "Debug" } else { "Clone, Debug, PartialEq" };
+        let mut derive = if moves_only { "Debug" } else { "Clone, Debug, PartialEq" }.to_owned();
+        // So that callers who say some arguments need not change when another optional one is added.
+        if fields.iter().any(|field| field.optional) && fields.iter().all(has_default) {
+            derive.push_str(", Default");
+        }
         line!(self, "#[derive({derive})]");
         if fields.is_empty() {
             line!(self, "pub struct {name};\n");
@@ -180,6 +184,18 @@ fn has_handle(kind: &Type) -> bool {
         Type::List(inner) => has_handle(inner),
         _ => false,
     }
+}
+
+/// Whether there is a value that a field has if nothing is said.
+fn has_default(field: &Field) -> bool {
+    let is_plain = match &field.kind {
+        Type::I32 | Type::U32 | Type::I64 | Type::U64 | Type::Fp64 | Type::Bool => true,
+        Type::Txt | Type::Binary | Type::List(_) => true,
+        Type::Mac | Type::Ip(_) | Type::IpNet(_) | Type::Id | Type::Handle | Type::Record(_) => {
+            false
+        }
+    };
+    field.optional || is_plain
 }
 
 /// The type that has the field's tag, as it stands in an expression.
