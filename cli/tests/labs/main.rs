@@ -15,6 +15,7 @@ mod hearsay;
 mod interface_changes;
 mod interfaces;
 mod killed;
+mod large;
 mod network;
 mod packet_io;
 mod perf;
