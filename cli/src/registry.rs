@@ -15,6 +15,7 @@ use weft_runtime::Component;
 use weft_translator::Translator;
 use weft_xia_ad::Ad;
 use weft_xia_component::Xia;
+use weft_xia_ether::Ether;
 use weft_xia_hid::Hid;
 use weft_xia_kernel::{Mirror, TableSizes};
 use weft_xia_linkstate::LinkState;
@@ -35,6 +36,7 @@ use crate::node::component::Node;
 pub fn principals() -> Registry {
     Registry::new()
         .with("ad", |random| Box::new(Ad::new(random)))
+        .with_statements("ether", weft_xia_ether::STATEMENTS, |_| Box::new(Ether::new()))
         .with_statements("example", weft_xia_example::STATEMENTS, weft_xia_example::nearest)
         .with("hid", |random| Box::new(Hid::new(random)))
         .with("hid2", |random| Box::new(Hid::second(random)))
