@@ -147,6 +147,7 @@ impl Node {
             let name = name.to_owned();
             self.tell(now, part, Input::InterfaceUp { name, port, info }, out);
         }
+        self.tell_locals(now, out);
     }
 
     /// Closes the port of an interface.
@@ -162,5 +163,6 @@ impl Node {
         for part in self.parts() {
             self.tell(now, part, Input::InterfaceDown { port }, out);
         }
+        self.tell_locals(now, out);
     }
 }

@@ -277,6 +277,7 @@ impl Node {
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
+    use weft_base::PortId;
     use weft_runtime::{Component, Event};
 
     use super::*;
@@ -289,7 +290,7 @@ mod tests {
         Xid::new(XidType::AD, [7; 20])
     }
 
-    /// A principal with one local XID while something is stated, until IP leads elsewhere.
+    /// A principal with one local XID while something is stated, until IP leads elsewhere or an interface goes.
     #[derive(Default)]
     struct Domain {
         is_local: bool,
@@ -305,7 +306,7 @@ mod tests {
         }
 
         fn handle(&mut self, _: Instant, input: Input, _: &mut Vec<Output>) {
-            self.is_local &= !matches!(input, Input::Ip { .. });
+            self.is_local &= !matches!(input, Input::Ip { .. } | Input::InterfaceDown { .. });
         }
 
         fn set(&mut self, _: Instant, _: &[&str], out: &mut Vec<Output>) -> Result<(), WordError> {
@@ -386,6 +387,13 @@ mod tests {
     fn protocols_are_told_of_what_is_this_node_no_longer_because_ip_has_changed() {
         let mut node = node();
         node.handle(NOW, Event::Ip { changes: vec![IpChange::Complete] }, &mut Vec::new());
+        assert_eq!(told(&node), json!([]));
+    }
+
+    #[test]
+    fn protocols_are_told_of_what_is_this_node_no_longer_because_an_interface_is_gone() {
+        let mut node = node();
+        node.interface_down(NOW, PortId(1), &mut Vec::new());
         assert_eq!(told(&node), json!([]));
     }
 }
