@@ -70,6 +70,16 @@ impl Context {
         }
     }
 
+    /// Refuses a device that is not among the interfaces of the node.
+    pub(super) fn expect_device(&self, device: &str) -> Result<(), Failure> {
+        let node = self.show("node")?;
+        if rows(&node, "interfaces").any(|interface| interface["name"] == device) {
+            return Ok(());
+        }
+        let text = format!("Cannot find device '{device}': the node has no such interface");
+        Err(Failure::Wrong(text))
+    }
+
     /// Something was deleted from a principal's tables.
     pub(super) fn forget(&self, kind: XidType, word: &str) {
         if let Some(present) = self.present.borrow_mut().get_mut(&kind) {
@@ -101,6 +111,11 @@ impl Context {
         };
         client.call(STACK, request, PATIENCE).map_err(|error| Failure::Refused(error.note))
     }
+}
+
+/// The rows of a table that the stack shows.
+pub(super) fn rows<'a>(shown: &'a Value, table: &str) -> impl Iterator<Item = &'a Value> {
+    shown[table].as_array().into_iter().flatten()
 }
 
 /// Refuses what is there already: the tool never replaces.

@@ -9,7 +9,7 @@ use serde_json::Value;
 use weft_keys::{FileError, KeyError, PrivateKey, file};
 use weft_xip::{Xid, XidType};
 
-use super::context::{Context, exists};
+use super::context::{Context, exists, rows};
 use super::lines::block;
 use super::read::{exactly, expect, hardware_address, identifier};
 use super::{Command, Failure, Printed};
@@ -110,11 +110,7 @@ fn place<'a>(words: &[&'a str]) -> Result<(Xid, String, &'a str), Failure> {
 
 fn add_neighbour(context: &Context, words: &[&str]) -> Printed {
     let (hid, link, device) = place(words)?;
-    let node = context.show("node")?;
-    if !rows(&node, "interfaces").any(|interface| interface["name"] == device) {
-        let text = format!("Cannot find device '{device}': the node has no such interface");
-        return Err(Failure::Wrong(text));
-    }
+    context.expect_device(device)?;
     let shown = context.principal("hid")?;
     // A place that was learned is made one that stays.
     let is_same = |one: &&Value| {
@@ -147,10 +143,6 @@ fn neighbour(hid: &str, places: &[&Value]) -> Vec<String> {
         format!("lladdr: {}\tdev: {}", text(&place["link"]), text(&place["interface"]))
     };
     block(format!("to {hid}"), places.iter().map(line), "")
-}
-
-fn rows<'a>(shown: &'a Value, table: &str) -> impl Iterator<Item = &'a Value> {
-    shown[table].as_array().into_iter().flatten()
 }
 
 #[cfg(test)]

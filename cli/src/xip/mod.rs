@@ -9,6 +9,7 @@
 
 mod context;
 mod dst;
+mod ether;
 mod hid;
 mod lines;
 mod prefix;
@@ -96,7 +97,7 @@ struct Object {
 const OBJECTS: [Object; 9] = [
     Object { name: "ad", commands: tables::AD, usage: tables::AD_USAGE },
     Object { name: "dst", commands: dst::COMMANDS, usage: dst::USAGE },
-    Object { name: "ether", commands: &[], usage: "" },
+    Object { name: "ether", commands: ether::COMMANDS, usage: ether::USAGE },
     Object { name: "hid", commands: hid::COMMANDS, usage: hid::USAGE },
     Object { name: "lpm", commands: tables::LPM, usage: tables::LPM_USAGE },
     Object { name: "serval", commands: &[], usage: "" },
@@ -316,6 +317,6 @@ mod tests {
             Failure::Usage(text, tables::LPM_USAGE)
         });
         assert!(text("se showsockets").contains("weft has no principal `serval`"));
-        assert!(text("eth addif eth0").contains("weft has no principal `ether`"));
+        assert_eq!(text("eth help"), ether::USAGE);
     }
 }

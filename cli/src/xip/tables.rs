@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 use weft_xip::XidType;
 
-use super::context::{Context, Present, exists};
+use super::context::{Context, Present, exists, rows};
 use super::lines::{block, entry};
 use super::prefix::{Prefix, expect_prefix};
 use super::read::{exactly, expect, identifier, xid};
@@ -129,10 +129,6 @@ fn delete(context: &Context, kind: XidType, table: &str, words: &[&str]) -> Prin
     let done = context.change(&format!("delete {kind} {table} {word}"))?;
     context.forget(kind, &word);
     Ok(done)
-}
-
-fn rows<'a>(shown: &'a Value, table: &str) -> impl Iterator<Item = &'a Value> {
-    shown[table].as_array().into_iter().flatten()
 }
 
 fn add_local(context: &Context, kind: XidType, words: &[&str]) -> Printed {

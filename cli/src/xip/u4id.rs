@@ -6,7 +6,7 @@ use serde_json::Value;
 use weft_xip::xid::ID_LEN;
 use weft_xip::{Xid, XidType};
 
-use super::context::{Context, exists};
+use super::context::{Context, exists, rows};
 use super::lines::block;
 use super::read::{exactly, identifier, number};
 use super::{Command, Failure, Printed};
@@ -57,8 +57,7 @@ fn options<'a, 'b>(mut words: &'b [&'a str]) -> Result<(&'b [&'a str], bool), Fa
 /// What the principal shows of an end.
 fn find(context: &Context, end: &Xid) -> Result<Option<Value>, Failure> {
     let shown = context.principal("u4id")?;
-    let mut rows = shown["locals"].as_array().into_iter().flatten();
-    Ok(rows.find(|row| row["xid"] == end.to_string()).cloned())
+    Ok(rows(&shown, "locals").find(|row| row["xid"] == end.to_string()).cloned())
 }
 
 fn add(context: &Context, words: &[&str]) -> Printed {
@@ -87,8 +86,7 @@ fn delete(context: &Context, words: &[&str]) -> Printed {
 fn show(context: &Context, words: &[&str]) -> Printed {
     exactly::<0>(words)?;
     let shown = context.principal("u4id")?;
-    let rows = shown["locals"].as_array().into_iter().flatten();
-    Ok(rows.flat_map(|row| lines(&context.text(&row["xid"]), row)).collect())
+    Ok(rows(&shown, "locals").flat_map(|row| lines(&context.text(&row["xid"]), row)).collect())
 }
 
 fn lines(xid: &str, row: &Value) -> Vec<String> {
