@@ -7,6 +7,7 @@
 //! alias NAME ad "some text";             an AD identifier, likewise
 //! alias NAME hid2 @r1;                   a node's HID in the second version of the principal
 //! alias NAME u4id 10.0.3.2:13781;        the U4ID of a UDP/IPv4 address
+//! alias NAME ether 3 02:00:00:00:00:01;  the Ether of a station on the interface with that index
 //! alias NAME zf r1-c1 r1-c2;             the zFilter that holds the links of these names
 //! alias NAME zf-tags 4 r1-c1 r1-c2;      the one with the fewest bits, if links have four tags
 //! ```
@@ -101,6 +102,17 @@ fn address_identifier(kind: XidType, words: &[String]) -> Result<String, String>
     Ok(xid.to_string())
 }
 
+/// The XID of a station on an interface.
+fn station_identifier(words: &[String]) -> Result<String, String> {
+    let [index, mac] = words else {
+        return Err("write `ether INDEX MAC`, such as 3 02:00:00:00:00:01".to_owned());
+    };
+    let index = index.parse().map_err(|_| format!("`{index}` is no index of an interface"))?;
+    let mac = mac.parse().map_err(|error| format!("`{mac}`: {error}"))?;
+    let xid = weft_xia_ether::to_xid(index, mac).map_err(|error| error.to_string())?;
+    Ok(xid.to_string())
+}
+
 /// The names of the links of a tree, of which there is at least one: the zFilter of none leads nowhere.
 fn links(words: &[String]) -> Result<&[String], String> {
     match words {
@@ -133,6 +145,7 @@ impl Host for WeftHost {
         match kind {
             "xdp" => Ok(text_identifier(XidType::XDP, words)),
             "ad" => Ok(text_identifier(XidType::AD, words)),
+            "ether" => station_identifier(words),
             "hid2" => second_version(words),
             "lpm" => prefix_identifier(words),
             "i4id" => tunnel_identifier(Way::I4id, words),
@@ -156,8 +169,8 @@ impl Host for WeftHost {
                 Ok(best_filter(names, DEFAULT_LINK_BITS, tags).1.to_string())
             }
             _ => Err(format!(
-                "`{kind}` is no kind of alias; there are ad, hid2, i4id, i6id, lpm, u4id, u6id, x4id, x6id, \
-                 xdp, zf and zf-tags"
+                "`{kind}` is no kind of alias; there are ad, ether, hid2, i4id, i6id, lpm, u4id, u6id, x4id, \
+                 x6id, xdp, zf and zf-tags"
             )),
         }
     }

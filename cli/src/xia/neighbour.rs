@@ -79,6 +79,12 @@ fn neighbours(shown: &Value) -> Vec<String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let dash = || "-".to_owned();
     let or_dash = |value: &Value| value.as_str().map_or_else(dash, str::to_owned);
+    // A neighbour of the kernel's IP may have an address that is no XID; a station has none as long as its interface is
+    // not up.
+    let name = |place: &Value| {
+        let names = [&place["xid"], &place["ip"]].into_iter();
+        names.flat_map(Value::as_str).next().map_or_else(dash, str::to_owned)
+    };
     // Of neighbours that the kernel's IP has found nobody says that.
     let yes = |value: &Value| {
         value.as_bool().map_or("-", |yes| if yes { "yes" } else { "no" }).to_owned()
@@ -86,7 +92,7 @@ fn neighbours(shown: &Value) -> Vec<String> {
     let row = |place: &Value| {
         let age = place["age_ms"].as_u64().map(|age| duration(age / 1000));
         vec![
-            place["xid"].as_str().map_or_else(|| text(&place["ip"]), str::to_owned),
+            name(place),
             text(&place["link"]),
             text(&place["interface"]),
             or_dash(&place["state"]),
@@ -117,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neighbours_of_the_kernel_are_shown_beside_those_of_principals() {
+    fn neighbours_of_all_principals_are_shown() {
         let shown = json!({ "neighbours": [
             { "xid": "hid-1", "link": "02:00:00:00:00:01", "interface": "eth0", "state": "reachable",
               "age_ms": 3000, "origin": "learned", "proven": true, "used": false },
@@ -125,12 +131,18 @@ mod tests {
               "age_ms": null, "origin": "kernel" },
             { "xid": null, "ip": "fe80::1", "link": "02:00:00:00:00:02", "interface": "eth0",
               "age_ms": null, "origin": "kernel" },
+            { "xid": "ether-1", "link": "02:00:00:00:00:03", "interface": "eth0", "age_ms": null,
+              "origin": "configured", "used": true },
+            { "xid": null, "link": "02:00:00:00:00:03", "interface": "eth1", "age_ms": null,
+              "origin": "configured", "used": false },
         ]});
         let expected = [
-            "NEIGHBOUR  LINK               INTERFACE  STATE      AGE  ORIGIN   PROVEN  USED",
-            "hid-1      02:00:00:00:00:01  eth0       reachable   3s  learned  yes     no",
-            "x4id-1     02:00:00:00:00:02  eth0       -            -  kernel   -       -",
-            "fe80::1    02:00:00:00:00:02  eth0       -            -  kernel   -       -",
+            "NEIGHBOUR  LINK               INTERFACE  STATE      AGE  ORIGIN      PROVEN  USED",
+            "hid-1      02:00:00:00:00:01  eth0       reachable   3s  learned     yes     no",
+            "x4id-1     02:00:00:00:00:02  eth0       -            -  kernel      -       -",
+            "fe80::1    02:00:00:00:00:02  eth0       -            -  kernel      -       -",
+            "ether-1    02:00:00:00:00:03  eth0       -            -  configured  -       yes",
+            "-          02:00:00:00:00:03  eth1       -            -  configured  -       no",
         ];
         assert_eq!(neighbours(&shown), expected);
     }
