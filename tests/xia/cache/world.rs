@@ -243,7 +243,7 @@ impl World {
 
     fn any_xid(&mut self) -> Xid {
         // Those that most principals lead to come more often.
-        const KINDS: [XidType; 22] = [
+        const KINDS: [XidType; 24] = [
             XidType::AD,
             XidType::AD,
             XidType::HID,
@@ -258,6 +258,8 @@ impl World {
             XidType::LPM,
             XidType::X4ID,
             XidType::X4ID,
+            XidType::ETHER,
+            XidType::ETHER,
             XidType::HID2,
             XidType::UNI4ID,
             XidType::I4ID,
@@ -289,6 +291,8 @@ impl World {
             XidType::ZF => id[19] = number,
             XidType::LPM => id[..4].copy_from_slice(&[10, number & 1, number >> 1, 1]),
             XidType::X4ID => id[..4].copy_from_slice(&[10, number & 1, number >> 1, 1]),
+            // Two stations on each interface.
+            XidType::ETHER => (id[3], id[4], id[9]) = (11 + (number & 1), 2, 5 + (number >> 1)),
             _ => id = [number + 1; 20],
         }
         Xid::new(kind, id)
@@ -314,7 +318,7 @@ impl World {
         let kind = principal.kind();
         self.forwarder.add_principal(principal);
         for (name, port) in INTERFACES {
-            self.tell(kind, up(name, port));
+            self.tell(kind, up(name, port, [2; 6]));
         }
     }
 
@@ -336,10 +340,12 @@ impl World {
     fn switch_interface(&mut self) -> String {
         let (name, port) = INTERFACES[self.random.below(2) as usize];
         let down = self.random.chance(1, 2);
+        // Its address may be that of a station that somebody states.
+        let mac = [2, 0, 0, 0, 0, 5 + self.random.below(3) as u8];
         for kind in self.forwarder.kinds().collect::<Vec<_>>() {
-            self.tell(kind, if down { Input::InterfaceDown { port } } else { up(name, port) });
+            self.tell(kind, if down { Input::InterfaceDown { port } } else { up(name, port, mac) });
         }
-        format!("interface {name} down {down}")
+        format!("interface {name} {mac:?} down {down}")
     }
 
     /// Opens a port that a principal has asked for, or fails to.
@@ -420,13 +426,14 @@ impl World {
             changes.extend([IpChange::Interface { index: interface, name }, IpChange::Complete]);
         }
         let told = format!("{changes:?}");
-        self.tell(XidType::X4ID, Input::Ip { changes });
+        self.tell(XidType::X4ID, Input::Ip { changes: changes.clone() });
+        self.tell(XidType::ETHER, Input::Ip { changes });
         told
     }
 
     /// Sets or deletes a statement; many are refused, and then nothing must have changed.
     fn statement(&mut self) -> String {
-        let (kind, line) = match self.random.below(19) {
+        let (kind, line) = match self.random.below(21) {
             0..5 => (XidType::AD, self.table_statement(XidType::AD)),
             5..7 => (XidType::XDP, self.table_statement(XidType::XDP)),
             7 => (XidType::HID, self.route_statement(XidType::HID)),
@@ -461,6 +468,17 @@ impl World {
                     1 => (XidType::U6ID, format!("{role} [::{}]:1", self.random.below(4))),
                     _ => (XidType::I6ID, format!("{role} ::{}", self.random.below(4))),
                 }
+            }
+            16 | 17 => {
+                let interface = INTERFACES[self.random.below(2) as usize].0;
+                let line = match self.random.below(3) {
+                    0 => format!("interface {interface}"),
+                    _ => {
+                        let last = 5 + self.random.below(2);
+                        format!("neighbour 02:00:00:00:00:0{last} interface {interface}")
+                    }
+                };
+                (XidType::ETHER, line)
             }
             _ => match self.random.below(4) {
                 0 => (XidType::ZF, format!("fill-limit {}", self.random.below(3))),
@@ -574,7 +592,7 @@ impl World {
     }
 }
 
-fn up(name: &str, port: PortId) -> Input {
-    let info = PortInfo { mac: [2; 6], mtu: MTU, local: None };
+fn up(name: &str, port: PortId, mac: [u8; 6]) -> Input {
+    let info = PortInfo { mac, mtu: MTU, local: None };
     Input::InterfaceUp { name: name.to_owned(), port, info }
 }
