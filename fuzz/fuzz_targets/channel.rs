@@ -10,6 +10,7 @@ use weft_base::{ChannelId, Instant, Message, Packet, PortId, Random, Token};
 use weft_port::{PortInfo, PortSpec};
 use weft_runtime::{Action, Component, Event, Peer};
 use weft_xia_ad::Ad;
+use weft_xia_ether::Ether;
 use weft_xia_hid::Hid;
 use weft_xia_lpm::Lpm;
 use weft_xia_tunnel::{Tunnels, Way};
@@ -66,6 +67,7 @@ impl RunningNode {
     fn new() -> Self {
         let registry = Registry::new()
             .with("ad", |random| Box::new(Ad::new(random)))
+            .with("ether", |_| Box::new(Ether::new()))
             .with("hid", |random| Box::new(Hid::new(random)))
             .with("i4id", |_| Box::new(Tunnels::new(Way::I4id)))
             .with("lpm", |random| Box::new(Lpm::new(random)))
