@@ -105,3 +105,11 @@ fn routers_forward_by_the_kernels_table_of_ip_and_follow_it() {
     }
     run("dual-stack", &["--scenario", "simulated", "--engine", "sim"]);
 }
+
+#[test]
+fn routes_lead_out_of_interfaces_to_ethernet_addresses() {
+    if is_root() {
+        run("interface-routes", &["--scenario", "default"]);
+    }
+    run("interface-routes", &["--scenario", "simulated", "--engine", "sim"]);
+}
