@@ -49,6 +49,7 @@ hid-0000000000000000000000000000000000000002;
         proof required eth0;
     }
     principal hid2 { local hid2-0000000000000000000000000000000000000003; proof off; }
+    principal ether { interface eth0; neighbour 02:00:00:00:00:02 interface eth1; }
     principal u4id { tunnel 10.0.0.1:13781; }
     principal xdp;
     principal zf { bits 5; tags 2; fill-limit 80; route link a via \
@@ -87,6 +88,7 @@ hid-0000000000000000000000000000000000000002; local link here; }
             ("principal xdp", "principal xyz"),
             ("principal xdp;", "principal ad;"),
             ("fill-limit 80", "filling 80"),
+            ("neighbour 02:", "station 02:"),
             ("hello 500ms", "hello 500"),
             ("neighbour-limit 8", "neighbour-limit 0"),
             ("advertise xdp", "announce xdp"),
