@@ -5,6 +5,7 @@ mod damped;
 mod fair;
 mod faults;
 mod graceful;
+mod malformed;
 mod multicast;
 mod next_hops;
 mod own;

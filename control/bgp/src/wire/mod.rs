@@ -22,6 +22,8 @@ mod context;
 mod encoder;
 mod error;
 mod family;
+#[cfg(test)]
+pub(crate) mod malformed;
 mod nlri;
 mod notification;
 mod open;
@@ -48,7 +50,5 @@ pub use refresh::{RefreshKind, RouteRefresh};
 pub use stream::{Cutter, HEADER_LEN, Message, MessageType, keepalive};
 pub use update::{Disposition, Judgement, Reach, Update};
 
-#[cfg(test)]
-pub(crate) use attributes::tests as malformed;
 pub(crate) use attributes::{RawAttributes, emit_block, expected_flags};
 pub(crate) use nlri::emit as emit_prefix;

@@ -17,7 +17,7 @@ mod emit;
 mod fault;
 mod parse;
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
