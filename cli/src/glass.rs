@@ -94,6 +94,7 @@ fn page(asker: &Asker, asked: &Asked) -> Result<Value, Refused> {
                 multicast: multicast(asked),
                 received_from: peer("received-from")?,
                 advertised_to: peer("advertised-to")?,
+                peer: None,
             };
             parsed(&ask(asker, "bgp", request)?.json)
         }

@@ -72,7 +72,7 @@ pub(crate) enum ShowCommand {
     /// The Border Gateway Protocol
     #[command(
         subcommand,
-        after_help = "Examples:\n  weft show bgp peers\n  weft show bgp routes 192.0.2.1"
+        after_help = "Examples:\n  weft show bgp peers\n  weft show bgp peers 192.0.2.7\n  weft show bgp routes 192.0.2.1"
     )]
     Bgp(BgpView),
     /// What a routing protocol has to show, such as its routes and neighbours
@@ -109,9 +109,10 @@ pub(crate) struct ViewArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BgpView {
-    /// The peers: the states of their sessions, how many routes each has announced, how the last session ended
-    #[command(after_help = "Examples:\n  weft show bgp peers\n  weft show bgp peers --json")]
-    Peers(ViewArgs),
+    /// The peers: the states of their sessions, how many routes each has announced, how the last session ended; or all of one
+    #[command(after_help = "Examples:\n  weft show bgp peers\n  weft show bgp peers --json\n  \
+        weft show bgp peers 192.0.2.7\n  weft show bgp peers 2001:db8::2 --json")]
+    Peers(PeersArgs),
     /// The paths that peers have announced: the best have a star, those that may not be used a minus
     #[command(
         after_help = "Examples:\n  weft show bgp routes\n  weft show bgp routes 192.0.2.1\n  \
@@ -119,6 +120,14 @@ pub(crate) enum BgpView {
         weft show bgp routes --advertised-to 192.0.2.7"
     )]
     Routes(PathsArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct PeersArgs {
+    /// All that is known of the session with this peer: addresses, times, capabilities, messages, routes, limits, policies
+    address: Option<IpAddr>,
+    #[command(flatten)]
+    view: ViewArgs,
 }
 
 #[derive(Debug, clap::Args)]

@@ -107,6 +107,8 @@ impl Config {
 /// What is said of a peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PeerConfig {
+    /// The group that it is in.
+    pub(crate) group: Option<Rc<str>>,
     pub(crate) remote_as: PeerAs,
     pub(crate) local_address: Option<IpAddr>,
     pub(crate) passive: bool,
@@ -130,11 +132,12 @@ impl PeerConfig {
         self.remote_as == PeerAs::Exactly(config.local_as)
     }
 
-    /// Whether a session that is like this has to end before one can be like `other`. Limits, damping, times of timers,
+    /// Whether a session that is like this has to end before one can be like `other`. Groups, limits, damping, times of timers,
     /// descriptions and what is told before a shutdown can change while routes are exchanged.
     pub(crate) fn needs_reset(&self, other: &Self) -> bool {
         let filter = Filter::All;
         let hard = |one: &Self| Self {
+            group: None,
             session: one.session.hard(),
             damping: None,
             import: filter.clone(),
@@ -251,8 +254,11 @@ struct Common {
     damping: Option<Damping>,
 }
 
+/// A group, and its name.
+type Group<'d> = (Rc<str>, Entry<'d>);
+
 /// The statements of all peers, and the groups around them.
-fn entries<'d>(block: &mut Block<'d>) -> Result<Vec<(Entry<'d>, Option<Entry<'d>>)>, Errors> {
+fn entries<'d>(block: &mut Block<'d>) -> Result<Vec<(Entry<'d>, Option<Group<'d>>)>, Errors> {
     let mut all: Vec<_> = block.many("peer").into_iter().map(|entry| (entry, None)).collect();
     let mut names = BTreeSet::new();
     for mut group in block.many("group") {
@@ -267,6 +273,7 @@ fn entries<'d>(block: &mut Block<'d>) -> Result<Vec<(Entry<'d>, Option<Entry<'d>
                 format!("the group {name} has no peers: name one in it, or leave it out");
             return Err(group.error_at(1, sentence).into());
         }
+        let group: Group<'_> = (name.as_str().into(), group);
         all.extend(peers.into_iter().map(|entry| (entry, Some(group.clone()))));
     }
     Ok(all)
@@ -274,18 +281,19 @@ fn entries<'d>(block: &mut Block<'d>) -> Result<Vec<(Entry<'d>, Option<Entry<'d>
 
 fn peer(
     entry: &Entry<'_>,
-    group: Option<&Entry<'_>>,
+    group: Option<&Group<'_>>,
     address: IpAddr,
     common: Common,
     filters: &mut Filters<'_>,
 ) -> Result<PeerConfig, Errors> {
     entry.read_block(|block| {
-        if let Some(group) = group {
+        if let Some((_, group)) = group {
             let mut group = group.block()?;
             group.many("peer");
             block.inherit(group);
         }
-        statements(block, address, (common, false), filters)
+        let peer = statements(block, address, (common, false), filters)?;
+        Ok(PeerConfig { group: group.map(|(name, _)| Rc::clone(name)), ..peer })
     })
 }
 
@@ -303,6 +311,7 @@ fn statements(
     // RFC 8212: with an external peer only what is said; RFC 4271 §9.2: inside a system everything.
     let is_internal = remote_as == PeerAs::Exactly(local_as);
     Ok(PeerConfig {
+        group: None,
         remote_as,
         local_address: block.leaf_with("local-address", ADDRESS, str::parse)?,
         passive: block.leaf("passive")?.unwrap_or(false),
@@ -442,6 +451,9 @@ mod tests {
             (PeerAs::Exactly(65002), Filter::All, Some(7))
         );
         assert_eq!([3, 4].map(|last| peer(last).hold_time.as_secs()), [9, 30]);
+        assert_eq!([2, 3].map(|last| peer(last).group.as_deref()), [None, Some("clients")]);
+        let moved = PeerConfig { group: Some("others".into()), ..peer(3).clone() };
+        assert!(moved != *peer(3) && !moved.needs_reset(peer(3)), "that ends no session");
         assert_eq!(peer(4).families, Families::from_iter([Family::IPV6_UNICAST]));
         let schema = Schema::parse("s", &format!("version 1; {SCHEMA}")).unwrap();
         let tree = Tree::parse("t", &format!("version 1; {text}")).unwrap();

@@ -431,6 +431,18 @@ impl World {
         shown
     }
 
+    /// How many routes of a peer are accepted, and how many it was told: as that is counted, and as it is.
+    fn counts(&self, peer: usize) -> [(usize, usize); 2] {
+        let (origin, table) = (self.origins[peer], &self.routes.table);
+        let all = 0..table.end_of_numbers(Version::V4);
+        let all = all.flat_map(|number| table.candidates(Version::V4, number));
+        let accepted = all.filter(|one| one.origin == origin && one.route.is_accepted()).count();
+        let counted = self.routes.accepted_of(Version::V4, origin);
+        let told = self.fanout.told_to(origin, Version::V4).unwrap_or(0);
+        let heard = if self.up[peer] { self.heard[peer].len() } else { 0 };
+        [(counted, accepted), (told, heard)]
+    }
+
     /// What a peer has heard: the attributes of each path, in order.
     fn heard(&self, peer: usize) -> BTreeMap<Prefix, Vec<Attributes>> {
         let mut heard = BTreeMap::<_, Vec<_>>::new();
@@ -553,6 +565,9 @@ fn settle(world: &mut World) {
 
 /// Peers that are told the same have come together, and nothing is left behind when all are gone.
 fn finish(mut world: World) -> Result<(), TestCaseError> {
+    for (counted, is) in (0..PEERS.len()).flat_map(|peer| world.counts(peer)) {
+        prop_assert_eq!(counted, is);
+    }
     let mut kinds = Vec::new();
     for peer in (0..PEERS.len()).filter(|peer| world.up[*peer]) {
         let kind = (world.audience(peer), HEAR_PATHS.contains(&peer));
@@ -570,6 +585,7 @@ fn finish(mut world: World) -> Result<(), TestCaseError> {
     }
     prop_assert_eq!((world.routes.table.len(Version::V4), world.routes.sets.len()), (0, 0));
     prop_assert_eq!(world.routes.path_ids.len(), 0);
+    prop_assert!((0..PEERS.len()).all(|peer| world.counts(peer) == [(0, 0); 2]));
     prop_assert_eq!(world.fanout.count(), (0, 0));
     Ok(())
 }

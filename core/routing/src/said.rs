@@ -53,6 +53,13 @@ impl Said {
         before
     }
 
+    /// Of how many destinations a route was said, those from one origin left out. This looks at all destinations, at two bytes
+    /// of each.
+    #[must_use]
+    pub fn count_without(&self, origin: OriginId) -> usize {
+        self.origins.iter().filter(|said| **said != NOTHING && **said != origin.0).count()
+    }
+
     /// As [`Check::is_due`].
     #[must_use]
     pub fn is_due(&self, size: usize) -> bool {
@@ -81,6 +88,9 @@ mod tests {
         assert_eq!(sent.set(five, Some(OriginId(1))), None);
         assert_eq!(sent.set(five, Some(OriginId(2))), Some(OriginId(1)));
         assert_eq!((sent.get(5), sent.get(4), sent.get(6)), (Some(OriginId(2)), None, None));
+        sent.set((7, &prefix(7)), Some(OriginId(3)));
+        assert_eq!([1, 2].map(|origin| sent.count_without(OriginId(origin))), [2, 1]);
+        sent.set((7, &prefix(7)), None);
         assert_eq!(sent.set(five, None), Some(OriginId(2)));
         assert_eq!(sent.get(5), None);
     }

@@ -53,6 +53,11 @@ impl Paths {
         Self { all: self.all.clone(), check: self.check.clone() }
     }
 
+    /// How many there are, those of one source left out.
+    pub(super) fn count_without(&self, source: OriginId) -> usize {
+        self.all.values().flatten().filter(|one| one.origin != source).count()
+    }
+
     /// Nobody is told anything any more.
     pub(super) fn close(&mut self, routes: &mut Routes) {
         for one in std::mem::take(&mut self.all).into_values().flatten() {

@@ -21,6 +21,17 @@ pub(crate) struct Shown {
 }
 
 impl Fanout {
+    /// How many paths of a version of IP a peer was told that are not withdrawn; none if it is told nothing of this family. This
+    /// looks at all destinations, so it is for one peer that somebody asks about.
+    pub(crate) fn told_to(&self, peer: OriginId, version: Version) -> Option<usize> {
+        let is_its = |cohort: &&Cohort| cohort.version == version && cohort.peers.contains(&peer);
+        let cohort = self.cohorts.iter().find(is_its)?;
+        Some(match &cohort.told {
+            Told::Best(said) => said.count_without(peer),
+            Told::Paths(paths) => paths.count_without(peer),
+        })
+    }
+
     /// What a peer is told of the destination with this number, when it has read all that waits for it; nothing if it is
     /// told nothing of this family.
     pub(crate) fn shown(

@@ -92,8 +92,9 @@ impl Session {
     }
 
     pub(super) fn send_open(&mut self, at: usize) -> State {
-        let open = self.settings.open().emit();
-        self.send(at, open);
+        let open = self.settings.open();
+        self.send(at, open.emit());
+        self.machines[at].open = Some(Box::new(open));
         let deadline = self.now + OPEN_HOLD;
         let timers = &mut self.machines[at].timers;
         timers.stop(Timer::ConnectRetry);
@@ -179,6 +180,7 @@ impl Session {
         machine.timers.stop_all();
         let negotiated = machine.negotiated.take();
         let link = machine.link.take();
+        machine.open = None;
         if let Some(link) = &link {
             self.out.push(Output::Close(link.id));
         }

@@ -10,7 +10,9 @@ use super::settings::Settings;
 use super::timers::Timers;
 use super::{AttemptId, ConnectionId, Input, Output, State, Transition};
 use crate::numbers::{error_code, open_error};
-use crate::wire::{Cutter, Message, MessageError, MessageType, Notification, Open, RouteRefresh};
+use crate::wire::{
+    Cutter, Message, MessageCounts, MessageError, MessageType, Notification, Open, RouteRefresh,
+};
 
 /// The state machine that opens connections.
 pub(super) const PRIMARY: usize = 0;
@@ -44,12 +46,15 @@ pub(super) struct Machine {
     pub(super) state: State,
     pub(super) timers: Timers,
     pub(super) link: Option<Link>,
+    /// Our OPEN, when it is sent.
+    pub(super) open: Option<Box<Open>>,
     pub(super) negotiated: Option<Box<Negotiated>>,
 }
 
 impl Machine {
     fn new() -> Self {
-        Self { state: State::Idle, timers: Timers::default(), link: None, negotiated: None }
+        let (link, open, negotiated) = (None, None, None);
+        Self { state: State::Idle, timers: Timers::default(), link, open, negotiated }
     }
 }
 
@@ -85,6 +90,8 @@ pub struct Session {
     /// The peer is to open the next connection, for a moment.
     pub(super) waits_for_peer: bool,
     transitions: [[u64; State::ALL.len()]; State::ALL.len()],
+    /// Messages that have come, of all connections.
+    received: MessageCounts,
     pub(super) now: Instant,
     pub(super) out: Vec<Output>,
 }
@@ -104,6 +111,7 @@ impl Session {
             up_since: None,
             waits_for_peer: false,
             transitions: Default::default(),
+            received: MessageCounts::default(),
             now: Instant::ZERO,
             out: Vec::new(),
         }
@@ -136,6 +144,17 @@ impl Session {
     #[must_use]
     pub fn negotiated(&self) -> Option<&Negotiated> {
         self.established().and_then(|at| self.machines[at].negotiated.as_deref())
+    }
+
+    /// Our OPEN, as it was sent, and the peer's, while routes are exchanged.
+    pub(crate) fn opens(&self) -> Option<(&Open, &Open)> {
+        let machine = &self.machines[self.established()?];
+        Some((machine.open.as_deref()?, &machine.negotiated.as_deref()?.open))
+    }
+
+    /// How many messages have come, of all connections.
+    pub(crate) const fn received_messages(&self) -> &MessageCounts {
+        &self.received
     }
 
     /// ConnectRetryCounter of RFC 4271 §8.
@@ -284,6 +303,7 @@ impl Session {
             Ok(message) => message?,
             Err(error) => return Some(Event::HeaderError(error)),
         };
+        self.received.add(message.kind);
         Some(match message.kind {
             MessageType::Open => match read_open(&self.settings, &message) {
                 Ok(negotiated) if has_delay => Event::OpenWithDelay(negotiated),

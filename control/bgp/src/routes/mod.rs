@@ -8,6 +8,7 @@
 //! found ([`decision`]), and readers hear of it at their own pace (fanout queue). The table is that of `weft_routing`,
 //! whose text says what is different from the paper and why.
 
+mod accepted;
 pub(crate) mod attribute_sets;
 pub(crate) mod conventions;
 mod damped;
@@ -27,6 +28,7 @@ use weft_xrl::profile::Profile;
 
 use crate::damping::Damping;
 use crate::wire::Attributes;
+use accepted::AcceptedCounts;
 use attribute_sets::{AttributeSets, AttributesId};
 use decision::{Decision, Known, Source};
 use next_hops::{Due, NextHopId, NextHops};
@@ -74,6 +76,8 @@ pub(crate) struct Routes {
     moved: Vec<OriginId>,
     /// The paths that sources have announced, the best to each destination first.
     pub(crate) table: IpRoutes<Path>,
+    /// How many of them are accepted.
+    accepted: AcceptedCounts,
     /// With whose routes there is something to be done.
     rounds: Vec<Round>,
     /// What is known of routes that come and go, of peers where they are damped.
@@ -93,6 +97,7 @@ impl Routes {
             sources: Vec::new(),
             moved: Vec::new(),
             table: IpRoutes::new(),
+            accepted: AcceptedCounts::default(),
             rounds: Vec::new(),
             damping: BTreeMap::new(),
             now: Instant::ZERO,
@@ -213,6 +218,7 @@ impl Routes {
         let (sources, sets, next_hops) = (&self.sources, &self.sets, &self.next_hops);
         let decision = Decision { sources, sets, next_hops };
         let before = self.table.set(destination, origin, path, route, &decision);
+        self.accepted.changed(destination.0, origin, before, Some(route));
         self.is_queued(destination, noted, false);
         if route.is_accepted() {
             let (version, prefix) = destination;
@@ -233,6 +239,7 @@ impl Routes {
         let (sources, sets, next_hops) = (&self.sources, &self.sets, &self.next_hops);
         let decision = Decision { sources, sets, next_hops };
         let before = self.table.withdraw(destination, origin, path, &decision);
+        self.accepted.changed(destination.0, origin, before, None);
         self.is_queued(destination, noted, true);
         before.into_iter().for_each(|before| self.forget(before));
     }
@@ -275,7 +282,11 @@ impl Routes {
         let (sources, sets, next_hops) = (&self.sources, &self.sets, &self.next_hops);
         let decision = Decision { sources, sets, next_hops };
         let mut gone = Vec::new();
-        self.table.work(SLICE, &decision, |_, one: &Candidate<Path>| gone.push(one.route));
+        let accepted = &mut self.accepted;
+        self.table.work(SLICE, &decision, |(version, _), one: &Candidate<Path>| {
+            accepted.changed(version, one.origin, Some(one.route), None);
+            gone.push(one.route);
+        });
         gone.into_iter().for_each(|path| self.forget(path));
         if !self.table.has_work() {
             for origin in self.moved.drain(..) {

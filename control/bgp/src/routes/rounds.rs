@@ -172,6 +172,7 @@ impl Routes {
         let (sources, sets, next_hops) = (&self.sources, &self.sets, &self.next_hops);
         let decision = Decision { sources, sets, next_hops };
         self.table.change(place, origin, path, new, &decision);
+        self.accepted.changed(place.0, origin, Some(old), Some(new));
         if new.is_accepted() {
             self.next_hops.hold(self.sets.next_hop(new.accepted), || Some(place));
         }

@@ -4,11 +4,14 @@
 //! connections).
 
 mod attributes;
+mod capabilities;
 mod context;
 mod damped;
+mod detail;
 mod dump;
 mod explain;
 mod faults;
+mod history;
 mod limit;
 mod links;
 mod listeners;
@@ -191,10 +194,10 @@ impl Bgp {
         &mut self,
         now: Instant,
         channel: ChannelId,
-        [local, peer]: [SocketAddr; 2],
+        [local, peer_end]: [SocketAddr; 2],
         out: &mut Vec<Output>,
     ) {
-        let address = peer.ip().to_canonical();
+        let address = peer_end.ip().to_canonical();
         if !self.peers.contains_key(&address) {
             self.welcome(now, address, out);
         }
@@ -210,7 +213,9 @@ impl Bgp {
             return out.push(Output::World(Action::Close { channel }));
         }
         self.counters.add(Activity::Accepted, 1);
-        self.with_peer(now, address, out, |peer, world| peer.accepted(channel, local, world));
+        self.with_peer(now, address, out, |peer, world| {
+            peer.accepted(channel, [local, peer_end], world)
+        });
     }
 
     /// Opens and closes the sockets that listen, as the configuration wants it.
@@ -293,7 +298,7 @@ impl Bgp {
                 let known = self.origins.get(&address).copied();
                 let source = wanted.source(address, &own);
                 let origin = known.unwrap_or_else(|| self.origin(source.clone()));
-                let peer = Peer::new(address, wanted.clone(), &own, standing, origin, random);
+                let peer = Peer::new(now, address, wanted.clone(), &own, standing, origin, random);
                 self.routes.set_source(peer.origin, source);
                 self.origins.insert(address, peer.origin);
                 self.by_origin.insert(peer.origin, address);

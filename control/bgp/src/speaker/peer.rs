@@ -15,6 +15,7 @@ use weft_xrl::Output;
 use super::Activity;
 use super::context::World;
 use super::faults::Faults;
+use super::history::History;
 use super::limit::{Held, Limit, Verdict};
 use super::stale::Stale;
 use super::up::{Up, settings};
@@ -26,7 +27,7 @@ use crate::incoming::{Announcer, Taken, family, version};
 use crate::numbers::cease;
 use crate::routes::decision::Source;
 use crate::routes::export::Audience;
-use crate::wire::{RefreshKind, RouteRefresh};
+use crate::wire::{MessageCounts, RefreshKind, RouteRefresh};
 
 /// What a peer has sent and was sent.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,6 +42,8 @@ pub(super) struct Tally {
     pub(super) faults: u64,
     /// How often routes were exchanged.
     pub(super) sessions: u64,
+    /// Messages that it was sent; those that came the session counts.
+    pub(super) sent: MessageCounts,
 }
 
 /// A peer.
@@ -57,12 +60,14 @@ pub(super) struct Peer {
     pub(super) tally: Tally,
     /// Why routes are not exchanged any more.
     pub(super) ending: Option<String>,
+    /// What has become of the session.
+    pub(super) history: History,
     /// Routes of it that serve on while it is away.
     pub(super) stale: Stale,
     /// What became of the limit on its prefixes.
     pub(super) limit: Limit,
-    /// Its own addresses of connections.
-    locals: BTreeMap<ChannelId, SocketAddr>,
+    /// Both ends of its connections, this router's first.
+    ends: BTreeMap<ChannelId, [SocketAddr; 2]>,
     /// Attempts to connect, and what they are to the driver.
     attempts: BTreeMap<Token, AttemptId>,
 }
@@ -70,6 +75,7 @@ pub(super) struct Peer {
 impl Peer {
     /// One that is not started.
     pub(super) fn new(
+        now: Instant,
         address: IpAddr,
         config: PeerConfig,
         own: &Config,
@@ -87,9 +93,10 @@ impl Peer {
             away: None,
             tally: Tally::default(),
             ending: None,
+            history: History::new(now),
             stale: Stale::new(origin),
             limit: Limit::default(),
-            locals: BTreeMap::new(),
+            ends: BTreeMap::new(),
             attempts: BTreeMap::new(),
         }
     }
@@ -163,7 +170,13 @@ impl Peer {
 
     /// Whether it has no connection.
     pub(super) fn is_alone(&self) -> bool {
-        self.locals.is_empty()
+        self.ends.is_empty()
+    }
+
+    /// Both ends of the connection on which routes are exchanged, or of the first one that there is, this router's first.
+    pub(super) fn connection(&self) -> Option<[SocketAddr; 2]> {
+        let up = self.up.as_ref().and_then(|up| self.ends.get(&up.channel));
+        up.or_else(|| self.ends.values().next()).copied()
     }
 
     pub(super) fn may_run(&self) -> bool {
@@ -219,6 +232,7 @@ impl Peer {
             self.session.handle(world.now, input, &mut more);
             outcomes.extend(more);
         }
+        self.history.is_in(self.session.state(), world.now);
     }
 
     /// Does what the session asks for; returns what the session must hear of it.
@@ -228,6 +242,7 @@ impl Peer {
             Outcome::CancelConnect(attempt) => self.cancel(attempt, world),
             Outcome::Send { connection, bytes } => {
                 let channel = channel(connection);
+                self.tally.sent.add_all(&bytes);
                 send(channel, &bytes, world.out);
                 // While nothing waits the driver takes what it is given.
                 let waits = |up: &Up| up.is_congested && up.channel == channel;
@@ -235,13 +250,16 @@ impl Peer {
             }
             Outcome::Close(connection) => {
                 let channel = channel(connection);
-                self.locals.remove(&channel);
+                self.ends.remove(&channel);
                 world.channels.remove(&channel);
                 world.out.push(Output::World(Action::Close { channel }));
             }
             Outcome::Up { connection, negotiated } => self.is_up(connection, &negotiated, world),
             Outcome::Down { ending, is_graceful } => self.is_down(&ending, is_graceful, world),
-            Outcome::Failed(ending) => self.has_failed(ending.to_string(), world),
+            Outcome::Failed(ending) => {
+                self.history.ended(&ending, world.now);
+                self.has_failed(ending.to_string(), world);
+            }
             Outcome::Update(body) => return self.update(&body, world),
             Outcome::Refresh(refresh) => self.refresh(refresh, world),
             Outcome::Transition(transition) => {
@@ -288,7 +306,7 @@ impl Peer {
             // Of a peer with this address that is not there any more.
             return world.out.push(Output::World(Action::Close { channel }));
         };
-        self.locals.insert(channel, local);
+        self.ends.insert(channel, [local, SocketAddr::new(self.address, PORT)]);
         world.channels.insert(channel, self.address);
         let connection = connection(channel);
         self.handle(Input::Opened { attempt, connection }, world);
@@ -306,10 +324,10 @@ impl Peer {
     pub(super) fn accepted(
         &mut self,
         channel: ChannelId,
-        local: SocketAddr,
+        ends: [SocketAddr; 2],
         world: &mut World<'_>,
     ) {
-        self.locals.insert(channel, local);
+        self.ends.insert(channel, ends);
         world.channels.insert(channel, self.address);
         self.handle(Input::Accepted(connection(channel)), world);
     }
@@ -322,14 +340,14 @@ impl Peer {
 
     /// A connection is gone.
     pub(super) fn lost(&mut self, channel: ChannelId, world: &mut World<'_>) {
-        self.locals.remove(&channel);
+        self.ends.remove(&channel);
         world.channels.remove(&channel);
         self.handle(Input::Lost(connection(channel)), world);
     }
 
     /// The link to it is down: its connections are as good as lost.
     pub(super) fn link_is_down(&mut self, world: &mut World<'_>) {
-        for channel in self.locals.keys().copied().collect::<Vec<_>>() {
+        for channel in self.ends.keys().copied().collect::<Vec<_>>() {
             self.lost(channel, world);
         }
     }
@@ -362,6 +380,7 @@ impl Peer {
     /// It is told something of routes.
     pub(super) fn tell(&mut self, bytes: &[u8], world: &mut World<'_>) {
         let Some(up) = &self.up else { return };
+        self.tally.sent.add_all(bytes);
         send(up.channel, bytes, world.out);
         if !up.is_congested {
             let sent = Input::Sent(connection(up.channel));
@@ -372,7 +391,7 @@ impl Peer {
     /// Routes can be exchanged.
     fn is_up(&mut self, connection: ConnectionId, negotiated: &Negotiated, world: &mut World<'_>) {
         let channel = channel(connection);
-        let Some(local) = self.locals.get(&channel) else { return };
+        let Some([local, _]) = self.ends.get(&channel) else { return };
         let (context, own) = (negotiated.context, world.config);
         let announcer = self.announcer(negotiated, local.ip(), own);
         let audience = self.audience(negotiated, local.ip(), world);
@@ -437,6 +456,7 @@ impl Peer {
         let line = format!("{}: routes are not exchanged any more: {ending}{more}", self.address);
         report(Level::Warning, line, world.out);
         self.expire(world);
+        self.history.ended(ending, world.now);
         self.ending = Some(ending.to_string());
     }
 

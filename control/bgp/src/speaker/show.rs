@@ -22,6 +22,10 @@ impl Bgp {
         let multicast = request.multicast == Some(true);
         match request.what.as_str() {
             "peers" => Ok(self.peers.values().map(|peer| self.peer(now, peer)).collect()),
+            "peer" => match self.known(request.peer)? {
+                Some(peer) => Ok(self.detail(now, peer)),
+                None => Err(XrlError::bad_args("say which peer, by its address")),
+            },
             "routes" => {
                 let which = self.which(request)?;
                 let nets = |found: Vec<(Version, u32)>| -> Vec<_> {
@@ -52,13 +56,14 @@ impl Bgp {
                 }))
             }
             other => {
-                let note = format!("there is no `{other}` to show: say peers, routes or summary");
+                let note =
+                    format!("there is no `{other}` to show: say peers, peer, routes or summary");
                 Err(XrlError::bad_args(note))
             }
         }
     }
 
-    fn peer(&self, now: Instant, peer: &Peer) -> Value {
+    pub(super) fn peer(&self, now: Instant, peer: &Peer) -> Value {
         // Families whose routes serve on, and for how many seconds at most.
         let stale = peer.stale.ends().map(|until| {
             let families: Vec<_> = peer.stale.versions().map(Version::name).collect();
@@ -75,6 +80,7 @@ impl Bgp {
             "ipv4-multicast": paths(Version::V4Multicast), "ipv6-multicast": paths(Version::V6Multicast),
             "updates": peer.tally.updates, "announced": peer.tally.announced, "withdrawn": peer.tally.withdrawn,
             "stale": stale, "damping": self.damping(peer.origin), "description": peer.config.session.description,
+            "group": peer.config.group.as_deref(),
             "range": peer.range.map(|range| range.to_string()), "shutdown": peer.config.session.shutdown, "over-limit": peer.limit.held != Held::No, "faults": peer.tally.faults, "sessions": peer.tally.sessions,
         })
     }

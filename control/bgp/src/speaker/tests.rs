@@ -2,6 +2,7 @@
 
 mod blackhole;
 mod damped;
+mod detail;
 mod fair;
 mod faults;
 mod graceful;
@@ -77,6 +78,11 @@ impl World {
 
     /// The process has started, and is configured, with this besides.
     fn started(more: &str) -> Self {
+        Self::started_as(configured(more, ["", ""]))
+    }
+
+    /// The same with this configuration.
+    fn started_as(config: Option<Config>) -> Self {
         let bgp = Bgp::new(Random::from_seed(1));
         let mut world = Self {
             bgp,
@@ -86,7 +92,6 @@ impl World {
             rib_waits: false,
         };
         world.happens(Event::Start);
-        let config = configured(more, ["", ""]);
         world.configure_as(config);
         world
     }

@@ -9,6 +9,8 @@
 //! Reference: RFC 5492; RFC 4760 §8, RFC 2918 §2, RFC 8950 §4, RFC 8654 §3, RFC 9234 §4.1, RFC 4724 §3, RFC 8538
 //! §2 (bit N), RFC 6793 §3, RFC 7911 §4, RFC 7313 §3.2, RFC 9494 §4.2, draft-walton-bgp-hostname-capability.
 
+use std::fmt;
+
 use super::error::MessageError;
 use super::family::Family;
 use crate::numbers::capability as code;
@@ -130,6 +132,20 @@ impl Role {
     }
 }
 
+/// `route-server-client`, as it is configured.
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Provider => "provider",
+            Self::RouteServer => "route-server",
+            Self::RouteServerClient => "route-server-client",
+            Self::Customer => "customer",
+            Self::Peer => "peer",
+            Self::Unassigned(code) => return write!(f, "role {code}"),
+        })
+    }
+}
+
 /// How a speaker restarts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GracefulRestart {
@@ -165,6 +181,17 @@ impl AddPath {
     #[must_use]
     pub const fn sends(self) -> bool {
         matches!(self, Self::Send | Self::Both)
+    }
+}
+
+/// `both`, as it is configured.
+impl fmt::Display for AddPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Receive => "receive",
+            Self::Send => "send",
+            Self::Both => "both",
+        })
     }
 }
 

@@ -19,6 +19,7 @@ mod as_path;
 mod attributes;
 mod capability;
 mod context;
+mod counts;
 mod encoder;
 mod error;
 mod family;
@@ -51,4 +52,5 @@ pub use stream::{Cutter, HEADER_LEN, Message, MessageType, keepalive};
 pub use update::{Disposition, Judgement, Reach, Update};
 
 pub(crate) use attributes::{RawAttributes, emit_block, expected_flags};
+pub(crate) use counts::MessageCounts;
 pub(crate) use nlri::emit as emit_prefix;

@@ -9,6 +9,7 @@
 //!
 //! Reference: RFC 4271 §4.1, §4.4, §6.1; RFC 8654 §3 (length of extended messages).
 
+use std::fmt;
 use std::ops::Range;
 
 use super::context::{MAX_EXTENDED_MESSAGE, MAX_MESSAGE};
@@ -45,6 +46,10 @@ pub enum MessageType {
 }
 
 impl MessageType {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 5] =
+        [Self::Open, Self::Update, Self::Notification, Self::Keepalive, Self::RouteRefresh];
+
     /// Its number on the wire.
     #[must_use]
     pub const fn code(self) -> u8 {
@@ -78,6 +83,19 @@ impl MessageType {
             // RFC 7313 has an answer of its own to a length that is wrong.
             Self::RouteRefresh => length <= limit,
         }
+    }
+}
+
+/// `route-refresh`.
+impl fmt::Display for MessageType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Open => "open",
+            Self::Update => "update",
+            Self::Notification => "notification",
+            Self::Keepalive => "keepalive",
+            Self::RouteRefresh => "route-refresh",
+        })
     }
 }
 
@@ -158,6 +176,14 @@ impl Cutter {
         }
         Ok((kind, usize::from(length)))
     }
+}
+
+/// The type of the message at the front of `bytes`, which this process has made, and what is behind it; none if there is none.
+pub(super) fn peek(bytes: &[u8]) -> Option<(MessageType, &[u8])> {
+    let header = bytes.first_chunk::<HEADER_LEN>()?;
+    let length = u16::from_be_bytes([header[field::LENGTH.start], header[field::LENGTH.start + 1]]);
+    let behind = bytes.get(usize::from(length).max(HEADER_LEN)..)?;
+    Some((MessageType::from_code(header[field::TYPE])?, behind))
 }
 
 /// Begins a message in `out`; what follows is its body. The result is for [`end`].

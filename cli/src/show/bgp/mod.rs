@@ -1,40 +1,38 @@
 //! `weft show bgp`: `show` of `interfaces/bgp.xif`.
 
+mod peer;
+
 use serde_json::Value;
 use weft_bgp::interface::Show;
 
 use super::pages::{PAGE, Page, items, parse, print_routes, star, text};
 use super::table::{Align, duration, lines};
-use super::{Asker, BgpView, PathsArgs};
+use super::{Asker, BgpView, PathsArgs, ViewArgs};
 use crate::output::{Outcome, json_lines, print_lines};
 
 pub(super) fn run(view: &BgpView) -> Outcome {
     match view {
         BgpView::Peers(args) => {
-            let request = Show {
-                what: "peers".to_owned(),
-                prefix: None,
-                from: None,
-                at_most: None,
-                multicast: None,
-                received_from: None,
-                advertised_to: None,
+            let what = if args.address.is_some() { "peer" } else { "peers" };
+            let shown = ask(&args.view, Show { peer: args.address, ..request(what) })?;
+            let lines = match args.address {
+                Some(_) => peer::shown(&shown),
+                None => peers(&shown),
             };
-            let shown = parse("bgp", &Asker::new(&args.node)?.ask("bgp", request)?.json)?;
-            print_lines(if args.json { json_lines(&shown) } else { peers(&shown) })?;
+            print_lines(if args.view.json { json_lines(&shown) } else { lines })?;
             Ok(0)
         }
         BgpView::Routes(args) => {
             let asker = Asker::new(&args.view.node)?;
             let ask = |from| {
                 let request = Show {
-                    what: "routes".to_owned(),
                     prefix: args.prefix.clone(),
                     from,
                     at_most: Some(PAGE),
                     multicast: args.multicast.then_some(true),
                     received_from: args.received_from,
                     advertised_to: args.advertised_to,
+                    ..request("routes")
                 };
                 Ok(Page::of_routes(parse("bgp", &asker.ask("bgp", request)?.json)?))
             };
@@ -43,6 +41,24 @@ pub(super) fn run(view: &BgpView) -> Outcome {
             print_routes(args.view.json, &heads, |prefix| rows(prefix, &columns), ask)
         }
     }
+}
+
+/// A request for this, all of it.
+fn request(what: &str) -> Show {
+    Show {
+        what: what.to_owned(),
+        prefix: None,
+        from: None,
+        at_most: None,
+        multicast: None,
+        received_from: None,
+        advertised_to: None,
+        peer: None,
+    }
+}
+
+fn ask(view: &ViewArgs, request: Show) -> Result<Value, String> {
+    parse("bgp", &Asker::new(&view.node)?.ask("bgp", request)?.json)
 }
 
 /// A column of the table of paths.
