@@ -45,16 +45,7 @@ pub(super) fn run(view: &BgpView) -> Outcome {
 
 /// A request for this, all of it.
 fn request(what: &str) -> Show {
-    Show {
-        what: what.to_owned(),
-        prefix: None,
-        from: None,
-        at_most: None,
-        multicast: None,
-        received_from: None,
-        advertised_to: None,
-        peer: None,
-    }
+    Show { what: what.to_owned(), ..Show::default() }
 }
 
 fn ask(view: &ViewArgs, request: Show) -> Result<Value, String> {
