@@ -225,7 +225,7 @@ fn mistakes_end_with_the_status_of_the_linux_tool() {
         ("zf help", 1, "Usage: xip zf"),
         ("-nonsense", 1, "Option \"-nonsense\" is unknown"),
         ("serval showsockets service", 2, "weft has no principal `serval`"),
-        ("ether show interfaces", 2, "weft has no principal `ether`"),
+        ("ether show interfaces", 2, "the node has no principal `ether`"),
     ] {
         fails(&node, line, status, why);
     }
