@@ -20,7 +20,8 @@ pub(crate) enum BgpCommand {
     /// End the session with a peer, which begins again at once; or only have routes exchanged, or used, again
     #[command(
         after_help = "Examples:\n  weft bgp clear 192.0.2.2\n  weft bgp clear 192.0.2.2 --soft in\n  \
-        weft bgp clear 2001:db8::2 --soft out --node r1\n  weft bgp clear 192.0.2.2 --damping"
+        weft bgp clear 2001:db8::2 --soft out --node r1\n  weft bgp clear 192.0.2.2 --damping\n  \
+        weft bgp clear --as 65001 --soft in\n  weft bgp clear --group customers\n  weft bgp clear --all --soft out"
     )]
     Clear(ClearArgs),
     /// Write all paths that peers have announced to a file, in the form of MRT (RFC 6396)
@@ -50,7 +51,17 @@ pub(crate) enum BgpCommand {
 #[derive(Debug, clap::Args)]
 pub(crate) struct ClearArgs {
     /// The peer's address
-    peer: IpAddr,
+    #[arg(required_unless_present_any = ["all", "remote_as", "group"])]
+    peer: Option<IpAddr>,
+    /// All peers; those with a session if it goes on
+    #[arg(long, conflicts_with_all = ["peer", "remote_as", "group"])]
+    all: bool,
+    /// All peers of this autonomous system
+    #[arg(long = "as", value_name = "AS", conflicts_with = "peer")]
+    remote_as: Option<u32>,
+    /// All peers that are configured as a group
+    #[arg(long, value_name = "NAME", conflicts_with = "peer")]
+    group: Option<String>,
     /// The session goes on: the peer is asked to announce everything again, or is told everything again
     #[arg(long)]
     soft: Option<Direction>,

@@ -120,6 +120,9 @@ pub(crate) enum BgpView {
         weft show bgp routes --advertised-to 192.0.2.7"
     )]
     Routes(PathsArgs),
+    /// Who this router is, how many sessions are in which state, how many routes there are
+    #[command(after_help = "Examples:\n  weft show bgp summary\n  weft show bgp summary --json")]
+    Summary(ViewArgs),
 }
 
 #[derive(Debug, clap::Args)]

@@ -22,6 +22,11 @@ pub(super) fn run(view: &BgpView) -> Outcome {
             print_lines(if args.view.json { json_lines(&shown) } else { lines })?;
             Ok(0)
         }
+        BgpView::Summary(args) => {
+            let shown = ask(args, request("summary"))?;
+            print_lines(if args.json { json_lines(&shown) } else { summary(&shown) })?;
+            Ok(0)
+        }
         BgpView::Routes(args) => {
             let asker = Asker::new(&args.view.node)?;
             let ask = |from| {
@@ -119,6 +124,31 @@ fn communities(path: &Value) -> String {
     let kinds = ["communities", "extended-communities", "large-communities"];
     let all = kinds.iter().flat_map(|kind| items(&path[*kind])).map(text);
     all.collect::<Vec<_>>().join(" ")
+}
+
+/// Lines of what there is, and a table of how many routes.
+fn summary(shown: &Value) -> Vec<String> {
+    let peers = shown["peers"].as_object();
+    let states = peers.into_iter().flatten().map(|(state, count)| format!("{count} {state}"));
+    let states: Vec<_> = states.collect();
+    let states = if states.is_empty() { "none".to_owned() } else { states.join(", ") };
+    let mut all = vec![
+        format!("AS {}, router {}", text(&shown["as"]), text(&shown["router-id"])),
+        format!("peers: {states}"),
+        format!("sets of attributes: {}", text(&shown["attributes"])),
+    ];
+    if shown["rib"] == Value::Bool(false) {
+        all.push("the RIB is away: what is decided waits for it".to_owned());
+    }
+    if shown["restarting"] == Value::Bool(true) {
+        all.push("it has restarted, and waits until peers have announced everything".to_owned());
+    }
+    let columns =
+        [("routes", Align::Left), ("destinations", Align::Right), ("paths", Align::Right)];
+    let row = |name: &str| vec![name.to_owned(), text(&shown[name]), text(&shown["paths"][name])];
+    let rows = ["ipv4", "ipv6", "ipv4-multicast", "ipv6-multicast"].map(row);
+    all.extend(lines(&columns, &rows));
+    all
 }
 
 fn peers(shown: &Value) -> Vec<String> {

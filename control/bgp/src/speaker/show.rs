@@ -1,7 +1,9 @@
 //! The state of BGP, for operators.
 
+use std::collections::BTreeMap;
+
 use ipnet::IpNet;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use weft_base::Instant;
 use weft_routing::Candidate;
 use weft_routing::ip::{Asked, Version};
@@ -45,22 +47,37 @@ impl Bgp {
                     }
                 }
             }
-            "summary" => {
-                let (cohorts, slow) = self.fanout.count();
-                Ok(json!({
-                    "ipv4": table.len(Version::V4), "ipv6": table.len(Version::V6),
-                    "ipv4-multicast": table.len(Version::V4Multicast), "ipv6-multicast": table.len(Version::V6Multicast),
-                    "attributes": self.routes.sets.len(), "cohorts": cohorts, "slow-cohorts": slow,
-                    "waiting": table.waiting(), "rib": self.to_rib.is_there(),
-                    "restarting": self.restart.defers(),
-                }))
-            }
+            "summary" => Ok(self.summary()),
             other => {
                 let note =
                     format!("there is no `{other}` to show: say peers, peer, routes or summary");
                 Err(XrlError::bad_args(note))
             }
         }
+    }
+
+    /// Who this router is, how many sessions are in which state, how much there is of what.
+    fn summary(&self) -> Value {
+        let table = &self.routes.table;
+        let (cohorts, slow) = self.fanout.count();
+        let mut states = BTreeMap::<String, u64>::new();
+        for peer in self.peers.values() {
+            *states.entry(peer.state().to_string()).or_default() += 1;
+        }
+        let paths = |version: Version| {
+            let of_peers = self.peers.values().map(|peer| table.routes_of(version, peer.origin));
+            (version.name().replace(' ', "-"), Value::from(of_peers.sum::<usize>()))
+        };
+        let own = self.config.as_ref();
+        json!({
+            "as": own.map(|own| own.local_as), "router-id": own.map(|own| own.router_id.to_string()),
+            "peers": states, "paths": Map::from_iter(Version::ALL.map(paths)),
+            "ipv4": table.len(Version::V4), "ipv6": table.len(Version::V6),
+            "ipv4-multicast": table.len(Version::V4Multicast), "ipv6-multicast": table.len(Version::V6Multicast),
+            "attributes": self.routes.sets.len(), "cohorts": cohorts, "slow-cohorts": slow,
+            "waiting": table.waiting(), "rib": self.to_rib.is_there(),
+            "restarting": self.restart.defers(),
+        })
     }
 
     pub(super) fn peer(&self, now: Instant, peer: &Peer) -> Value {

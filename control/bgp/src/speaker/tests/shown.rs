@@ -96,3 +96,14 @@ fn what_cannot_be_shown_is_said() {
     assert!(error(Some(1), Some(1)).contains("either"));
     assert!(error(Some(9), None).contains("there is no peer 10.0.9.2"));
 }
+
+#[test]
+fn a_summary_says_who_this_is_and_counts_sessions_and_paths() {
+    let mut world = World::new();
+    world.announces(1, &prefix(7));
+    let shown = world.shows(&show("summary")).unwrap();
+    assert_eq!((&shown["as"], &shown["router-id"]), (&65000.into(), &"192.0.2.1".into()));
+    assert_eq!(shown["peers"], json!({ "Established": 2 }));
+    assert_eq!((&shown["ipv4"], &shown["paths"]["ipv4"]), (&1.into(), &1.into()));
+    assert_eq!(shown["paths"]["ipv6-multicast"], 0);
+}
