@@ -97,7 +97,7 @@ fn every_command_has_a_page_that_groff_takes() {
         expected.extend(["add", "delete"].map(|verb| format!("weft-xia-{table}-{verb}.1")));
     }
     expected.insert("weft-show-xia-forwarding.1".to_owned());
-    expected.extend(["peers", "routes"].map(|view| format!("weft-show-bgp-{view}.1")));
+    expected.extend(["peers", "routes", "summary"].map(|view| format!("weft-show-bgp-{view}.1")));
     expected.extend(["check", "flush", "limit"].map(|verb| format!("weft-xia-dst-{verb}.1")));
     assert_eq!(found, expected);
     if !has("groff") {

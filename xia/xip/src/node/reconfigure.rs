@@ -510,8 +510,9 @@ mod tests {
 
     #[test]
     fn how_packets_come_and_go_cannot_change() {
-        let (mut node, old) = node("packet-io auto;");
-        let error = node.change_plan(NOW, &old, &plan("packet-io packet;"), &mut Vec::new());
+        let mut node = testing::node(Registry::new());
+        let (old, new) = (plan("packet-io auto;"), plan("packet-io packet;"));
+        let error = node.change_plan(NOW, &old, &new, &mut Vec::new());
         assert!(error.unwrap_err().contains("`packet-io auto;` cannot change"));
     }
 
