@@ -12,12 +12,14 @@
 # shellcheck disable=SC2034
 packages='
 bench  bird2           bird
+bench  ethtool         ethtool
 bench  frr             vtysh
 bench  gobgpd          gobgpd
 bench  iperf           iperf
 bench  iproute2        ip
 bench  iputils-ping    ping
 bench  smcroute
+bench  util-linux      chrt
 build  ca-certificates
 build  clang           clang
 build  gcc             cc

@@ -45,7 +45,7 @@ impl Kind {
     }
 
     /// Domains that nobody knows, and whether a known one follows.
-    fn edges(self) -> (usize, bool) {
+    pub(super) fn edges(self) -> (usize, bool) {
         match self {
             Self::One | Self::Undeliverable | Self::Colliding => (1, false),
             Self::Deliverable => (1, true),

@@ -99,6 +99,12 @@ impl Names {
         }
     }
 
+    /// The number of the port, from 0, that each domain is behind: that of its neighbour.
+    pub(in crate::bench) fn ports(&self) -> Vec<usize> {
+        let number = |gateway| self.neighbours.iter().position(|host| host == gateway);
+        self.gateways.iter().map(|gateway| number(gateway).unwrap_or_default()).collect()
+    }
+
     /// What has a name besides the domains that are redirected to neighbours.
     pub(super) fn others(&self) -> Vec<Xid> {
         let own = [self.alias, self.local_domain, self.local_host, self.socket];

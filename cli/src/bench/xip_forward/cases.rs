@@ -2,12 +2,10 @@
 //!
 //! Reference: Machado et al., "Linux XIA", §6.3.1 and Figure 5.
 
-use weft_xip::forward::SlowPathLimit;
-
 use super::frames::Form;
 
 /// Bytes of a frame, link header included, and ports, unless they are what is varied.
-pub(super) const FRAME_LEN: usize = 256;
+pub(in crate::bench) const FRAME_LEN: usize = 256;
 const PORTS: usize = 4;
 
 /// What packets are measured with, and what happens meanwhile.
@@ -48,15 +46,6 @@ pub(super) struct Case {
     pub(super) contest: Contest,
     pub(super) point: Point,
     pub(super) panel: &'static str,
-}
-
-/// What else has to be prepared.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::bench) struct Sides {
-    /// The kernel engine with one look-up for each edge.
-    pub(in crate::bench) each_edge: bool,
-    /// Portable engines whose ports may cause no more than this to be decided.
-    pub(in crate::bench) limited: Vec<SlowPathLimit>,
 }
 
 const FORMS: &str = "Address forms";
@@ -127,14 +116,15 @@ pub(in crate::bench) struct Place {
     pub(in crate::bench) changes: bool,
 }
 
-/// The forms of packets that have to be known at a place, and what else.
-pub(super) fn needs(cases: &[Case], place: Place) -> (Vec<Form>, Sides) {
+/// The forms of packets that have to be known at a place, and whether the engine with one look-up for each edge is
+/// needed there, too.
+pub(super) fn needs(cases: &[Case], place: Place) -> (Vec<Form>, bool) {
     let here: Vec<_> = cases.iter().filter(|case| case.place() == place).collect();
     let mut forms: Vec<_> = here.iter().map(|case| case.point.form).collect();
     forms.sort_unstable();
     forms.dedup();
     let each_edge = here.iter().any(|case| case.contest == Contest::EachEdge);
-    (forms, Sides { each_edge, limited: Vec::new() })
+    (forms, each_edge)
 }
 
 impl Case {

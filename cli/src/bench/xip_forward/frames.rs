@@ -24,8 +24,18 @@ pub(in crate::bench) enum Form {
     Ip,
 }
 
+impl Form {
+    /// The most edges that lead on from a node of its addresses.
+    pub(super) fn edges(self) -> usize {
+        match self {
+            Self::Fallback(unknown) => unknown + 1,
+            Self::Via | Self::Ip => 1,
+        }
+    }
+}
+
 /// A frame that all packets of a form are made from.
-pub(super) struct Template {
+pub(in crate::bench) struct Template {
     /// The program that makes them.
     pub(super) program: &'static str,
     pub(super) bytes: Vec<u8>,
@@ -76,7 +86,7 @@ pub(super) fn address(form: Form, local: Xid, destination: Xid) -> Address {
 
 impl Template {
     /// Frames of `len` bytes, link header included.
-    pub(super) fn new(form: Form, local: Xid, len: usize) -> Self {
+    pub(in crate::bench) fn new(form: Form, local: Xid, len: usize) -> Self {
         match form {
             Form::Ip => Self::ip(len),
             _ => Self::xip(&address(form, local, Xid::NAT), len),

@@ -20,13 +20,14 @@
 
 pub(super) mod cases;
 mod changes;
+pub(super) mod engine;
 pub(super) mod frames;
 mod handicap;
-mod kernel;
 mod linux;
 pub(super) mod network;
-mod portable;
+pub(super) mod portable;
 pub(super) mod prefixes;
+pub(super) mod router;
 pub(super) mod site;
 pub(super) mod threads;
 pub(super) mod traffic;
@@ -106,8 +107,8 @@ impl Bench for XipForward {
         let mut sites = BTreeMap::new();
         for case in &included {
             if let Entry::Vacant(entry) = sites.entry(case.place()) {
-                let (forms, sides) = cases::needs(&included, case.place());
-                entry.insert(Site::new(case.place(), &prefixes, &forms, &sides, processors)?);
+                let (forms, each_edge) = cases::needs(&included, case.place());
+                entry.insert(Site::new(case.place(), &prefixes, &forms, each_edge, processors)?);
             }
         }
         let time = time(plan.quick);

@@ -37,7 +37,7 @@ impl Side {
 }
 
 /// The network, which ends with the thread that has made it.
-pub(super) struct Network {
+pub(in crate::bench) struct Network {
     place: Place,
 }
 
@@ -50,7 +50,7 @@ pub(in crate::bench) fn enter_namespace() -> Result<(), String> {
 
 impl Network {
     /// Makes the network of a place.
-    pub(super) fn new(place: Place) -> Result<Self, String> {
+    pub(in crate::bench) fn new(place: Place) -> Result<Self, String> {
         let network = Self { place };
         for side in [Side::Router, Side::Host] {
             run("ip", &["netns", "add", &network.namespace(side)])?;
@@ -62,7 +62,7 @@ impl Network {
     }
 
     /// How many cables there are.
-    pub(super) fn ports(&self) -> usize {
+    pub(in crate::bench) fn ports(&self) -> usize {
         self.place.ports
     }
 

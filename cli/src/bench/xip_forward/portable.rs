@@ -1,76 +1,70 @@
-//! The portable engine of a router, on packet ports of the same cables: the driver that nodes run on, and in it
+//! A router with its portable engine on packet ports of the same cables: the driver that nodes run on, and in it
 //! nothing but the forwarder. Its ports are those of AF_XDP, also where the kernel's engine is before it.
 
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use rustix::process::Pid;
 use rustix::thread::gettid;
-use weft_base::{Handle, Instant, Packet, Token};
+use weft_base::{Handle, Instant, Token};
 use weft_ebpf::PortSocket;
 use weft_port::PortSpec;
 use weft_runtime::{Action, Component, Event, real};
-use weft_wire::ETHERNET_HEADER_LEN;
-use weft_xip::forward::{Forwarder, Verdict};
 use weft_xip::numbers::ETHERTYPE_XIP;
-use weft_xip::{Xid, XidType};
 
-use super::super::xip_engine::world::Names;
-use super::changes::{Changes, Clock, STEP};
-use super::kernel::Attached;
+use super::changes::{Clock, STEP};
+use super::engine::Attached;
 use super::network::{Network, Side};
+use super::router::Router;
 use super::threads::{Processors, Work};
 
 /// A router, while nobody runs it.
-pub(super) struct Portable {
-    router: Arc<Mutex<Router>>,
+pub(in crate::bench) struct Portable {
+    shared: Arc<Mutex<Shared>>,
 }
 
 /// By which sockets packets come and go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sockets {
+pub(in crate::bench) enum Sockets {
     Packet,
     Xdp,
 }
 
 /// While there is one, the portable engine forwards XIP.
-pub(super) struct Running {
+pub(in crate::bench) struct Running {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<u8>>,
     /// The thread that forwards.
-    pub(super) id: Pid,
-    router: Arc<Mutex<Router>>,
+    pub(in crate::bench) id: Pid,
+    shared: Arc<Mutex<Shared>>,
 }
 
-struct Router {
-    forwarder: Forwarder,
-    domains: Vec<Xid>,
-    neighbours: Vec<Xid>,
-    changes: Changes,
+/// What the thread that forwards has, while there is one.
+struct Shared {
+    router: Router,
     /// How fast routes change.
     clock: Clock,
+    /// Why the router has ended by itself.
+    failure: Option<String>,
 }
 
 impl Portable {
-    /// A router that knows these names; `ports` are the numbers of the ports that the domains are behind.
-    pub(super) fn new(forwarder: Forwarder, names: &Names, ports: &[usize]) -> Self {
-        let count = names.neighbours.len();
-        let router = Router {
-            forwarder,
-            domains: names.domains.clone(),
-            neighbours: names.neighbours.clone(),
-            changes: Changes::new(ports.to_vec(), count),
-            clock: Clock::new(0),
-        };
-        Self { router: Arc::new(Mutex::new(router)) }
+    pub(in crate::bench) fn new(router: Router) -> Self {
+        let shared = Shared { router, clock: Clock::new(0), failure: None };
+        Self { shared: Arc::new(Mutex::new(shared)) }
+    }
+
+    /// Lets the kernel forward, if the router has an engine there.
+    pub(in crate::bench) fn attach(&self, network: &Network) -> Result<Option<Attached>, String> {
+        lock(&self.shared).router.attach(network)
     }
 
     /// Lets it forward on all ports, which take what `before` passes on if that is there, and so many of its routes
     /// change each second.
-    pub(super) fn run(
+    pub(in crate::bench) fn run(
         &self,
         network: &Network,
         processors: Processors,
@@ -79,7 +73,7 @@ impl Portable {
         updates: u32,
     ) -> Result<Running, String> {
         let stop = Arc::new(AtomicBool::new(false));
-        let (stopping, router) = (Arc::clone(&stop), Arc::clone(&self.router));
+        let (stopping, shared) = (Arc::clone(&stop), Arc::clone(&self.shared));
         let spec = |interface| match sockets {
             Sockets::Packet => PortSpec::Ethernet { interface, ethertype: ETHERTYPE_XIP },
             Sockets::Xdp => PortSpec::Xdp { interface, ethertype: ETHERTYPE_XIP },
@@ -100,10 +94,10 @@ impl Portable {
             let run = move || {
                 // From here on it is this thread's namespace, too.
                 processors.take_place(Work::Router);
-                router.lock().unwrap_or_else(PoisonError::into_inner).clock = Clock::new(updates);
+                lock(&shared).clock = Clock::new(updates);
                 let started = Started { sender, missing };
                 let process =
-                    Forwarding { router, stop: stopping, opening, started, now: Instant::ZERO };
+                    Forwarding { shared, stop: stopping, opening, started, now: Instant::ZERO };
                 let options = real::Options { signals: false, ..real::Options::default() };
                 real::run(Box::new(process), options)
             };
@@ -111,7 +105,7 @@ impl Portable {
             thread.map_err(|error| format!("no thread for the router: {error}"))
         })?;
         let id = wait(&started)?;
-        Ok(Running { stop, thread: Some(thread), id, router: Arc::clone(&self.router) })
+        Ok(Running { stop, thread: Some(thread), id, shared: Arc::clone(&self.shared) })
     }
 }
 
@@ -142,16 +136,23 @@ fn wait(started: &Receiver<Result<Pid, String>>) -> Result<Pid, String> {
 }
 
 impl Running {
-    /// Routes that changed each second.
-    pub(super) fn updates(&self) -> f64 {
-        self.router.lock().unwrap_or_else(PoisonError::into_inner).clock.achieved()
+    /// Ends it; how many routes changed each second.
+    ///
+    /// # Errors
+    /// The router has ended before.
+    pub(in crate::bench) fn end(self) -> Result<f64, String> {
+        let shared = lock(&self.shared);
+        match &shared.failure {
+            Some(error) => Err(format!("the router has ended: {error}")),
+            None => Ok(shared.clock.achieved()),
+        }
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        // A router that has failed has said so.
+        // It cannot panic.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
@@ -164,7 +165,7 @@ struct Started {
 
 /// The process: frames in, frames out.
 struct Forwarding {
-    router: Arc<Mutex<Router>>,
+    shared: Arc<Mutex<Shared>>,
     stop: Arc<AtomicBool>,
     /// What opens the ports.
     opening: Vec<Action>,
@@ -188,16 +189,17 @@ impl Component for Forwarding {
                 }
             }
             Event::PortFailed { error, .. } | Event::PortLost { error, .. } => {
-                let _ = self.started.sender.send(Err(error));
-                out.push(Action::Exit { status: 1 });
+                let _ = self.started.sender.send(Err(error.clone()));
+                self.fail(error, out);
             }
             Event::Packets { packets, .. } => {
-                let mut router = self.router.lock().unwrap_or_else(PoisonError::into_inner);
-                router.forward(now, packets, out);
+                let done = lock(&self.shared).router.forward(now, packets, out);
+                done.unwrap_or_else(|error| self.fail(error, out));
             }
             Event::Tick => {
                 self.now = now;
-                self.router.lock().unwrap_or_else(PoisonError::into_inner).change();
+                let done = lock(&self.shared).change();
+                done.unwrap_or_else(|error| self.fail(error, out));
                 if self.stop.load(Ordering::Relaxed) {
                     out.push(Action::Exit { status: 0 });
                 }
@@ -211,25 +213,22 @@ impl Component for Forwarding {
     }
 }
 
-impl Router {
-    /// As the stack of a node does it.
-    fn forward(&mut self, now: Instant, mut frames: Vec<Packet>, out: &mut Vec<Action>) {
-        frames.retain_mut(|frame| frame.pull_front(ETHERNET_HEADER_LEN));
-        let mut verdicts = Vec::with_capacity(frames.len());
-        self.forwarder.route_batch(now, &mut frames, &mut verdicts);
-        out.extend(verdicts.into_iter().filter_map(|verdict| match verdict {
-            Verdict::Transmit { port, packet } => Some(Action::Transmit { port, packet }),
-            Verdict::Deliver { .. } => None,
-        }));
+impl Forwarding {
+    /// A router that does not do all that it shall is not worth measuring.
+    fn fail(&self, error: String, out: &mut Vec<Action>) {
+        lock(&self.shared).failure = Some(error);
+        out.push(Action::Exit { status: 1 });
     }
+}
 
+impl Shared {
     /// Makes the changes that are due.
-    fn change(&mut self) {
-        let Some(mut ad) = self.forwarder.principal_mut(XidType::AD) else { return };
-        for _ in 0..self.clock.due() {
-            let (domain, neighbour) = self.changes.next();
-            // The gateway is another one each time, and no domain is local.
-            let _ = ad.redirect(self.domains[domain], &[self.neighbours[neighbour]]);
-        }
+    fn change(&mut self) -> Result<(), String> {
+        let due = self.clock.due();
+        self.router.change(due)
     }
+}
+
+fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

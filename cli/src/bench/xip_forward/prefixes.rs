@@ -13,6 +13,8 @@ use std::path::Path;
 use weft_base::Random;
 use weft_xip::{Xid, XidType};
 
+use super::super::xip_engine::world::Names;
+
 /// How many of 100,000 prefixes have which length: rounded from the tables of 2012 and 2013, when the paper
 /// was measured.
 const LENGTHS: [(u8, u32); 19] = [
@@ -52,11 +54,17 @@ impl Prefix {
     }
 
     /// The domain that stands for the block: its destination, and zeros.
-    pub(super) fn domain(self) -> Xid {
+    fn domain(self) -> Xid {
         let mut id = [0; 20];
         id[..4].copy_from_slice(&self.destination().octets());
         Xid::new(XidType::AD, id)
     }
+}
+
+/// The names of a router with so many ports, to which these blocks are domains.
+pub(in crate::bench) fn names(prefixes: &[Prefix], ports: usize) -> Names {
+    let domains = prefixes.iter().map(|prefix| prefix.domain()).collect();
+    Names::behind(ports, domains, &mut Random::from_seed(1))
 }
 
 /// The blocks of a file, in its order: a dump in the format MRT, or text with a block at the beginning of each

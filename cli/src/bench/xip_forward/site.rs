@@ -2,29 +2,35 @@
 
 use std::time::Duration;
 
-use weft_base::Random;
 use weft_xip::Xid;
-use weft_xip::forward::{Limits, SlowPathLimit};
+use weft_xip::forward::Limits;
 
-use super::super::xip_engine::world::{self, Names};
-use super::cases::{FRAME_LEN, Place, Point, Sides};
+use super::super::xip_engine::world;
+use super::cases::{Place, Point};
 use super::changes;
+use super::engine::Engine;
 use super::frames::{Form, Template};
-use super::kernel::{self, Kernel};
 use super::linux::Linux;
 use super::network::Network;
 use super::portable::{Portable, Sockets};
-use super::prefixes::Prefix;
+use super::prefixes::{self, Prefix};
+use super::router::Router;
 use super::threads::Processors;
 use super::traffic::{Rate, Sending, Traffic};
 
+/// Bytes for a cache: more than all destinations need.
+const CACHE: usize = 3 << 30;
+/// That of a node whose kernel engine has room for all of them.
+const OF_NODE: usize = 512 << 20;
+
 /// See the module's text.
-pub(in crate::bench) struct Site {
-    kernel: Kernel,
-    /// If any case is about it.
-    each_edge: Option<Kernel>,
-    /// By how much each port may cause to be decided; the first one has no limit.
-    portable: Vec<(Option<SlowPathLimit>, Portable)>,
+pub(super) struct Site {
+    /// A router whose kernel engine forwards.
+    kernel: Router,
+    /// One whose engine looks each edge up by itself, if any case is about it.
+    each_edge: Option<Router>,
+    /// One that has no engine but its own.
+    portable: Portable,
     linux: Linux,
     traffic: Traffic,
     local: Xid,
@@ -43,40 +49,32 @@ pub(super) struct Measured {
 
 impl Site {
     /// A network for this place, in which everything knows these prefixes, and what packets of `forms` need.
-    pub(in crate::bench) fn new(
+    pub(super) fn new(
         place: Place,
         prefixes: &[Prefix],
         forms: &[Form],
-        sides: &Sides,
+        each_edge: bool,
         processors: Processors,
     ) -> Result<Self, String> {
-        let mut random = Random::from_seed(1);
-        let domains = prefixes.iter().map(|prefix| prefix.domain()).collect();
-        let names = Names::behind(place.ports, domains, &mut random);
-        let port = |gateway| names.neighbours.iter().position(|host| *host == gateway);
-        let behind: Vec<_> =
-            names.gateways.iter().map(|gateway| port(*gateway).unwrap_or_default()).collect();
-        let limited = |slow_path| {
-            let limits = Limits { slow_path, ..Limits::default() };
+        let names = prefixes::names(prefixes, place.ports);
+        let forwarder = || {
+            let limits = Limits { slow_path: None, cache: CACHE, ..Limits::default() };
             world::router_with(&names, limits).map_err(|error| error.to_string())
         };
-        let router = || limited(None);
+        let router = |engine| Router::new(forwarder()?, &names, forms, engine);
         let network = Network::new(place)?;
-        let linux = Linux::new(&network, prefixes, &behind)?;
-        let portable = |limit| -> Result<_, String> {
-            let mut forwarder = limited(limit)?;
-            kernel::learn(&mut forwarder, &names, forms)?;
-            Ok((limit, Portable::new(forwarder, &names, &behind)))
-        };
-        let limits = [None].into_iter().chain(sides.limited.iter().copied().map(Some));
-        let each_edge = match sides.each_edge {
-            true => Some(Kernel::of_each_edge(router()?, &names, &behind)?),
+        let linux = Linux::new(&network, prefixes, &names.ports())?;
+        let each_edge = match each_edge {
+            true => {
+                let engine = Engine::of_each_edge(OF_NODE)?;
+                Some(Router::of_each_edge(forwarder()?, &names, engine)?)
+            }
             false => None,
         };
         Ok(Self {
-            kernel: Kernel::new(router()?, &names, &behind, forms)?,
+            kernel: router(Some(Engine::new(OF_NODE)?))?,
             each_edge,
-            portable: limits.map(portable).collect::<Result<_, _>>()?,
+            portable: Portable::new(router(None)?),
             linux,
             traffic: Traffic::new(&network, processors)?,
             local: names.local_domain,
@@ -86,7 +84,7 @@ impl Site {
     }
 
     /// Sets the destinations of the packets to come.
-    pub(in crate::bench) fn set_samples(&self, draw: impl FnMut() -> [u8; 4]) {
+    pub(super) fn set_samples(&self, draw: impl FnMut() -> [u8; 4]) {
         self.traffic.set_samples(draw);
     }
 
@@ -98,15 +96,15 @@ impl Site {
         time: Duration,
     ) -> Result<Measured, String> {
         let Self { kernel, traffic, network, processors, local, .. } = self;
-        let engine = match &mut self.each_edge {
-            Some(engine) if each_edge => engine,
+        let router = match &mut self.each_edge {
+            Some(router) if each_edge => router,
             _ => kernel,
         };
-        let _attached = engine.attach(network)?;
+        let _attached = router.attach(network)?;
         let threads = processors.place_receivers(network)?;
         let template = Template::new(point.form, *local, point.len);
         let work = || traffic.measure(network, &threads, &template, Sending::default(), time);
-        let change = |count| engine.change(count);
+        let change = |count| router.change(count);
         let (rate, updates) = changes::beside(point.updates, *processors, change, work)?;
         Ok(Measured { rate, updates })
     }
@@ -121,33 +119,12 @@ impl Site {
     ) -> Result<Measured, String> {
         let Self { traffic, network, .. } = self;
         let running =
-            self.portable[0].1.run(network, self.processors, sockets, None, point.updates)?;
+            self.portable.run(network, self.processors, sockets, None, point.updates)?;
         let threads = self.processors.place_receivers(network)?.and(running.id);
         let template = Template::new(point.form, self.local, point.len);
         let sending = Sending { pace, flood: None };
         let rate = traffic.measure(network, &threads, &template, sending, time)?;
-        Ok(Measured { rate, updates: running.updates() })
-    }
-
-    /// A router whose ports may cause no more than `limit` to be decided, which is one of those that this was made
-    /// with, or none: the portable engine, and with `kernel` that of the kernel before it.
-    pub(in crate::bench) fn flooded(
-        &mut self,
-        form: Form,
-        kernel: bool,
-        limit: Option<SlowPathLimit>,
-        sending: Sending,
-        time: Duration,
-    ) -> Result<Rate, String> {
-        let Self { kernel: engine, portable, traffic, network, processors, .. } = self;
-        let portable = portable.iter().find(|(of, _)| *of == limit).map(|(_, portable)| portable);
-        let portable = portable.ok_or_else(|| format!("no engine was made for {limit:?}"))?;
-        engine.limit(limit.map(|limit| limit.share(network.ports())))?;
-        let attached = if kernel { Some(engine.attach(network)?) } else { None };
-        let running = portable.run(network, *processors, Sockets::Xdp, attached.as_ref(), 0)?;
-        let threads = processors.place_receivers(network)?.and(running.id);
-        let template = Template::new(form, self.local, FRAME_LEN);
-        traffic.measure(network, &threads, &template, sending, time)
+        Ok(Measured { rate, updates: running.end()? })
     }
 
     /// The kernel's forwarding of IPv4.

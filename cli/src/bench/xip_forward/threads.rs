@@ -70,7 +70,7 @@ impl Processors {
 
     /// Puts the kernel's threads that receive where they belong. The kernel makes new ones whenever a program
     /// comes or goes. Returns those of the router.
-    pub(super) fn place_receivers(self, network: &Network) -> Result<Threads, String> {
+    pub(in crate::bench) fn place_receivers(self, network: &Network) -> Result<Threads, String> {
         let mut threads = Vec::new();
         for port in 0..network.ports() {
             let router = receiving_thread(&network.interface(Side::Router, port))?;
@@ -88,11 +88,11 @@ impl Processors {
 
 /// Threads that do the router's work.
 #[derive(Clone, Debug)]
-pub(super) struct Threads(Vec<Pid>);
+pub(in crate::bench) struct Threads(Vec<Pid>);
 
 impl Threads {
     /// These, and one more.
-    pub(super) fn and(mut self, thread: Pid) -> Self {
+    pub(in crate::bench) fn and(mut self, thread: Pid) -> Self {
         self.0.push(thread);
         self
     }

@@ -52,7 +52,7 @@ pub(in crate::bench) struct Rate {
 }
 
 /// A network's traffic.
-pub(super) struct Traffic {
+pub(in crate::bench) struct Traffic {
     outlets: Map,
     samples: Map,
     sample_words: Memory,
@@ -63,7 +63,7 @@ pub(super) struct Traffic {
 
 impl Traffic {
     /// Attaches the sinks.
-    pub(super) fn new(network: &Network, processors: Processors) -> Result<Self, String> {
+    pub(in crate::bench) fn new(network: &Network, processors: Processors) -> Result<Self, String> {
         let create = |name: &str, shape| {
             Map::create(name, shape).map_err(|error| format!("no map for the traffic: {error}"))
         };
@@ -91,7 +91,7 @@ impl Traffic {
     }
 
     /// Sets the destinations of the packets to come: their first four bytes.
-    pub(super) fn set_samples(&self, mut draw: impl FnMut() -> [u8; 4]) {
+    pub(in crate::bench) fn set_samples(&self, mut draw: impl FnMut() -> [u8; 4]) {
         for word in self.sample_words.words() {
             let [a, b, c, d] = draw();
             // The program takes the half of the word that comes first in memory.
@@ -102,7 +102,7 @@ impl Traffic {
 
     /// Sends packets of this form through all ports; how many of them arrive forwarded. `router` are the threads that
     /// forward.
-    pub(super) fn measure(
+    pub(in crate::bench) fn measure(
         &self,
         network: &Network,
         router: &Threads,
