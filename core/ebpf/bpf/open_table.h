@@ -3,7 +3,8 @@
 // Hash tables with open addressing in the memory of an array, which one process writes by plain stores and
 // programs read. What they look like is said in core/ebpf/src/open_table.rs, which writes them.
 //
-// A look-up touches one line of memory, seldom two, where BPF_MAP_TYPE_HASH has to follow a chain of pointers.
+// A look-up touches one line of memory, seldom two, where BPF_MAP_TYPE_HASH has to follow a chain of pointers; and
+// before that the sieve, which is small and says of most keys that are not there that they are not.
 
 #pragma once
 
@@ -16,6 +17,9 @@
 #define OPEN_TABLE_WINDOW 16
 /* Slots in front of the first one that holds an entry. */
 #define OPEN_TABLE_HEADER 2
+/* Bits of the sieve for each place, and words of it in each slot behind the entries: the highest power of two that fits. */
+#define OPEN_TABLE_SIEVE_BITS 4
+#define OPEN_TABLE_SIEVE_WORDS(slot_words) ((slot_words) >= 16 ? 16 : (slot_words) >= 8 ? 8 : 4)
 
 #define OPEN_TABLE(name, key_words)						\
 	struct {								\
@@ -39,6 +43,16 @@ static __always_inline void open_table_reads(void)
 #endif
 }
 
+// Whether there may be a key with this place in the sieve of a table for so many places.
+static __always_inline int open_table_sieve_has(void *table, __u32 places, __u64 place, const __u32 slot_words)
+{
+	const __u32 words = OPEN_TABLE_SIEVE_WORDS(slot_words), word = place >> 6;
+	const __u32 at = OPEN_TABLE_HEADER + places + OPEN_TABLE_WINDOW + word / words;
+	const volatile __u64 *slot = bpf_map_lookup_elem(table, &at);
+
+	return slot && slot[word & (words - 1)] >> (place & 63) & 1;
+}
+
 // The value of a key; 0 if there is none.
 //
 // A slot whose value has changed while its key was read holds something else by now: its value has a generation that
@@ -49,8 +63,8 @@ static __always_inline __u32 open_table_find(void *table, const __u64 *key, cons
 	const __u32 at_first = 0, at_second = 1;
 	const __u64 *first = bpf_map_lookup_elem(table, &at_first);
 	const __u64 *second = bpf_map_lookup_elem(table, &at_second);
-	__u32 word, probe, at;
-	__u64 hash;
+	__u32 word, probe, at, places;
+	__u64 hash, place;
 
 	if (!first || !second)
 		return 0;
@@ -60,7 +74,11 @@ static __always_inline __u32 open_table_find(void *table, const __u64 *key, cons
 	for (word = 0; word < key_words; word++)
 		hash += ((__u32)key[word] + HEADER(2 + 2 * word)) * ((key[word] >> 32) + HEADER(3 + 2 * word));
 #undef HEADER
-	at = OPEN_TABLE_HEADER + ((hash >> 32) * (__u32)*first >> 32);
+	places = *first;
+	place = (hash >> 32) * ((__u64)places * OPEN_TABLE_SIEVE_BITS) >> 32;
+	if (!open_table_sieve_has(table, places, place, slot_words))
+		return 0;
+	at = OPEN_TABLE_HEADER + place / OPEN_TABLE_SIEVE_BITS;
 	for (probe = 0; probe < OPEN_TABLE_WINDOW; probe++, at++) {
 		const volatile __u64 *slot = bpf_map_lookup_elem(table, &at);
 		__u64 value, other = 0;

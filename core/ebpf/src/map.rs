@@ -61,7 +61,8 @@ impl MapShape {
         let elements = sys::form(map)?[3];
         Ok(match self.kind {
             MapKind::OpenTable => {
-                Self { elements: open_table::most(elements as usize) as u32, ..self }
+                let most = open_table::most(self.key_words(), elements as usize);
+                Self { elements: most as u32, ..self }
             }
             _ => Self { elements, ..self },
         })

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | 0, 1 | how many places there are, and the secret key of the hash |
 //! | 2… | a key; its value in the lower half of a word, a *generation* in the upper; zeros up to half a line |
+//! | behind them | the *sieve*: bits, [`SIEVE_BITS`] for each place |
 //!
 //! A key is in one of [`WINDOW`] slots from the place that its hash says (linear probing), with no empty one in
 //! between. Where these are taken, others move on, each within its own window (hopscotch hashing); as no more than
@@ -15,6 +16,12 @@
 //! product of the halves of each word, each half added to a secret word of its own; the upper half of the sum is
 //! strongly universal, so that two keys that somebody has chosen without the secret have a common hash with a chance
 //! of 2⁻³².
+//!
+//! The sieve spares look-ups in vain the way to a slot, which as a rule is in no cache of the processor: a key's hash
+//! names one of the bits of its place, which is set while there is any key with that bit. It is a 64th of the size of
+//! slots of 16 words, a 16th of those of 4, and with the table as full as it may be it lets one of nine keys pass that are
+//! not there. So a flood of keys that are nowhere costs no more than what is in the caches, and takes nobody else's lines
+//! from them (B. H. Bloom, "Space/time trade-offs in hash coding with allowable errors", 1970, with one hash).
 //!
 //! Programs read while the writer writes, and nobody waits. A slot gets its value after its key, and before it gets
 //! another key its value is taken from it; values that come with a key get another generation each. So a program
@@ -34,21 +41,40 @@ pub(crate) const WINDOW: usize = 16;
 const MOST_LOOKS: usize = 32 * WINDOW;
 /// Slots in front of the first one that holds an entry.
 const HEADER: usize = 2;
+/// Bits of the sieve for each place: `OPEN_TABLE_SIEVE_BITS`.
+const SIEVE_BITS: usize = 4;
 
 /// Words of a slot for keys of so many words.
 const fn slot_words(key_words: usize) -> usize {
     (key_words + 1).next_multiple_of(4)
 }
 
+/// Words of the sieve in a slot of so many: `OPEN_TABLE_SIEVE_WORDS`.
+const fn sieve_words(slot_words: usize) -> usize {
+    match slot_words {
+        16.. => 16,
+        8.. => 8,
+        _ => 4,
+    }
+}
+
 /// Words of the array for `most` entries with keys of so many words: a slot's, and how many slots.
 pub(crate) const fn size(key_words: usize, most: usize) -> (usize, usize) {
+    let slot_words = slot_words(key_words);
     // No more than half of the places is in use; keys of the last place may be in slots behind it.
-    (slot_words(key_words), HEADER + 2 * most + WINDOW)
+    let places = 2 * most;
+    let sieve = places * SIEVE_BITS / (64 * sieve_words(slot_words)) + 1;
+    (slot_words, HEADER + places + WINDOW + sieve)
 }
 
 /// How many entries a table has room for whose array has so many slots.
-pub(crate) const fn most(slots: usize) -> usize {
-    slots.saturating_sub(HEADER + WINDOW) / 2
+pub(crate) const fn most(key_words: usize, slots: usize) -> usize {
+    let (mut most, mut too_many) = (0, slots);
+    while most + 1 < too_many {
+        let between = most + (too_many - most) / 2;
+        if size(key_words, between).1 <= slots { most = between } else { too_many = between }
+    }
+    most
 }
 
 /// What stands behind the key of a slot that an entry was taken from, as long as there may be others behind it.
@@ -64,6 +90,8 @@ const fn is_entry(word: u64) -> bool {
 pub(crate) struct OpenTable<M> {
     memory: M,
     key_words: usize,
+    /// How many homes there are.
+    places: usize,
     /// The generation that a value got last; any number to begin with, since programs may still read what another
     /// writer has left.
     generation: AtomicU32,
@@ -81,12 +109,13 @@ impl<M: AsRef<[AtomicU64]>> OpenTable<M> {
         mut random: impl FnMut() -> Result<u64, E>,
     ) -> Result<Self, E> {
         let generation = AtomicU32::new(random()? as u32);
-        let table = Self { memory, key_words, generation };
+        let places = 2 * most(key_words, memory.as_ref().len() / slot_words(key_words));
+        let table = Self { memory, key_words, places, generation };
         if table.word(0).load(Ordering::Acquire) == 0 {
             for at in 1..=1 + 2 * key_words {
                 table.word(at).store(random()?, Ordering::Relaxed);
             }
-            table.word(0).store(table.places() as u64, Ordering::Release);
+            table.word(0).store(places as u64, Ordering::Release);
         }
         Ok(table)
     }
@@ -102,8 +131,12 @@ impl<M: AsRef<[AtomicU64]>> OpenTable<M> {
             self.value(at).store(word >> 32 << 32 | u64::from(new), Ordering::Release);
             return true;
         }
-        let free = self.make_room(self.home(key.iter().copied()));
+        let place = self.place(key.iter().copied());
+        let free = self.make_room(home(place));
         if let Some(at) = free {
+            // Before the key is there: who finds it here has to find it there.
+            let (word, bit) = self.sieve(place);
+            word.fetch_or(bit, Ordering::Release);
             self.fill(at, key.iter().copied(), new);
         }
         free.is_some()
@@ -112,6 +145,7 @@ impl<M: AsRef<[AtomicU64]>> OpenTable<M> {
     /// Removes a key, if it is there.
     pub(crate) fn remove(&self, key: &[u64]) {
         let Some((mut hole, _)) = self.find(key) else { return };
+        let place = self.place(key.iter().copied());
         self.vacate(hole);
         // Those behind it that were kept from their places move up.
         for at in hole + 1..self.slots() {
@@ -126,19 +160,32 @@ impl<M: AsRef<[AtomicU64]>> OpenTable<M> {
             }
         }
         self.value(hole).store(0, Ordering::Release);
+        let mut others = self.entries_of(home(place));
+        if !others.any(|at| self.place(self.key(at)) == place) {
+            let (word, bit) = self.sieve(place);
+            word.fetch_and(!bit, Ordering::Release);
+        }
     }
 
     /// Removes all keys.
     pub(crate) fn clear(&self) {
         (HEADER..self.slots()).for_each(|at| self.value(at).store(0, Ordering::Release));
+        let sieve = self.slots() * slot_words(self.key_words)..self.memory.as_ref().len();
+        sieve.for_each(|at| self.word(at).store(0, Ordering::Release));
     }
 
     /// The slot of a key, and the word behind the key.
     fn find(&self, key: &[u64]) -> Option<(usize, u64)> {
-        let home = self.home(key.iter().copied());
+        let mut slots = self.entries_of(home(self.place(key.iter().copied())));
+        let found = slots.find(|at| self.key(*at).eq(key.iter().copied()))?;
+        Some((found, self.value(found).load(Ordering::Relaxed)))
+    }
+
+    /// The slots of all entries that keys with this home may be among.
+    fn entries_of(&self, home: usize) -> impl Iterator<Item = usize> {
         let slots = (home..home + WINDOW).map(|at| (at, self.value(at).load(Ordering::Relaxed)));
-        let mut slots = slots.take_while(|(_, word)| *word != 0);
-        slots.find(|(at, word)| is_entry(*word) && self.key(*at).eq(key.iter().copied()))
+        let slots = slots.take_while(|(_, word)| *word != 0);
+        slots.filter(|(_, word)| is_entry(*word)).map(|(at, _)| at)
     }
 
     /// A slot without an entry where a key with this home may be. If there is none near enough, others make room,
@@ -180,6 +227,11 @@ impl<M: AsRef<[AtomicU64]>> OpenTable<M> {
 
     /// The first slot where a key may be.
     fn home(&self, key: impl Iterator<Item = u64>) -> usize {
+        home(self.place(key))
+    }
+
+    /// The bit of a key in the sieve.
+    fn place(&self, key: impl Iterator<Item = u64>) -> usize {
         let secret = |at: usize| self.word(at).load(Ordering::Relaxed);
         let product = |(at, word): (usize, u64)| {
             let low = secret(at).wrapping_add(word & u64::from(u32::MAX));
@@ -187,16 +239,20 @@ impl<M: AsRef<[AtomicU64]>> OpenTable<M> {
             low.wrapping_mul(high)
         };
         let hash = (2..).step_by(2).zip(key).map(product).fold(secret(1), u64::wrapping_add);
-        HEADER + (((hash >> 32) * self.places() as u64) >> 32) as usize
+        (((hash >> 32) * (self.places * SIEVE_BITS) as u64) >> 32) as usize
     }
 
+    /// The word of the sieve that has this bit, and the bit.
+    fn sieve(&self, place: usize) -> (&AtomicU64, u64) {
+        let slot_words = slot_words(self.key_words);
+        let (word, words) = (place / 64, sieve_words(slot_words));
+        let at = (self.slots() + word / words) * slot_words + word % words;
+        (self.word(at), 1 << (place % 64))
+    }
+
+    /// One behind the last slot that may hold an entry.
     fn slots(&self) -> usize {
-        self.memory.as_ref().len() / slot_words(self.key_words)
-    }
-
-    /// How many homes there are.
-    fn places(&self) -> usize {
-        self.slots() - HEADER - WINDOW
+        HEADER + self.places + WINDOW
     }
 
     fn word(&self, at: usize) -> &AtomicU64 {
@@ -213,6 +269,11 @@ impl<M: AsRef<[AtomicU64]>> OpenTable<M> {
         let first = at * slot_words(self.key_words);
         (first..first + self.key_words).map(|at| self.word(at).load(Ordering::Relaxed))
     }
+}
+
+/// The first slot where a key with this bit in the sieve may be.
+const fn home(place: usize) -> usize {
+    HEADER + place / SIEVE_BITS
 }
 
 #[cfg(test)]
