@@ -390,6 +390,7 @@ impl Forwarder {
     pub(super) fn trip(&self, now: Instant, port: PortId) -> Trip {
         Trip {
             from: port,
+            payer: port,
             received: port != PortId::NONE,
             copies_left: self.limits.copies,
             is_branched: false,

@@ -41,14 +41,13 @@ impl Forwarder {
             return (self.dst.decision(way).into(), slot);
         }
         self.cache_activity.add(CacheActivity::Miss, 1);
-        let port = packet.inner().meta.port;
-        if !self.slow_path.admits(trip.time, port) {
+        if !self.slow_path.admits(trip.time, trip.payer) {
             return (Outcome::Drop(DropReason::SlowPathFull), 0);
         }
         let (outcome, slot) = self.decide(xids(packet, targets), chain);
         let decision = (outcome.decision(), slot);
         let (asked, egress) = (&self.asked, &self.egress);
-        let gone = self.dst.insert(&key, tag, port, decision, asked, egress);
+        let gone = self.dst.insert(&key, tag, trip.payer, decision, asked, egress);
         self.cache_activity.add(CacheActivity::Evicted, gone as u64);
         (outcome, slot)
     }

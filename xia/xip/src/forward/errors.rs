@@ -29,6 +29,8 @@ pub(crate) struct Dropped {
     /// Of the link that it would have left by, in bytes; 0 if that is not why.
     pub(crate) mtu: usize,
     pub(crate) source: Address,
+    /// The port that it came in on.
+    pub(crate) port: PortId,
     /// The whole packet, with its XIP header.
     pub(crate) packet: Vec<u8>,
 }
@@ -86,7 +88,7 @@ impl Errors {
             return;
         }
         let packet = packet.as_bytes().to_vec();
-        self.dropped.push(Dropped { kind, mtu, source, packet });
+        self.dropped.push(Dropped { kind, mtu, source, port: trip.from, packet });
     }
 
     pub(super) fn remove_port(&mut self, port: PortId) {

@@ -167,6 +167,8 @@ type CheckedPacket = XipPacket<Packet>;
 struct Trip {
     /// The port that it came in on, or none.
     from: PortId,
+    /// The port whose budget pays for what has to be decided: that which it came in on, or by which it was asked for.
+    payer: PortId,
     /// Came in on a port, so that sending it on costs a hop.
     received: bool,
     /// Copies that may still be made.
@@ -317,6 +319,31 @@ impl Forwarder {
     /// Routes a packet that begins with its XIP header: received on `packet.meta.port`, or made on
     /// this node if that is [`PortId::NONE`]. Surplus bytes behind the payload are cut off.
     pub fn route(&mut self, now: Instant, packet: Packet, out: &mut Vec<Verdict>) {
+        let payer = packet.meta.port;
+        self.route_paid_by(now, packet, payer, out);
+    }
+
+    /// Routes a packet that was made on this node because another one came in on the port `asked_by`. What has to be
+    /// decided for it counts towards the budget of that port, so that nobody uses up that of this node's applications from
+    /// outside.
+    pub fn route_answer(
+        &mut self,
+        now: Instant,
+        mut packet: Packet,
+        asked_by: PortId,
+        out: &mut Vec<Verdict>,
+    ) {
+        packet.meta.port = PortId::NONE;
+        self.route_paid_by(now, packet, asked_by, out);
+    }
+
+    fn route_paid_by(
+        &mut self,
+        now: Instant,
+        packet: Packet,
+        payer: PortId,
+        out: &mut Vec<Verdict>,
+    ) {
         let from = packet.meta.port;
         let received = from != PortId::NONE;
         self.activity.add(if received { Activity::Received } else { Activity::Originated }, 1);
@@ -327,7 +354,7 @@ impl Forwarder {
         };
         packet.trim();
         self.tracer.begin(now, from, &packet);
-        let mut trip = self.trip(now, from);
+        let mut trip = Trip { payer, ..self.trip(now, from) };
         self.walk(packet, &mut trip, out);
         self.route_pending(&mut trip, out);
     }

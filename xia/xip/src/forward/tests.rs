@@ -580,6 +580,36 @@ fn applications_do_not_use_up_the_router() {
     );
 }
 
+/// Who asks this node for many answers pays for them, so that its applications can still send.
+#[test]
+fn answers_use_up_the_budget_of_who_has_asked() {
+    let limit = SlowPathLimit { per_second: 1000, burst: 5 };
+    let limits = Limits { slow_path: Some(limit), ..Limits::default() };
+    let mut forwarder = Forwarder::new(limits, Random::from_seed(1));
+    forwarder.add_principal(Box::new(Table { kind: XidType::AD, answers: BTreeMap::new() }));
+    let mut last_drop = |id, port, is_answer| {
+        let mut packet = packet_to(&scoping(&[ad(id)]));
+        match is_answer {
+            true => forwarder.route_answer(Instant::ZERO, packet, port, &mut Vec::new()),
+            false => {
+                packet.meta.port = port;
+                forwarder.route(Instant::ZERO, packet, &mut Vec::new());
+            }
+        }
+        forwarder.last_drop()
+    };
+    for id in 0..10 {
+        let reason = if id < 5 { DropReason::Unreachable } else { DropReason::SlowPathFull };
+        assert_eq!(last_drop(id, IN, true), Some(reason), "{id}");
+    }
+    assert_eq!(last_drop(20, IN, false), Some(DropReason::SlowPathFull), "it is the port's own");
+    assert_eq!(
+        last_drop(21, PortId::NONE, false),
+        Some(DropReason::Unreachable),
+        "an application's"
+    );
+}
+
 /// Each port has an equal share of the budget, here and in the other engine, also when there are more of them.
 #[test]
 fn ports_share_the_budget() {

@@ -3,7 +3,7 @@
 //! An application is told of a message as it is told of a datagram that could not leave its own node
 //! ([`Response::Rejected`](channel::Response::Rejected)): none gets one for a datagram that somebody sent to it.
 
-use weft_base::{Instant, Packet, PortId};
+use weft_base::{Instant, Packet};
 use weft_runtime::Action;
 
 use super::Node;
@@ -25,7 +25,7 @@ impl Node {
         for dropped in self.forwarder.errors().take() {
             if let Some(packet) = self.error_about(&dropped) {
                 self.forwarder.errors().activity.add(ErrorActivity::Sent, 1);
-                self.route(now, packet, out);
+                self.route_answer(now, packet, dropped.port, out);
             }
         }
     }
@@ -37,7 +37,6 @@ impl Node {
             error_message::about(dropped.kind, dropped.mtu, &dropped.packet, repr.buffer_len())?;
         let mut packet = Packet::from_slice(&payload);
         let repr = XipRepr { payload_len: u16::try_from(payload.len()).ok()?, ..repr };
-        packet.meta.port = PortId::NONE;
         prepend_header(&mut packet, &repr).then_some(packet)
     }
 

@@ -296,6 +296,19 @@ impl Node {
         self.settle(now, verdicts, out);
     }
 
+    /// Routes an XIP packet that this node has made because of one from a port.
+    fn route_answer(
+        &mut self,
+        now: Instant,
+        packet: Packet,
+        asked_by: PortId,
+        out: &mut Vec<Action>,
+    ) {
+        let mut verdicts = std::mem::take(&mut self.verdicts);
+        self.forwarder.route_answer(now, packet, asked_by, &mut verdicts);
+        self.settle(now, verdicts, out);
+    }
+
     /// Carries out verdicts and keeps their list for the next ones.
     fn settle(&mut self, now: Instant, mut verdicts: Vec<Verdict>, out: &mut Vec<Action>) {
         for verdict in verdicts.drain(..) {
@@ -324,7 +337,7 @@ impl Node {
         let own = self.settings.scope.address_of(ECHO_SINK, &self.forwarder).ok();
         match own.and_then(|own| echo::answer(request, &own)) {
             // The answer is routed after this packet's verdicts, from a list of its own.
-            Some(reply) => self.route(now, reply, out),
+            Some(reply) => self.route_answer(now, reply, request.meta.port, out),
             None => self.refusals.add(Refusal::NoEcho, 1),
         }
     }
@@ -346,10 +359,13 @@ impl Node {
     }
 
     /// Changes what holds for all of the node. Addresses that applications have got stay theirs.
-    fn set_whole(&mut self, whole: Whole, out: &mut Vec<Action>) {
+    fn set_whole(&mut self, now: Instant, whole: Whole, out: &mut Vec<Action>) {
         let before = self.settings.whole();
         self.settings.set_whole(whole);
-        let Whole { limits, echo, .. } = self.settings.whole();
+        let Whole { limits, echo, packet_io, .. } = self.settings.whole();
+        if packet_io != before.packet_io {
+            self.set_packet_io(now, out);
+        }
         match echo {
             true => self.bind_echo(),
             false => self.unbind_echo(),
