@@ -67,6 +67,13 @@ fn packets_come_and_go_by_af_xdp_and_by_packet_sockets_where_that_cannot_be() {
         exec r1 "sh -c 'until weft show programs | grep -q port.*steer; do sleep 0.02; done'" timeout 60s;
         exec a "{ping}" as sixth;
         expect-output sixth "20 received";
+        exec r1 "weft configure -c 'set xia packet-io packet' -c commit";
+        exec r1 "sh -c 'until weft xia engine | grep -q r2.portable && ! weft xia engine | grep -q AF_XDP; do sleep 0.02; done'" timeout 60s;
+        exec r1 "weft xia ping @a --count 10 --interval 0.1 --quiet";
+        exec r1 "weft xia ping @r2 --count 10 --interval 0.1 --quiet";
+        exec r1 "weft xia engine --json" as committed;
+        exec a "{ping}" as seventh;
+        expect-output seventh "20 received";
         "#
     );
     let lab = format!("{network}scenario default {{ {steps} }}\n}}\n");
@@ -97,6 +104,7 @@ fn packets_come_and_go_by_af_xdp_and_by_packet_sockets_where_that_cannot_be() {
         assert_eq!(sorted(name), of([("a", "xdp"), ("r2", "xdp")]), "{name}");
     }
     assert_eq!(sorted("auto"), of([("b", "xdp"), ("r1", "xdp")]));
+    assert_eq!(sorted("committed"), of([("a", "packet"), ("r2", "packet")]));
     assert_eq!(sorted("instead"), of([("b", "packet"), ("r1", "xdp")]));
     let why =
         "packet sockets take the place of AF_XDP: the interface `b` carries packets of 9000 bytes";

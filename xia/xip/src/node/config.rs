@@ -52,7 +52,6 @@ pub fn read_node(
     settings.set_whole(read_whole(block, &unsaid)?);
     let engine = read_engine(block)?;
     let share = read_scheduling(block)?;
-    settings.packet_io = read_packet_io(block)?.unwrap_or(settings.packet_io);
     let mut node = Node::new(settings, registry.clone(), random);
     node.unsaid = unsaid;
     node.set_engine(engine, &mut Vec::new());
@@ -68,8 +67,8 @@ pub fn read_node(
 }
 
 /// The statements that [`read_whole`] reads.
-pub(super) const WHOLE: [&str; 7] =
-    ["address", "cache", "copies", "echo", "errors", "redirects", "slow-path"];
+pub(super) const WHOLE: [&str; 8] =
+    ["address", "cache", "copies", "echo", "errors", "packet-io", "redirects", "slow-path"];
 
 /// Reads what holds for all of a node and may change while it runs. `unsaid` is what holds where nothing is said.
 pub(super) fn read_whole(block: &mut Block<'_>, unsaid: &Whole) -> Result<Whole, Errors> {
@@ -77,6 +76,7 @@ pub(super) fn read_whole(block: &mut Block<'_>, unsaid: &Whole) -> Result<Whole,
         limits: read_limits(block, unsaid.limits)?,
         echo: block.leaf("echo")?.unwrap_or(unsaid.echo),
         scope: read_scope(block, unsaid.scope.clone())?,
+        packet_io: read_packet_io(block)?.unwrap_or(unsaid.packet_io),
     })
 }
 

@@ -184,6 +184,30 @@ impl Interface {
         }
     }
 
+    /// Gives and takes packets in this way from now on. Returns its port, if that is of another kind: it is to be closed,
+    /// and another one asked for at once.
+    pub(super) fn set_io(&mut self, now: Instant, io: PacketIo) -> Option<PortId> {
+        let before = self.io();
+        // What could not be may be by now.
+        (self.io, self.instead) = (io, None);
+        if self.io() == before {
+            return None;
+        }
+        match self.state {
+            State::Waiting(_) => None,
+            // Nobody waits for that port any more; when it comes, it is closed.
+            State::Opening(_) => {
+                self.state = State::Waiting(now);
+                None
+            }
+            State::Up(port, _) => {
+                self.state = State::Waiting(now);
+                self.replaced = Some(port);
+                Some(port)
+            }
+        }
+    }
+
     /// There will be no other port soon: the one that was replaced, if it was.
     pub(super) fn take_replaced(&mut self) -> Option<PortId> {
         self.replaced.take()

@@ -132,6 +132,15 @@ impl Node {
         }
     }
 
+    /// Has all interfaces give and take packets as the settings say, by other ports where that needs it.
+    pub(super) fn set_packet_io(&mut self, now: Instant, out: &mut Vec<Action>) {
+        let io = self.settings.packet_io;
+        let ports = self.interfaces.iter_mut().filter_map(|interface| interface.set_io(now, io));
+        let ports: Vec<_> = ports.collect();
+        ports.into_iter().for_each(|port| self.close_interface(port, out));
+        self.tick(now, out);
+    }
+
     /// Packets are sent there, as is known of the port now.
     fn interface_up(
         &mut self,

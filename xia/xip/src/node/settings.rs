@@ -35,16 +35,27 @@ pub(super) struct Whole {
     pub(super) limits: Limits,
     pub(super) echo: bool,
     pub(super) scope: Scope,
+    pub(super) packet_io: PacketIo,
 }
 
 impl Settings {
     /// What of these may change.
     pub(super) fn whole(&self) -> Whole {
-        Whole { limits: self.limits, echo: self.echo, scope: self.scope.clone() }
+        Whole {
+            limits: self.limits,
+            echo: self.echo,
+            scope: self.scope.clone(),
+            packet_io: self.packet_io,
+        }
     }
 
     pub(super) fn set_whole(&mut self, whole: Whole) {
-        Whole { limits: self.limits, echo: self.echo, scope: self.scope } = whole;
+        Whole {
+            limits: self.limits,
+            echo: self.echo,
+            scope: self.scope,
+            packet_io: self.packet_io,
+        } = whole;
     }
 
     /// What the node's choice between gateways depends on: the same whenever it starts, and another at every other

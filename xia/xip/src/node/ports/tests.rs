@@ -4,6 +4,7 @@ use std::num::NonZeroU16;
 
 use serde_json::{Value, json};
 use weft_base::{Instant, LinkAddress, Packet, PortId, Random, Token};
+use weft_config::Document;
 use weft_port::{PortInfo, PortSpec};
 use weft_runtime::{
     Action, Component, EngineReply, EngineRequest, Event, Interface, InterfaceChange, MapShape,
@@ -11,7 +12,7 @@ use weft_runtime::{
 };
 
 use crate::forward::DropReason;
-use crate::node::{Node, PacketIo, Registry, Scope, Settings};
+use crate::node::{Node, PacketIo, Plan, Registry, Scope, Settings};
 use crate::offload::{Engine, Offload, OffloadRoom, Tally};
 use crate::principal::{Answer, Branch, Input, NextHop, Output, Principal};
 use crate::words::WordError;
@@ -421,4 +422,48 @@ fn an_interface_whose_port_is_closed_and_not_replaced_is_down() {
     replaced(&mut world);
     world.node.remove_interface(NOW, "eth0", &mut Vec::new()).unwrap();
     assert_eq!(world.told()[1], 10);
+}
+
+/// What a commit does that changes `old` to `new`.
+fn commit(world: &mut World, old: &str, new: &str) -> Vec<Action> {
+    let plan = |text| Plan::of(Document::parse("t", text).unwrap().statements());
+    let mut out = Vec::new();
+    world.node.change_plan(NOW, &plan(old), &plan(new), &mut out).unwrap();
+    out
+}
+
+fn is_closing(actions: &[Action], closed: PortId) -> bool {
+    let closes = |action: &Action| matches!(action, Action::ClosePort { port } if *port == closed);
+    actions.iter().any(closes)
+}
+
+#[test]
+fn a_commit_has_packets_come_and_go_another_way() {
+    let up = |port: u32| json!(["eth0", port, 1, 1500]);
+    let mut world = World::new(PacketIo::Packet);
+    let actions = commit(&mut world, "", "packet-io auto;");
+    assert!(is_closing(&actions, PORT), "{actions:?}");
+    let (token, spec) = asked(&actions);
+    assert!(matches!(spec, PortSpec::Xdp { .. }), "{spec}");
+    world.event(Event::PortOpened { token, port: PortId(11), info: info(OLD, 1500) });
+    assert_eq!(world.told(), json!([up(10), up(11)]), "it was never down");
+    let actions = commit(&mut world, "packet-io auto;", "packet-io xdp;");
+    assert!(!is_closing(&actions, PortId(11)), "it is AF_XDP already: {actions:?}");
+    let actions = commit(&mut world, "packet-io xdp;", "");
+    assert!(is_closing(&actions, PortId(11)), "{actions:?}");
+    let (token, spec) = asked(&actions);
+    assert!(matches!(spec, PortSpec::Ethernet { .. }), "{spec}");
+    world.event(Event::PortOpened { token, port: PortId(12), info: info(OLD, 1500) });
+    assert_eq!(world.told()[2], up(12));
+}
+
+#[test]
+fn a_port_that_is_being_opened_the_way_before_is_closed_when_it_comes() {
+    let (mut world, actions) = World::starting(PacketIo::Packet);
+    let (before, _) = asked(&actions);
+    let (token, _) = asked(&commit(&mut world, "", "packet-io xdp;"));
+    world.event(Event::PortOpened { token, port: PortId(11), info: info(OLD, 1500) });
+    let late = Event::PortOpened { token: before, port: PORT, info: info(OLD, 1500) };
+    assert!(is_closing(&world.event(late), PORT));
+    assert_eq!(world.told(), json!([["eth0", 11, 1, 1500]]));
 }
