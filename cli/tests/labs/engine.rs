@@ -225,3 +225,55 @@ fn the_engine_comes_and_goes_without_losing_a_packet() {
            expect-output which \"the kernel's is on\";";
     drop(run("engine-changes", &steps, &[]));
 }
+
+/// Where the program cannot be, the portable engine forwards, beside the kernel's at other interfaces; and `auto` can be
+/// said again when nothing is in the way any more.
+#[test]
+fn an_interface_where_the_engine_cannot_be_has_the_portable_one_and_says_why() {
+    if !is_root() {
+        return;
+    }
+    let call = |method: &str, more: &str| {
+        let what = "program:txt=loss&interface:txt=a&direction:txt=ingress";
+        format!("exec r1 \"weft call 'finder://fea/fea/1.0/{method}?{what}{more}'\";\n")
+    };
+    let pings = |name: &str| {
+        format!(
+            "exec a \"weft xia ping @site-b-1:@b-0 --count 20 --interval 0.01 --timeout 20\" as {name};
+             expect-output {name} \"20 received\";
+             exec r1 \"weft xia engine --json\" as {name}-engine;\n"
+        )
+    };
+    let auto = |interface: &str| {
+        format!(
+            "exec r1 \"weft xia engine auto\";
+             exec r1 \"sh -c 'until weft xia engine | grep -q {interface}.generic; do sleep 0.02; done'\" \
+             timeout 60s;\n"
+        )
+    };
+    let steps = [
+        call("attach_program", "&rate:u32=0"),
+        auto("r2"),
+        // Where it was refused is known when both were answered.
+        "exec r1 \"sh -c 'until weft xia engine | grep -q a.portable:; do sleep 0.02; done'\" timeout 60s;\n"
+            .to_owned(),
+        pings("refused"),
+        call("detach_program", ""),
+        auto("a"),
+        pings("again"),
+    ];
+    let log = run_with("engine-refused", "engine portable;", &steps.concat(), &[]);
+    let at = |name: &str, interface: &str| -> Value {
+        let shown: Value = serde_json::from_str(&log(&format!("{name}-engine.stdout"))).unwrap();
+        let mut interfaces = shown["interfaces"].as_array().unwrap().iter();
+        interfaces.find(|one| one["interface"] == interface).unwrap().clone()
+    };
+    let refused = at("refused", "a");
+    assert_eq!(refused["engine"], "portable");
+    assert!(refused["trouble"].as_str().unwrap().contains("loss"), "{refused}");
+    assert_eq!(at("refused", "r2")["engine"], "generic");
+    assert_eq!(
+        [at("again", "a"), at("again", "r2")].map(|one| one["engine"].clone()),
+        ["generic"; 2]
+    );
+}
