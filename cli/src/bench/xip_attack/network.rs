@@ -165,7 +165,8 @@ impl Flooded {
 
     /// A router that knows all legitimate destinations.
     fn router(&self, case: Case) -> Result<Portable, String> {
-        let limits = Limits { cache: CACHE, slow_path: case.budget.map(limit), ..Limits::default() };
+        let limits =
+            Limits { cache: CACHE, slow_path: case.budget.map(limit), ..Limits::default() };
         let forwarder = world::router_with(&self.names, limits);
         let forwarder = forwarder.map_err(|error| error.to_string())?;
         let engine = if case.kernel { Some(Engine::new(CACHE)?) } else { None };

@@ -118,8 +118,7 @@ impl Site {
         time: Duration,
     ) -> Result<Measured, String> {
         let Self { traffic, network, .. } = self;
-        let running =
-            self.portable.run(network, self.processors, sockets, None, point.updates)?;
+        let running = self.portable.run(network, self.processors, sockets, None, point.updates)?;
         let threads = self.processors.place_receivers(network)?.and(running.id);
         let template = Template::new(point.form, self.local, point.len);
         let sending = Sending { pace, flood: None };
