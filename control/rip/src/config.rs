@@ -43,6 +43,8 @@ macro_rules! interface_statements {
         leaf cost number { range 1 15; default 1; help "what is added to the metrics of routes that come in"; }
         leaf passive switch { default off; help "whether nothing is told on this interface"; }
         leaf split-horizon one-of off on poisoned-reverse { default poisoned-reverse; help "how routes are told to where they came from: as all, not, or as unreachable"; }
+        leaf-list import name { alone all none; help "which routes are believed that routers on this link tell: all, none, or those that these policies accept, which are asked in order; all without it"; }
+        leaf-list export name { alone all none; help "which routes are told on this link, in the same words; all without it"; }
 "#
     };
 }
@@ -163,6 +165,10 @@ pub struct LinkConfig {
     pub split_horizon: SplitHorizon,
     /// How messages are authenticated.
     pub auth: Auth,
+    /// Which routes are believed that routers there tell, and how.
+    pub import: Filter,
+    /// Which routes are told there, and how.
+    pub export: Filter,
 }
 
 /// How routes of another protocol are told.
@@ -208,7 +214,7 @@ pub(crate) fn read(version: Version, source: &str, text: &str) -> Result<Config,
     block.finish()?;
     let Some(entry) = entry else { return Ok(Config::default()) };
     entry.read_block(|block| {
-        let links = gather(block.many("interface").into_iter().map(|entry| link(version, entry)))?;
+        let links = gather(block.many("interface").into_iter().map(|entry| link(version, entry, &policies)))?;
         let others = block.many("redistribute").into_iter();
         let redistribute = gather(others.map(|entry| redistributed(entry, &policies)))?;
         let usual = Timers::default();
@@ -242,7 +248,11 @@ fn unique<T>(all: Vec<(Located<String>, T)>) -> Result<BTreeMap<String, T>, Erro
     Ok(found)
 }
 
-fn link(version: Version, mut entry: Entry<'_>) -> Result<(Located<String>, LinkConfig), Errors> {
+fn link(
+    version: Version,
+    mut entry: Entry<'_>,
+    policies: &Policies,
+) -> Result<(Located<String>, LinkConfig), Errors> {
     let name: Located<InterfaceName> = entry.argument("the interface")?;
     let name = Located { value: name.value.to_string(), location: name.location };
     let config = entry.optional_block()?.read(|block| {
@@ -255,6 +265,8 @@ fn link(version: Version, mut entry: Entry<'_>) -> Result<(Located<String>, Link
             passive: block.leaf("passive")?.unwrap_or(false),
             split_horizon: block.leaf("split-horizon")?.unwrap_or(SplitHorizon::PoisonedReverse),
             auth,
+            import: filter(block, "import", policies)?,
+            export: filter(block, "export", policies)?,
         })
     })?;
     Ok((name, config))
@@ -326,12 +338,17 @@ fn redistributed(
         Ok(Redistribute {
             metric: block.leaf_in("metric", 1..=INFINITY - 1)?.unwrap_or(1),
             tag: block.leaf("tag")?,
-            policy: Filter::read(&block.list("policy")?, Filter::All, |names| {
-                Program::new(policies, VARIABLES, names).map(Rc::new)
-            })?,
+            policy: filter(block, "policy", policies)?,
         })
     })?;
     Ok((name, config))
+}
+
+/// All routes pass if the statement is not there.
+fn filter(block: &mut Block<'_>, name: &str, policies: &Policies) -> Result<Filter, Errors> {
+    Filter::read(&block.list(name)?, Filter::All, |names| {
+        Program::new(policies, VARIABLES, names).map(Rc::new)
+    })
 }
 
 #[cfg(test)]
@@ -343,7 +360,7 @@ mod tests {
     const TEXT: &str = "rip {
     interface eth0;
     interface eth1 {
-        cost 2; passive on; split-horizon on;
+        cost 2; passive on; split-horizon on; import none; export all;
         authentication md5;
         key 1 { secret one; }
         key 2 { secret two; sign off; }
@@ -360,6 +377,7 @@ mod tests {
         let config = read(Version::V2, "t", TEXT).unwrap();
         let link = &config.links["eth1"];
         assert_eq!((link.cost, link.passive, link.split_horizon), (2, true, SplitHorizon::On));
+        assert_eq!((&link.import, &link.export), (&Filter::None, &Filter::All));
         let Auth::Keys { keys, signs } = &link.auth else { panic!() };
         assert_eq!((keys.len(), *signs), (2, 1));
         assert_eq!(config.links["eth2"].auth, Auth::Password(Secret::new("secret")));
@@ -399,6 +417,8 @@ mod tests {
             ("interface eth0 { authentication md5; key 1 { } }", "secret"),
             ("redistribute static { metric 16; }", "16"),
             ("redistribute static { policy q; }", "there is no policy `q`"),
+            ("interface eth0 { import q; }", "there is no policy `q`"),
+            ("interface eth0 { export all none; }", "stands alone"),
             ("timeout 20s;", "three times"),
             ("intrface eth0;", "did you mean `interface`?"),
         ] {

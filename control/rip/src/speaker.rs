@@ -14,6 +14,7 @@ use weft_base::{Counters, Instant, Random};
 
 use crate::Version;
 use crate::config::{Config, LinkConfig, SplitHorizon};
+use crate::policy;
 use crate::table::{Outcome, Route, Source, Stored, Table};
 use crate::wire::auth::Signed;
 use crate::wire::{Command, Entry, INFINITY, Message, WireError, ng, v2};
@@ -98,6 +99,8 @@ pub(crate) struct Speaker {
     pub(crate) links: BTreeMap<u32, Link>,
     pub(crate) neighbours: BTreeMap<(u32, IpAddr), Neighbour>,
     pub(crate) table: Table,
+    /// Links whose policies are other ones now, and what was said of them before.
+    refiltered: BTreeMap<u32, LinkConfig>,
     /// When everything is told next; none while there are no links.
     update: Option<Instant>,
     /// Until when there may be no triggered update.
@@ -119,6 +122,7 @@ impl Speaker {
             links: BTreeMap::new(),
             neighbours: BTreeMap::new(),
             table: Table::default(),
+            refiltered: BTreeMap::new(),
             update: None,
             suppressed: Instant::ZERO,
             started: Instant::ZERO,
@@ -134,9 +138,16 @@ impl Speaker {
 
     /// A link is there, or different. Its networks are told from now on.
     pub(crate) fn set_link(&mut self, now: Instant, index: u32, link: Link) {
+        let filters = |config: &LinkConfig| (config.import.clone(), config.export.clone());
+        let filtered = filters(&link.config);
+        let new = link.addresses.clone();
         let before = self.links.insert(index, link);
+        if let Some(before) = &before
+            && filters(&before.config) != filtered
+        {
+            self.refiltered.entry(index).or_insert_with(|| before.config.clone());
+        }
         let old = before.map_or(Vec::new(), |before| before.addresses);
-        let new = self.links[&index].addresses.clone();
         for gone in networks(&old).filter(|net| !networks(&new).any(|other| other == *net)) {
             self.table.forget(now, &gone, Source::Connected, &self.config.timers);
             self.know_connected(gone);
@@ -164,19 +175,50 @@ impl Speaker {
 
     /// The port of a link is open: its routers are asked for their routes (RFC 2453 §3.9.1).
     pub(crate) fn opened(&mut self, now: Instant, index: u32, mtu: usize, out: &mut Vec<Datagram>) {
-        let sequence = self.sequence(now);
         let Some(link) = self.links.get_mut(&index) else { return };
         link.mtu = Some(mtu);
-        if link.config.passive {
-            return;
+        if !link.config.passive {
+            self.ask(now, index, out);
+            self.tell(now, index, self.version.group(), Which::All, out);
         }
+    }
+
+    /// Asks the routers of a link for all of their routes.
+    fn ask(&mut self, now: Instant, index: u32, out: &mut Vec<Datagram>) {
+        let sequence = self.sequence(now);
+        let Some(link) = self.links.get(&index) else { return };
         let bytes = match self.version {
             Version::V2 => v2::ask_for_all(&link.config.auth, sequence),
             Version::Ng => ng::ask_for_all(),
         };
         self.counters.add(Activity::Sent, 1);
         out.push(Datagram { link: index, to: self.version.group(), bytes });
-        self.tell(now, index, self.version.group(), Which::All, out);
+    }
+
+    /// Where policies are other ones, routers are asked again what they have told, and are told what they are told in
+    /// another way now, or not any more: that as unreachable.
+    fn refilter(&mut self, now: Instant, out: &mut Vec<Datagram>) {
+        for (index, before) in std::mem::take(&mut self.refiltered) {
+            let Some(link) = self.links.get(&index) else { continue };
+            if link.mtu.is_none() || link.config.passive {
+                continue;
+            }
+            let is_other_import = before.import != link.config.import;
+            let before = Link { config: before, ..link.clone() };
+            let differences = self.table.iter().filter_map(|(net, stored)| {
+                let told = entry(self.version, *net, stored, index, &before);
+                let tells = entry(self.version, *net, stored, index, link);
+                let gone = told.map(|told| Entry { metric: INFINITY, ..told });
+                if tells == told { None } else { tells.or(gone) }
+            });
+            let differences: Vec<_> = differences.collect();
+            if !differences.is_empty() {
+                self.send(now, index, self.version.group(), &differences, out);
+            }
+            if is_other_import {
+                self.ask(now, index, out);
+            }
+        }
     }
 
     /// The port of a link is closed.
@@ -324,6 +366,9 @@ impl Speaker {
                 metric: (entry.metric + link.config.cost).min(INFINITY),
                 tag: entry.tag,
             };
+            // What policy refuses this router does not reach that way, and no more if it did before.
+            let passed = policy::pass(self.version, entry.net, &route, &link.config.import);
+            let route = passed.unwrap_or(Route { metric: INFINITY, ..route });
             if self.table.learn(now, entry.net, route, &self.config.timers) == Outcome::TooMany {
                 self.counters.add(Activity::TooMany, 1);
             }
@@ -352,7 +397,7 @@ impl Speaker {
             .table
             .iter()
             .filter(|(_, stored)| which != Which::Changed || stored.has_changed)
-            .filter_map(|(net, stored)| entry(*net, stored, index, link))
+            .filter_map(|(net, stored)| entry(self.version, *net, stored, index, link))
             .map(|entry| match which {
                 Which::Farewell => Entry { metric: INFINITY, ..entry },
                 Which::All | Which::Changed => entry,
@@ -403,6 +448,7 @@ impl Speaker {
 
     /// Does what is due: routes time out, updates are sent.
     pub(crate) fn tick(&mut self, now: Instant, out: &mut Vec<Datagram>) {
+        self.refilter(now, out);
         let outcomes = self.table.tick(now, &self.config.timers);
         let gone = outcomes.iter().filter(|(_, outcome)| *outcome == Outcome::Gone).count();
         self.counters.add(Activity::TimedOut, gone as u64);
@@ -455,8 +501,9 @@ fn networks(addresses: &[IpNet]) -> impl Iterator<Item = IpNet> {
 }
 
 /// How a route is told on a link; none if it is not (RFC 2453 §3.4.3, §3.10.2).
-fn entry(net: IpNet, stored: &Stored, index: u32, link: &Link) -> Option<Entry> {
-    let Route { source, link: leads_to, gateway, metric, tag } = stored.route;
+fn entry(version: Version, net: IpNet, stored: &Stored, index: u32, link: &Link) -> Option<Entry> {
+    let route = policy::pass(version, net, &stored.route, &link.config.export)?;
+    let Route { source, link: leads_to, gateway, metric, tag } = route;
     let is_same_link = leads_to == index;
     let metric = match (source, link.config.split_horizon) {
         (Source::Learned { .. }, SplitHorizon::On) if is_same_link && stored.is_valid() => {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use ipnet::{IpNet, Ipv4Net};
 use weft_base::{Instant, Random};
+use weft_policy::Filter;
 
 use crate::Version;
 use crate::config::{Config, LinkConfig, SplitHorizon};
@@ -34,7 +35,8 @@ fn link(address: &str, config: LinkConfig) -> Link {
 
 fn plain(cost: u8) -> LinkConfig {
     let split_horizon = SplitHorizon::PoisonedReverse;
-    LinkConfig { cost, passive: false, split_horizon, auth: Auth::None }
+    let (import, export) = (Filter::All, Filter::All);
+    LinkConfig { cost, passive: false, split_horizon, auth: Auth::None, import, export }
 }
 
 /// A router with two links, 1 with 10.0.1.0/24 and 2 with 10.0.2.0/24, whose first update is over.
@@ -458,4 +460,43 @@ fn ripng_is_spoken_by_link_local_addresses() {
     assert_eq!(gateway("2001:db8:3::/48"), "fe80::77".parse::<std::net::IpAddr>().unwrap());
     assert!(speaker.table.get(&net("fe80::/64")).is_none(), "every link has that");
     assert_eq!(INFINITY, 16);
+}
+
+/// Entries of the answers that a link was sent, as they would be read there; requests are left out.
+fn answered(sent: &[Datagram], link: u32) -> Vec<(String, u8)> {
+    let is_answer = |one: &&Datagram| read(&one.bytes).command == Command::Response;
+    let answers: Vec<_> = sent.iter().filter(is_answer).cloned().collect();
+    said(&answers, link)
+}
+
+#[test]
+fn what_policies_of_a_link_refuse_is_not_believed_and_not_told_and_a_change_holds_at_once() {
+    let far = || vec![(FAR.to_owned(), 3)];
+    let mut router = Router::with(LinkConfig { import: Filter::None, ..plain(1) }, plain(1));
+    router.told("10.0.1.2", FAR, 2);
+    assert_eq!(router.metric(FAR), None, "it was never there");
+    let set = |router: &mut Router, index, address, config| {
+        let link = Link { mtu: Some(MTU), ..link(address, config) };
+        router.speaker.set_link(router.now, index, link);
+        router.tick()
+    };
+    // Routers are asked for what was refused.
+    let sent = set(&mut router, 1, "10.0.1.1/24", plain(1));
+    let asks = |one: &Datagram| one.link == 1 && read(&one.bytes).asks_for_all;
+    assert!(sent.iter().any(asks), "{sent:?}");
+    router.told("10.0.1.2", FAR, 2);
+    assert_eq!(router.metric(FAR), Some(3));
+    router.wait();
+    // What is not told any more is told as unreachable, once; what is told again is told at once.
+    let silent = || LinkConfig { export: Filter::None, ..plain(1) };
+    let sent = set(&mut router, 2, "10.0.2.1/24", silent());
+    assert!(answered(&sent, 2).contains(&(FAR.to_owned(), INFINITY)), "{sent:?}");
+    assert!(answered(&set(&mut router, 2, "10.0.2.1/24", silent()), 2).is_empty());
+    assert_eq!(answered(&router.wait(), 2), []);
+    let sent = set(&mut router, 2, "10.0.2.1/24", plain(1));
+    assert!(far().iter().all(|one| answered(&sent, 2).contains(one)), "{sent:?}");
+    // One that is refused now is gone when its router tells it again.
+    set(&mut router, 1, "10.0.1.1/24", LinkConfig { import: Filter::None, ..plain(1) });
+    router.told("10.0.1.2", FAR, 2);
+    assert_eq!(router.metric(FAR), Some(INFINITY));
 }
