@@ -28,7 +28,7 @@ const PAGES: [(&str, &str); 7] = [
     ("/bgp/peers", "the peers of BGP and their sessions"),
     (
         "/bgp/routes",
-        "the paths of BGP; ?prefix=ADDRESS-OR-PREFIX, or ?from=PREFIX&count=N, and received-from=PEER or advertised-to=PEER",
+        "the paths of BGP; ?prefix=ADDRESS-OR-PREFIX, or ?within=PREFIX, from=PREFIX, count=N, and community=C, received-from=PEER or advertised-to=PEER",
     ),
     (
         "/bgp/explain",
@@ -95,6 +95,8 @@ fn page(asker: &Asker, asked: &Asked) -> Result<Value, Refused> {
                 received_from: peer("received-from")?,
                 advertised_to: peer("advertised-to")?,
                 peer: None,
+                within: argument("within"),
+                community: argument("community"),
             };
             parsed(&ask(asker, "bgp", request)?.json)
         }

@@ -3,11 +3,11 @@
 use std::net::IpAddr;
 
 use serde_json::{Value, json};
-use weft_bgp::interface::{Clear, Show};
+use weft_bgp::interface::Clear;
 
 use super::{ClearArgs, Direction};
 use crate::output::{Outcome, json_lines, print_lines};
-use crate::show::Asker;
+use crate::show::{Asker, bgp};
 
 pub(super) fn run(args: &ClearArgs) -> Outcome {
     let asker = Asker::new(&args.node)?;
@@ -15,9 +15,7 @@ pub(super) fn run(args: &ClearArgs) -> Outcome {
     let peers = match args.peer {
         Some(peer) => vec![peer],
         None => {
-            let request = Show { what: "peers".to_owned(), ..Show::default() };
-            let shown: Value = serde_json::from_str(&asker.ask("bgp", request)?.json)
-                .map_err(|error| format!("bgp answers what is no JSON: {error}"))?;
+            let shown = bgp::answer(&asker, bgp::request("peers"))?;
             chosen(&shown, (args.remote_as, args.group.as_deref()), soft.is_some())?
         }
     };

@@ -4,7 +4,7 @@
 //! each view names the calls that it is made of; `weft show xia` asks the stack as `weft xia` does. What is shown is made as JSON first; `table` makes columns of
 //! it for people.
 
-mod bgp;
+pub(crate) mod bgp;
 mod components;
 mod counters;
 mod interfaces;
@@ -72,7 +72,8 @@ pub(crate) enum ShowCommand {
     /// The Border Gateway Protocol
     #[command(
         subcommand,
-        after_help = "Examples:\n  weft show bgp peers\n  weft show bgp peers 192.0.2.7\n  weft show bgp routes 192.0.2.1"
+        after_help = "Examples:\n  weft show bgp peers\n  weft show bgp peers 192.0.2.7\n  weft show bgp routes 192.0.2.1\n  \
+        weft show bgp routes 198.51.0.0/16 --longer --community no-export"
     )]
     Bgp(BgpView),
     /// What a routing protocol has to show, such as its routes and neighbours
@@ -137,6 +138,12 @@ pub(crate) struct PeersArgs {
 pub(crate) struct PathsArgs {
     /// Only the paths that serve this address or prefix
     prefix: Option<String>,
+    /// The paths to this prefix, and to all that are within it
+    #[arg(long, requires = "prefix")]
+    longer: bool,
+    /// Only those with this community, such as 65000:7, no-export, rt:65000:100 or 65000:1:2
+    #[arg(long, value_name = "COMMUNITY")]
+    community: Option<String>,
     /// Those for multicast
     #[arg(long)]
     multicast: bool,

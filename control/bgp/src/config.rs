@@ -483,6 +483,8 @@ mod tests {
             "prefix-limit { most 5; }",
             "description x;",
             "connect-retry 5s;",
+            "delay-open 5s;",
+            "advertisement-interval 5s;",
             "graceful-shutdown on;",
             "shutdown;",
         ] {

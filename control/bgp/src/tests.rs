@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
 
 use ipnet::{IpNet, Ipv4Net};
 use proptest::prelude::*;
@@ -169,7 +170,7 @@ impl World {
         let origins = (0..PEERS.len()).map(|peer| routes.add_source(source(peer))).collect();
         Self {
             routes,
-            fanout: Fanout::default(),
+            fanout: Fanout::new(Random::from_seed(1)),
             origins,
             heard: vec![BTreeMap::new(); PEERS.len()],
             unheard: vec![None; PEERS.len()],
@@ -198,6 +199,7 @@ impl World {
             knows_long_lived: KNOW.contains(&peer),
             is_partial: false,
             export,
+            interval: Duration::ZERO,
             peer: party,
         }
     }

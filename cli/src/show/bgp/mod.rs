@@ -30,8 +30,12 @@ pub(super) fn run(view: &BgpView) -> Outcome {
         BgpView::Routes(args) => {
             let asker = Asker::new(&args.view.node)?;
             let ask = |from| {
+                let prefix = args.prefix.clone();
+                let (prefix, within) = if args.longer { (None, prefix) } else { (prefix, None) };
                 let request = Show {
-                    prefix: args.prefix.clone(),
+                    prefix,
+                    within,
+                    community: args.community.clone(),
                     from,
                     at_most: Some(PAGE),
                     multicast: args.multicast.then_some(true),
@@ -39,7 +43,7 @@ pub(super) fn run(view: &BgpView) -> Outcome {
                     advertised_to: args.advertised_to,
                     ..request("routes")
                 };
-                Ok(Page::of_routes(parse("bgp", &asker.ask("bgp", request)?.json)?))
+                Ok(Page::of_routes(answer(&asker, request)?))
             };
             let columns = columns(args);
             let heads: Vec<_> = columns.iter().map(|column| (column.name, column.align)).collect();
@@ -49,12 +53,17 @@ pub(super) fn run(view: &BgpView) -> Outcome {
 }
 
 /// A request for this, all of it.
-fn request(what: &str) -> Show {
+pub(crate) fn request(what: &str) -> Show {
     Show { what: what.to_owned(), ..Show::default() }
 }
 
+/// What BGP answers.
+pub(crate) fn answer(asker: &Asker, request: Show) -> Result<Value, String> {
+    parse("bgp", &asker.ask("bgp", request)?.json)
+}
+
 fn ask(view: &ViewArgs, request: Show) -> Result<Value, String> {
-    parse("bgp", &Asker::new(&view.node)?.ask("bgp", request)?.json)
+    answer(&Asker::new(&view.node)?, request)
 }
 
 /// A column of the table of paths.
@@ -90,8 +99,9 @@ fn columns(args: &PathsArgs) -> Vec<Column> {
         columns.push(left("communities", |_, path| communities(path)));
     }
     if !is_told && (is_of_one || args.prefix.is_some()) {
-        columns.push(left("why not used", |_, path| {
-            path["unused"].as_str().unwrap_or_default().to_owned()
+        columns.push(left("why not the best", |_, path| {
+            let why = path["unused"].as_str().or(path["lost-by"].as_str());
+            why.unwrap_or_default().to_owned()
         }));
     }
     columns

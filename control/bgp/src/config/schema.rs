@@ -23,6 +23,8 @@ macro_rules! peer_statements {
         leaf enforce-first-as switch { help "whether routes are used only if their paths begin with the peer's system; off for a route server, which is in no path: so it is with `local-role route-server-client`, else on"; }
         leaf accept-as-sets switch { default off; help "whether routes are taken whose paths have systems without an order (RFC 9774)"; }
         leaf connect-retry duration { default 120s; help "when to connect again after a connection could not be opened"; }
+        leaf delay-open duration { range 0s 240s; default 0s; help "for how long the peer may introduce itself first on a new connection"; }
+        leaf advertisement-interval duration { range 0s 600s; default 0s; help "how long the peer is told nothing new after it was told something (RFC 4271 section 9.2.1.1): 0s to be told at once"; }
         leaf extended-next-hop switch { default off; help "whether routes of IPv4 may have next hops of IPv6 (RFC 8950)"; }
         container prefix-limit {
             help "how many prefixes of each family the peer may announce";

@@ -15,6 +15,10 @@ use crate::wire::{MAX_SHUTDOWN_TEXT, Role};
 
 /// RFC 4271 §10.
 const CONNECT_RETRY: Duration = Duration::from_secs(120);
+/// As long as a peer that has connected may take for its OPEN (RFC 4271 §8.2.2 suggests 4 minutes).
+const MOST_DELAY: Duration = Duration::from_secs(240);
+/// Longer than anybody waits for routes.
+const MOST_INTERVAL: Duration = Duration::from_secs(600);
 /// With which packets are sent whose receiver checks how far they have come (RFC 5082 §3).
 const FULL_TTL: u8 = 255;
 
@@ -73,6 +77,10 @@ pub(crate) struct SessionConfig {
     /// Routes are taken whose paths have sets (RFC 9774).
     pub(crate) accept_as_sets: bool,
     pub(crate) connect_retry: Duration,
+    /// For how long the peer may send its OPEN first.
+    pub(crate) delay_open: Duration,
+    /// Between two times that the peer is told of changes (RFC 4271 §9.2.1.1).
+    pub(crate) advertisement_interval: Duration,
     /// Routes of IPv4 may have next hops of IPv6.
     pub(crate) extended_next_hop: bool,
     pub(crate) prefix_limit: Option<PrefixLimit>,
@@ -99,6 +107,8 @@ impl SessionConfig {
             enforce_first_as: block.leaf("enforce-first-as")?.unwrap_or(!is_of_server),
             accept_as_sets: block.leaf("accept-as-sets")?.unwrap_or(false),
             connect_retry: block.leaf("connect-retry")?.unwrap_or(CONNECT_RETRY),
+            delay_open: at_most(block, "delay-open", MOST_DELAY)?,
+            advertisement_interval: at_most(block, "advertisement-interval", MOST_INTERVAL)?,
             extended_next_hop: block.leaf("extended-next-hop")?.unwrap_or(false),
             prefix_limit: prefix_limit(block)?,
             blackhole: block.leaf("blackhole")?.unwrap_or(false),
@@ -112,6 +122,8 @@ impl SessionConfig {
     pub(super) fn hard(&self) -> Self {
         Self {
             connect_retry: Duration::ZERO,
+            delay_open: Duration::ZERO,
+            advertisement_interval: Duration::ZERO,
             prefix_limit: None,
             graceful_shutdown: false,
             shutdown: None,
@@ -144,6 +156,11 @@ impl SessionConfig {
             None => StreamOptions { ttl: self.multihop.or(direct), ..StreamOptions::default() },
         }
     }
+}
+
+/// A time of at most this length; none if nothing is said.
+fn at_most(block: &mut Block<'_>, name: &str, most: Duration) -> Result<Duration, Errors> {
+    Ok(block.leaf_in(name, Duration::ZERO..=most)?.unwrap_or(Duration::ZERO))
 }
 
 /// The least time to live of packets that have come from so many hops away.
@@ -232,12 +249,14 @@ mod tests {
     #[test]
     fn what_is_said_of_a_session_is_read() {
         let text = "md5-key hush; ttl-security 1; local-role customer; role-strict on; connect-retry 5s; \
-                    extended-next-hop on; blackhole on; prefix-limit { most 10; action warn; restart-after 300s; } \
+                    delay-open 2s; advertisement-interval 30s; extended-next-hop on; blackhole on; prefix-limit { most 10; action warn; restart-after 300s; } \
                     shutdown \"back at 20:00\"; description \"the other one\";";
         let session = peer(2, text).unwrap().session;
         assert_eq!(session.key.as_ref().unwrap().bytes(), b"hush");
         assert_eq!((session.role, session.role_strict), (Some(Role::Customer), true));
         assert_eq!(session.connect_retry, Duration::from_secs(5));
+        let times = [session.delay_open, session.advertisement_interval];
+        assert_eq!(times, [2, 30].map(Duration::from_secs));
         let restart_after = Some(Duration::from_secs(300));
         let limit = PrefixLimit { most: 10, excess: Excess::Warn, restart_after };
         assert_eq!(session.prefix_limit, Some(limit));
@@ -286,6 +305,8 @@ mod tests {
             (1, "local-role peer;", "has no role"),
             (2, "ttl-security 255;", "254"),
             (2, "prefix-limit { }", "most"),
+            (2, "advertisement-interval 601s;", "601s"),
+            (2, "delay-open 5min;", "5min"),
             (2, &long, "255 bytes"),
             (2, &key, "80 bytes"),
         ] {

@@ -16,10 +16,12 @@ mod told;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use weft_base::{Instant, Random};
 use weft_routing::ip::Version;
 use weft_routing::{Hears, OriginId, Prefix, ReaderId, Said};
 use weft_xrl::profile::Profile;
 
+use crate::fsm::jittered;
 use crate::incoming::family;
 use crate::routes::attribute_sets::AttributesId;
 use crate::routes::export::Audience;
@@ -65,11 +67,14 @@ struct Cohort {
     anew: Option<Anew>,
     /// It is told everything that there is; none if it has heard that.
     telling: Option<Telling>,
+    /// Until when it is told nothing new (RFC 4271 §9.2.1.1).
+    rests: Option<Instant>,
 }
 
 /// All of them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Fanout {
+    random: Random,
     cohorts: Vec<Cohort>,
     /// Which one is served first the next time: those behind it are its equals.
     first: usize,
@@ -80,6 +85,12 @@ pub(crate) struct Fanout {
 }
 
 impl Fanout {
+    /// Without anybody; times between messages are drawn from `random`.
+    pub(crate) fn new(random: Random) -> Self {
+        let (congested, changed) = (BTreeSet::new(), BTreeMap::new());
+        Self { random, cohorts: Vec::new(), first: 0, congested, changed }
+    }
+
     /// A peer is there, and hears everything of a family, and in the end that this is all.
     pub(crate) fn join(
         &mut self,
@@ -105,6 +116,7 @@ impl Fanout {
             told,
             anew,
             telling,
+            rests: None,
         });
     }
 
@@ -146,13 +158,14 @@ impl Fanout {
     /// Whether somebody can be told something.
     pub(crate) fn has_work(&self, routes: &Routes) -> bool {
         let has_changed = !self.changed.is_empty();
-        has_changed
-            || self.cohorts.iter().any(|cohort| {
-                self.can_take(cohort)
-                    && (cohort.telling.is_some()
-                        || cohort.anew.is_some()
-                        || routes.table.is_behind(cohort.version, cohort.reader))
-            })
+        let has_work = |cohort: &Cohort| !cohort.is_resting(routes.now) && cohort.has_work(routes);
+        has_changed || self.cohorts.iter().any(|cohort| self.can_take(cohort) && has_work(cohort))
+    }
+
+    /// When somebody can be told something who may be told nothing yet.
+    pub(crate) fn deadline(&self, routes: &Routes) -> Option<Instant> {
+        let waiting = self.cohorts.iter().filter(|cohort| self.can_take(cohort));
+        waiting.filter(|cohort| cohort.has_work(routes)).filter_map(|cohort| cohort.rests).min()
     }
 
     fn can_take(&self, cohort: &Cohort) -> bool {
@@ -171,8 +184,13 @@ impl Fanout {
                 self.first = place;
                 break;
             }
-            if self.can_take(&self.cohorts[place]) {
-                found += self.cohorts[place].tell(routes, &mut sendings);
+            if self.can_take(&self.cohorts[place]) && !self.cohorts[place].is_resting(routes.now) {
+                let (cohort, sent) = (&mut self.cohorts[place], sendings.len());
+                found += cohort.tell(routes, &mut sendings);
+                let interval = cohort.audience.interval;
+                if !interval.is_zero() && sendings.len() > sent && !cohort.has_work(routes) {
+                    cohort.rests = Some(routes.now + jittered(interval, &mut self.random));
+                }
             }
         }
         self.join_equals(routes);
@@ -197,6 +215,7 @@ impl Fanout {
             let equal = earlier.iter_mut().find(|other| may_join && is_equal(other));
             match equal {
                 Some(other) => {
+                    other.rests = other.rests.max(cohort.rests);
                     other.peers.append(&mut cohort.peers);
                     cohort.close(routes);
                     self.cohorts.remove(place);
@@ -242,6 +261,17 @@ impl Cohort {
             && self.audience == other.audience
     }
 
+    /// Whether there is something to tell it.
+    fn has_work(&self, routes: &Routes) -> bool {
+        self.telling.is_some()
+            || self.anew.is_some()
+            || routes.table.is_behind(self.version, self.reader)
+    }
+
+    fn is_resting(&self, now: Instant) -> bool {
+        self.rests.is_some_and(|until| now < until)
+    }
+
     /// One for peers that go on by themselves.
     fn fork(&self, peers: BTreeSet<OriginId>, routes: &mut Routes) -> Self {
         Self {
@@ -256,6 +286,7 @@ impl Cohort {
             version: self.version,
             audience: self.audience.clone(),
             context: self.context,
+            rests: self.rests,
         }
     }
 

@@ -45,6 +45,7 @@ pub use negotiate::Negotiated;
 pub use session::Session;
 pub use settings::{PeerAs, Settings, Transport};
 pub use timers::Timer;
+pub(crate) use timers::jittered;
 
 use std::fmt;
 

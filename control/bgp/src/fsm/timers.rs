@@ -71,7 +71,7 @@ impl Timers {
 }
 
 /// The span times a random factor between 0.75 and 1 (RFC 4271 §10).
-pub(super) fn jittered(span: Duration, random: &mut Random) -> Duration {
+pub(crate) fn jittered(span: Duration, random: &mut Random) -> Duration {
     const STEPS: u32 = 1 << 16;
     // At most STEPS.
     let part = random.below(u64::from(STEPS) + 1) as u32;

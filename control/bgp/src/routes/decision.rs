@@ -123,11 +123,16 @@ pub(crate) struct Decision<'a> {
 }
 
 /// What is compared first: whether its speaker is long away, degree of preference, length, origin. The lower the better.
-type First = (bool, Reverse<u32>, usize, Origin);
+pub(super) type First = (bool, Reverse<u32>, usize, Origin);
 /// What is compared last: origin outside, interior cost, identifier, cluster list, address.
-type Last = (bool, u32, Ipv4Addr, usize, IpAddr, u32);
+pub(super) type Last = (bool, u32, Ipv4Addr, usize, IpAddr, u32);
 
 impl Decision<'_> {
+    /// Whether it is a network of this router's own.
+    pub(super) fn is_own(&self, one: &Candidate<Path>) -> bool {
+        self.source(one.origin).own.is_some()
+    }
+
     fn source(&self, origin: OriginId) -> &Source {
         &self.sources[usize::from(origin.0)].source
     }
@@ -161,7 +166,7 @@ impl Decision<'_> {
     }
 
     /// §9.1.1 and §9.1.2.2 a), b).
-    fn first(&self, one: &Candidate<Path>) -> First {
+    pub(super) fn first(&self, one: &Candidate<Path>) -> First {
         let attributes = self.attributes(one);
         let preference = attributes.local_pref().unwrap_or(DEFAULT_LOCAL_PREF);
         let is_stale = self.source(one.origin).is_stale(attributes.communities());
@@ -175,7 +180,7 @@ impl Decision<'_> {
     }
 
     /// §9.1.2.2 d) to g), RFC 4456 §9.
-    fn last(&self, one: &Candidate<Path>) -> Last {
+    pub(super) fn last(&self, one: &Candidate<Path>) -> Last {
         let (source, attributes) = (self.source(one.origin), self.attributes(one));
         let rare = attributes.rare();
         let metric = self.next_hops.metric(self.sets.next_hop(one.route.accepted));
@@ -193,7 +198,7 @@ impl Decision<'_> {
 impl Decision<'_> {
     /// Those that are as good as any until the next hop counts: what is left when §9.1.2.2 has come to d), with their
     /// places.
-    fn rivals<'a>(
+    pub(super) fn rivals<'a>(
         &self,
         usable: impl Iterator<Item = (usize, &'a Candidate<Path>)>,
     ) -> Vec<(usize, &'a Candidate<Path>)> {
@@ -220,7 +225,7 @@ impl Decision<'_> {
         candidates: Candidates<'_, Path>,
         most: usize,
     ) -> Vec<NextHopId> {
-        let is_learned = |one| self.is_usable(one) && self.source(one.origin).own.is_none();
+        let is_learned = |one| self.is_usable(one) && !self.is_own(one);
         let usable = candidates.enumerate().filter(|(_, one)| is_learned(one));
         let mut rivals: Vec<_> =
             self.rivals(usable).into_iter().map(|(_, one)| (self.last(one), one)).collect();

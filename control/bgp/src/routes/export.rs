@@ -7,6 +7,7 @@
 //! RFC 9234 §5 (roles are for packets to one receiver).
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
 
 use ipnet::IpNet;
 use weft_routing::ip::Version;
@@ -47,6 +48,8 @@ pub(crate) struct Audience {
     pub(crate) is_partial: bool,
     /// Which routes they are told (RFC 8212), and what becomes of them on the way.
     pub(crate) export: Filter,
+    /// How long they are told nothing new after they were told something (RFC 4271 §9.2.1.1).
+    pub(crate) interval: Duration,
     /// Who it is, if policy asks for that: then it is one alone.
     pub(crate) peer: Option<Party>,
 }
@@ -251,6 +254,7 @@ mod tests {
             knows_long_lived: false,
             is_partial: false,
             export: Filter::All,
+            interval: Duration::ZERO,
             peer: None,
         }
     }

@@ -14,6 +14,7 @@ pub(crate) mod conventions;
 mod damped;
 pub(crate) mod decision;
 pub(crate) mod export;
+mod lost;
 pub(crate) mod next_hops;
 pub(crate) mod packed;
 pub(crate) mod path_ids;
@@ -188,6 +189,20 @@ impl Routes {
     /// Whether packets for a path that is accepted are dropped.
     pub(crate) fn is_blackhole(&self, one: &Candidate<Path>) -> bool {
         self.decision().is_blackhole(one)
+    }
+
+    /// In what a path to the destination with this number comes behind the best one; nothing if it is that, or may not be
+    /// used.
+    pub(crate) fn lost_by(
+        &self,
+        (version, number): (Version, u32),
+        one: &Candidate<Path>,
+    ) -> Option<&'static str> {
+        let decision = self.decision();
+        let best = self.table.best(version, number)?;
+        let is_behind = !std::ptr::eq(best, one) && decision.is_usable(one);
+        let candidates = self.table.candidates(version, number);
+        is_behind.then(|| decision.lost_by(one, best, candidates))
     }
 
     /// Where packets go to the destination with this number, of `most` next hops at most, the best first.

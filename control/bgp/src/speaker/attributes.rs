@@ -49,6 +49,45 @@ fn texts<T, D: Display>(all: &[T], text: impl Fn(&T) -> D) -> Vec<String> {
     all.iter().map(|one| text(one).to_string()).collect()
 }
 
+/// A community that an operator asks for, of whichever kind.
+pub(super) struct NamedCommunity {
+    /// Where in [`shown`] it would stand, and how, for each kind that it may be of.
+    places: Vec<(&'static str, String)>,
+}
+
+impl NamedCommunity {
+    /// That which a word names.
+    ///
+    /// # Errors
+    /// A sentence that says how communities are written.
+    pub(super) fn parse(word: &str) -> Result<Self, String> {
+        let kinds = [
+            ("communities", CommunityKind::Standard),
+            ("extended-communities", CommunityKind::Extended),
+            ("large-communities", CommunityKind::Large),
+        ];
+        let place = |(name, kind): (&'static str, CommunityKind)| {
+            kind.parse(word).ok().map(|one| (name, kind.shown(one).to_string()))
+        };
+        let places: Vec<_> = kinds.into_iter().filter_map(place).collect();
+        if places.is_empty() {
+            return Err(format!(
+                "`{}` is no community: write it as 65000:7, no-export, rt:65000:100 or 65000:1:2",
+                word.escape_debug()
+            ));
+        }
+        Ok(Self { places })
+    }
+
+    /// Whether what is [`shown`] of a path has it.
+    pub(super) fn is_of(&self, shown: &Value) -> bool {
+        let stands = |(name, text): &(&str, String)| {
+            shown[*name].as_array().is_some_and(|all| all.iter().any(|one| one == text))
+        };
+        self.places.iter().any(stands)
+    }
+}
+
 /// The 96 bits of a large community as one number.
 fn number(one: &LargeCommunity) -> u128 {
     let words = [one.administrator, one.first, one.second];

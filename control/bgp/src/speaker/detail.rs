@@ -151,6 +151,8 @@ fn options(peer: &Peer) -> Value {
     json!({
         "passive": config.passive, "hold-time": seconds(config.hold_time),
         "connect-retry": seconds(session.connect_retry),
+        "delay-open": seconds(session.delay_open),
+        "advertisement-interval": seconds(session.advertisement_interval),
         "families": Vec::from_iter(config.families.iter().map(name)),
         "local-role": session.role.map(|role| role.to_string()), "role-strict": session.role_strict,
         "client": config.is_client, "next-hop-self": config.next_hop_self,

@@ -102,9 +102,9 @@ impl Bgp {
     pub fn new(mut random: Random) -> Self {
         Self {
             routes: Routes::new(KeyedHash::new(&mut random)),
-            random,
             config: None,
-            fanout: Fanout::default(),
+            fanout: Fanout::new(random.fork("fanout")),
+            random,
             to_rib: ToRib::new(),
             own: OwnNetworks::new(),
             peers: BTreeMap::new(),
@@ -515,7 +515,8 @@ impl Component for Bgp {
         let others = self.listeners.deadline();
         let rib = [self.to_rib.deadline(), self.own.deadline(), self.patience];
         let damping = self.routes.damping_deadline();
-        sessions.chain(others).chain(damping).chain(rib.into_iter().flatten()).min()
+        let fanout = self.fanout.deadline(&self.routes);
+        sessions.chain(others).chain(damping).chain(fanout).chain(rib.into_iter().flatten()).min()
     }
 
     fn has_background_work(&self) -> bool {

@@ -136,7 +136,8 @@ impl Peer {
         let Some(up) = &mut self.up else { return };
         let (export, is_closing) =
             (self.config.export.clone(), self.config.session.graceful_shutdown);
-        let audience = Audience { is_closing, export, peer, ..up.audience.clone() };
+        let interval = self.config.session.advertisement_interval;
+        let audience = Audience { is_closing, export, interval, peer, ..up.audience.clone() };
         if audience != up.audience {
             up.audience = audience;
             world.fanout.change(self.origin, up.audience.clone());

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use ipnet::IpNet;
 use serde_json::{Map, Value, json};
 use weft_base::Instant;
 use weft_routing::Candidate;
 use weft_routing::ip::{Asked, Version};
 use weft_xrl::XrlError;
 
+use super::Bgp;
+use super::attributes::{self, NamedCommunity};
 use super::limit::Held;
 use super::peer::Peer;
-use super::{Bgp, attributes};
 use crate::fanout::Shown;
 use crate::interface;
 use crate::routes::{Path, next_hops};
@@ -40,7 +40,8 @@ impl Bgp {
                     }
                     None => {
                         let (from, at_most) = (request.from.as_deref(), request.at_most);
-                        let asked = Asked { multicast, within: None, from, at_most };
+                        let within = request.within.as_deref();
+                        let asked = Asked { multicast, within, from, at_most };
                         let page = table.page(&asked).map_err(wrong)?;
                         let next = page.next.map(|net| net.to_string());
                         Ok(json!({ "routes": nets(page.found), "next": next }))
@@ -104,21 +105,24 @@ impl Bgp {
 
     /// Which paths are asked for.
     fn which(&self, request: &interface::Show) -> Result<Which<'_>, XrlError> {
+        let named = request.community.as_deref().map(NamedCommunity::parse).transpose();
+        let community = named.map_err(XrlError::bad_args)?;
         let (from, to) = (self.known(request.received_from)?, self.known(request.advertised_to)?);
-        match (from, to) {
-            (None, None) => Ok(Which::All),
-            (Some(peer), None) => Ok(Which::ReceivedFrom(peer)),
-            (None, Some(peer)) if peer.up.is_some() => Ok(Which::AdvertisedTo(peer)),
+        let whose = match (from, to) {
+            (None, None) => Whose::All,
+            (Some(peer), None) => Whose::ReceivedFrom(peer),
+            (None, Some(peer)) if peer.up.is_some() => Whose::AdvertisedTo(peer),
             (None, Some(peer)) => {
                 let note =
                     format!("there is no session with {}, so it is told nothing", peer.address);
-                Err(XrlError::failed(note))
+                return Err(XrlError::failed(note));
             }
             (Some(_), Some(_)) => {
                 let note = "say either who has announced the paths or who is told of them";
-                Err(XrlError::bad_args(note))
+                return Err(XrlError::bad_args(note));
             }
-        }
+        };
+        Ok(Which { whose, community })
     }
 
     /// A destination with these paths; none if it has none of them.
@@ -126,32 +130,36 @@ impl Bgp {
         let table = &self.routes.table;
         let (version, number) = place;
         let net = table.net(version, number);
-        let paths: Vec<_> = match which {
-            Which::AdvertisedTo(peer) => {
+        let mut paths: Vec<_> = match which.whose {
+            Whose::AdvertisedTo(peer) => {
                 let told = self.fanout.shown(peer.origin, place, &self.routes);
                 told.iter().map(|one| self.told_path(one)).collect()
             }
-            Which::All | Which::ReceivedFrom(_) => {
+            Whose::All | Whose::ReceivedFrom(_) => {
                 let best = table.best(version, number);
                 let is_best = |one| best.is_some_and(|best| std::ptr::eq(best, one));
                 let asked = table.candidates(version, number).filter(|one| which.is_asked(one));
-                asked.map(|one| self.path((version, net), one, is_best(one), which)).collect()
+                asked.map(|one| self.path(place, one, is_best(one), which)).collect()
             }
         };
-        let is_shown = !paths.is_empty() || matches!(which, Which::All);
+        if let Some(community) = &which.community {
+            paths.retain(|path| community.is_of(path));
+        }
+        let is_shown = !paths.is_empty() || which.is_everything();
         is_shown.then(|| json!({ "prefix": net.to_string(), "paths": paths }))
     }
 
     fn path(
         &self,
-        (version, net): (Version, IpNet),
+        place: (Version, u32),
         one: &Candidate<Path>,
         best: bool,
         which: &Which<'_>,
     ) -> Value {
-        let routes = &self.routes;
+        let (routes, version) = (&self.routes, place.0);
+        let net = routes.table.net(version, place.1);
         // As policy has let it pass, if it has, and that is what is asked for.
-        let is_as_used = one.route.is_accepted() && matches!(which, Which::All);
+        let is_as_used = one.route.is_accepted() && matches!(which.whose, Whose::All);
         let set = if is_as_used { one.route.accepted } else { one.route.received };
         let attributes = routes.sets.get(set).unpack();
         let next_hop = routes.sets.next_hop(set);
@@ -172,6 +180,7 @@ impl Bgp {
             ("accepted", one.route.is_accepted().into()),
             ("path-id", one.path.into()),
             ("unused", self.unused((version, net), one).into()),
+            ("lost-by", routes.lost_by(place, one).into()),
             ("long-lived-stale", source.is_stale(&attributes.communities).into()),
             ("blackhole", (one.route.is_accepted() && routes.is_blackhole(one)).into()),
             ("damping", standing.into()),
@@ -202,7 +211,14 @@ impl Bgp {
 }
 
 /// Which paths are shown.
-enum Which<'a> {
+struct Which<'a> {
+    whose: Whose<'a>,
+    /// Only those that have it.
+    community: Option<NamedCommunity>,
+}
+
+/// Whose paths are shown.
+enum Whose<'a> {
     /// All, as they are used here.
     All,
     /// Those that this peer has announced, as it has announced them.
@@ -214,9 +230,14 @@ enum Which<'a> {
 impl Which<'_> {
     /// Whether a path is one of those that peers have announced which are asked for.
     fn is_asked(&self, one: &Candidate<Path>) -> bool {
-        match self {
-            Self::ReceivedFrom(peer) => one.origin == peer.origin,
-            Self::All | Self::AdvertisedTo(_) => true,
+        match self.whose {
+            Whose::ReceivedFrom(peer) => one.origin == peer.origin,
+            Whose::All | Whose::AdvertisedTo(_) => true,
         }
+    }
+
+    /// Whether all paths are, also where there are none at the moment.
+    fn is_everything(&self) -> bool {
+        matches!(self.whose, Whose::All) && self.community.is_none()
     }
 }

@@ -338,3 +338,36 @@ fn a_peer_that_asks_while_it_is_told_everything_hears_where_both_end() {
     out.extend(world.happens(Event::Tick));
     assert_eq!(marks(&out), ["begin", "routes", "end"]);
 }
+
+/// RFC 4271 §9.2.1.1: what changes again meanwhile is told once, as it is in the end.
+#[test]
+fn a_peer_with_an_interval_hears_of_changes_together_and_others_at_once() {
+    const INTERVAL: Duration = Duration::from_secs(4);
+    let mut world = World::started_as(configured("", ["", "advertisement-interval 4s;"]));
+    world.born(false);
+    (1..=2).for_each(|number| drop(world.connect(number)));
+    let net = |number| ipnet::Ipv4Net::new([203, 0, number, 0].into(), 24).unwrap().prefix();
+    let updates = |number, out: &[Output]| {
+        sent(number, out).into_iter().filter(|kind| *kind == MessageType::Update).count()
+    };
+    // What it was told when it came is over.
+    world.now += INTERVAL;
+    assert_eq!(updates(2, &world.announces(1, &net(1))), 1, "it has been told nothing lately");
+    let begin = world.now;
+    let communities = [[65000 << 16 | 1], [65000 << 16 | 2]];
+    for (milliseconds, community) in [(100, communities[0]), (200, communities[1])] {
+        world.now = begin + Duration::from_millis(milliseconds);
+        let out = world.announces_with(1, &net(2), address(1), &community);
+        assert_eq!(updates(2, &out), 0, "{milliseconds}");
+    }
+    assert_eq!(updates(1, &world.announces(2, &net(3))), 1, "the other one has no interval");
+    assert!(!world.bgp.has_background_work(), "it waits, and computes nothing");
+    let until = world.bgp.fanout.deadline(&world.bgp.routes).unwrap();
+    assert!((begin + INTERVAL * 3 / 4..=begin + INTERVAL).contains(&until), "{until:?}");
+    assert!(world.bgp.deadline().unwrap() <= until);
+    world.now = until;
+    let out = world.happens(Event::Tick);
+    assert_eq!(updates(2, &out), 1);
+    assert_eq!(told(2, &out).unwrap().communities[..], communities[1]);
+    assert_eq!(world.bgp.fanout.deadline(&world.bgp.routes), None, "there is nothing else to tell");
+}

@@ -112,6 +112,7 @@ impl Peer {
             knows_long_lived: negotiated.long_lived.is_some(),
             is_partial: own.graceful.long_lived_partial,
             export: self.config.export.clone(),
+            interval: self.config.session.advertisement_interval,
             peer: self.asked_for(negotiated.peer_as, own),
         }
     }
@@ -129,6 +130,7 @@ pub(super) fn settings(config: &PeerConfig, own: &Config, standing: Standing) ->
             None => Vec::new(),
         },
         connect_retry: config.session.connect_retry,
+        delay_open: Some(config.session.delay_open).filter(|delay| !delay.is_zero()),
         accept_as_sets: config.session.accept_as_sets,
         extended_next_hop: match config.session.extended_next_hop {
             true => config.families,

@@ -83,7 +83,57 @@ fn what_a_peer_has_announced_and_what_one_is_told_is_shown() {
         ])]
     );
     assert!(world.rows(&routes(None, Some(1)), &[]).is_empty(), "it has told them itself");
+    // As `export` marks them; those of a community alone.
+    let with =
+        |to, community: &str| Show { community: Some(community.to_owned()), ..routes(None, to) };
+    assert_eq!(world.rows(&with(Some(2), "65000:7"), &[]), [json!(["203.0.1.0/24"])]);
+    assert!(world.rows(&with(Some(2), "65000:8"), &[]).is_empty());
+    assert!(
+        world.rows(&with(None, "65000:7"), &[]).is_empty(),
+        "nobody has announced it with that"
+    );
+    assert!(world.shows(&with(None, "65000")).unwrap_err().contains("is no community"));
+    let within = Show { within: Some("203.0.2.0/23".to_owned()), ..routes(None, None) };
+    assert_eq!(world.rows(&within, &[]), [json!(["203.0.2.0/24"])]);
     assert!(world.rows(&routes(Some(2), None), &[]).is_empty());
+}
+
+/// The table of RFC 4271 §9.1.2.2, step by step: of two paths to a prefix, the second one comes behind.
+#[test]
+fn a_path_that_lost_says_in_what() {
+    let policies = "policy {
+        policy-statement low { then { local-pref 50; accept; } }
+        policy-statement long { then { as-path prepend 65009 2; accept; } }
+        policy-statement unsure { then { origin incomplete; accept; } }
+        policy-statement same { then { origin igp; accept; } }
+    }";
+    for (second, lost_by) in [
+        ("low", "local preference"),
+        ("long", "length of the AS path"),
+        ("unsure", "origin"),
+        ("same", "router-id"),
+    ] {
+        let mut world = World::new();
+        let text = format!(
+            "{policies} bgp {{ as 65000; router-id 192.0.2.1;
+                peer 10.0.1.2 {{ as 65001; passive on; hold-time {HOLD}s; import same; export all; }}
+                peer 10.0.2.2 {{ as 65002; passive on; hold-time {HOLD}s; import {second}; export all; }}
+            }}"
+        );
+        world.configure_as(config::read("t", &text).unwrap());
+        for peer in [1, 2] {
+            world.announces(peer, &prefix(1));
+        }
+        let names = ["peer", "best", "lost-by", "unused"];
+        assert_eq!(
+            world.rows(&routes(None, None), &names),
+            [
+                json!(["203.0.1.0/24", "10.0.1.2", true, null, null]),
+                json!(["203.0.1.0/24", "10.0.2.2", false, lost_by, null]),
+            ],
+            "{second}"
+        );
+    }
 }
 
 #[test]
