@@ -86,6 +86,11 @@ fn packets_are_dropped_for_neighbours_that_ask_for_it() {
 }
 
 #[test]
+fn what_some_routers_have_no_room_for_reaches_those_that_have() {
+    run(INTEROP, "sizes");
+}
+
+#[test]
 fn routes_for_multicast_go_their_own_way_with_others() {
     run(INTEROP, "multicast");
 }
