@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use weft_base::{Counters, Instant, Random};
+use weft_policy::Filter;
 
 use crate::Version;
 use crate::config::{Config, LinkConfig, SplitHorizon};
@@ -200,10 +201,11 @@ impl Speaker {
     fn refilter(&mut self, now: Instant, out: &mut Vec<Datagram>) {
         for (index, before) in std::mem::take(&mut self.refiltered) {
             let Some(link) = self.links.get(&index) else { continue };
-            if link.mtu.is_none() || link.config.passive {
+            if link.mtu.is_none() {
                 continue;
             }
-            let is_other_import = before.import != link.config.import;
+            let (is_passive, is_other_import) =
+                (link.config.passive, before.import != link.config.import);
             let before = Link { config: before, ..link.clone() };
             let differences = self.table.iter().filter_map(|(net, stored)| {
                 let told = entry(self.version, *net, stored, index, &before);
@@ -212,7 +214,7 @@ impl Speaker {
                 if tells == told { None } else { tells.or(gone) }
             });
             let differences: Vec<_> = differences.collect();
-            if !differences.is_empty() {
+            if !is_passive && !differences.is_empty() {
                 self.send(now, index, self.version.group(), &differences, out);
             }
             if is_other_import {
@@ -502,7 +504,13 @@ fn networks(addresses: &[IpNet]) -> impl Iterator<Item = IpNet> {
 
 /// How a route is told on a link; none if it is not (RFC 2453 §3.4.3, §3.10.2).
 fn entry(version: Version, net: IpNet, stored: &Stored, index: u32, link: &Link) -> Option<Entry> {
-    let route = policy::pass(version, net, &stored.route, &link.config.export)?;
+    let Some(route) = policy::pass(version, net, &stored.route, &link.config.export) else {
+        // It may have been told before it became what policy refuses.
+        let may_be_known = matches!(link.config.export, Filter::Policies(_))
+            && (stored.has_changed || !stored.is_valid());
+        let gone = Entry { net, metric: INFINITY, tag: 0, next_hop: None };
+        return may_be_known.then_some(gone);
+    };
     let Route { source, link: leads_to, gateway, metric, tag } = route;
     let is_same_link = leads_to == index;
     let metric = match (source, link.config.split_horizon) {

@@ -500,3 +500,29 @@ fn what_policies_of_a_link_refuse_is_not_believed_and_not_told_and_a_change_hold
     router.told("10.0.1.2", FAR, 2);
     assert_eq!(router.metric(FAR), Some(INFINITY));
 }
+
+/// A policy that looks at the metric would refuse a route at the moment that it goes.
+#[test]
+fn a_route_that_was_told_is_told_as_gone_also_if_policy_refuses_it_by_then() {
+    let text = "policy { policy-statement near { from { hops le 5; } then { accept; } } }
+        rip { interface eth0 { export near; } }";
+    let config = crate::config::read(Version::V2, "t", text).unwrap();
+    let export = config.links["eth0"].export.clone();
+    let mut router = Router::with(plain(1), LinkConfig { export, ..plain(1) });
+    let of_far = |sent: &[Datagram]| -> Vec<u8> {
+        let all = answered(sent, 2).into_iter().filter(|(net, _)| net == FAR);
+        all.map(|(_, metric)| metric).collect()
+    };
+    let mut sent = router.told("10.0.1.2", FAR, 2);
+    if of_far(&sent).is_empty() {
+        sent = router.wait();
+    }
+    assert_eq!(of_far(&sent), [3]);
+    for metric in [9, INFINITY] {
+        let mut sent = router.told("10.0.1.2", FAR, metric);
+        while of_far(&sent).is_empty() {
+            sent = router.wait();
+        }
+        assert_eq!(of_far(&sent), [INFINITY], "{metric}");
+    }
+}

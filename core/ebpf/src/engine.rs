@@ -62,8 +62,9 @@ pub struct Engine {
     pub tables: Vec<(&'static str, MapShape)>,
 }
 
-/// The most memory that the tables of an engine may take: who asks for more has made a mistake.
-const MOST_BYTES: usize = 4 << 30;
+/// The most memory that the tables of an engine may take: who asks for more has made a mistake. A little more than 4 GiB, for what
+/// tables have besides their entries.
+const MOST_BYTES: usize = (4 << 30) + (4 << 30) / 32;
 
 impl Engine {
     /// The same with room for so many entries in each table that is found by key, in their order; those of which nothing

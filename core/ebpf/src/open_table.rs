@@ -19,7 +19,7 @@
 //!
 //! The sieve spares look-ups in vain the way to a slot, which as a rule is in no cache of the processor: a key's hash
 //! names one of the bits of its place, which is set while there is any key with that bit. It is a 64th of the size of
-//! slots of 4 words, a 256th of those of 16, and with the table as full as it may be it lets one of nine keys pass that are
+//! slots of 4 words, a 256th of those of 16, and with the table as full as it may be it lets one of eight to nine keys pass that are
 //! not there. So a flood of keys that are nowhere costs no more than what is in the caches, and takes nobody else's lines
 //! from them (B. H. Bloom, "Space/time trade-offs in hash coding with allowable errors", 1970, with one hash).
 //!

@@ -150,7 +150,7 @@ fn how_much_fits_is_known_by_the_size() {
             assert_eq!(super::most(key_words, size(key_words, most).1), most, "{key_words} words");
         }
         let (slot_words, slots) = size(key_words, 100_000);
-        let bits = slot_words * 64 * (slots - 200_000);
+        let bits = sieve_words(slot_words) * 64 * (slots - HEADER - 200_000 - WINDOW);
         assert!(bits >= 200_000 * SIEVE_BITS, "all places have their bits");
     }
 }

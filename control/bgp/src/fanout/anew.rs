@@ -112,6 +112,8 @@ impl Fanout {
 impl Cohort {
     /// It is told everything, as this says.
     fn tell_all(&mut self, telling: Telling) {
+        // It has been asked for.
+        self.rests = None;
         match telling.is_for_now() {
             true => self.begin_anew(telling),
             false => self.telling = Some(telling),
@@ -125,6 +127,14 @@ impl Cohort {
     }
 
     fn become_audience(&mut self, audience: &Audience) {
+        if audience.interval != self.audience.interval {
+            self.rests = None;
+            // Another interval alone changes nothing of what it is told.
+            self.audience.interval = audience.interval;
+            if self.audience == *audience {
+                return;
+            }
+        }
         let earlier = std::mem::replace(&mut self.audience, audience.clone());
         let earlier = self.anew.is_none().then_some(earlier);
         self.anew = Some(Anew { earlier, place: 0, done: BTreeSet::new() });

@@ -69,6 +69,8 @@ struct Cohort {
     telling: Option<Telling>,
     /// Until when it is told nothing new (RFC 4271 §9.2.1.1).
     rests: Option<Instant>,
+    /// It has been told something since.
+    was_told: bool,
 }
 
 /// All of them.
@@ -117,6 +119,7 @@ impl Fanout {
             anew,
             telling,
             rests: None,
+            was_told: false,
         });
     }
 
@@ -165,7 +168,8 @@ impl Fanout {
     /// When somebody can be told something who may be told nothing yet.
     pub(crate) fn deadline(&self, routes: &Routes) -> Option<Instant> {
         let waiting = self.cohorts.iter().filter(|cohort| self.can_take(cohort));
-        waiting.filter(|cohort| cohort.has_work(routes)).filter_map(|cohort| cohort.rests).min()
+        let rests = |cohort: &&Cohort| cohort.is_resting(routes.now) && cohort.has_work(routes);
+        waiting.filter(rests).filter_map(|cohort| cohort.rests).min()
     }
 
     fn can_take(&self, cohort: &Cohort) -> bool {
@@ -187,8 +191,12 @@ impl Fanout {
             if self.can_take(&self.cohorts[place]) && !self.cohorts[place].is_resting(routes.now) {
                 let (cohort, sent) = (&mut self.cohorts[place], sendings.len());
                 found += cohort.tell(routes, &mut sendings);
+                cohort.was_told |= sendings.len() > sent;
                 let interval = cohort.audience.interval;
-                if !interval.is_zero() && sendings.len() > sent && !cohort.has_work(routes) {
+                if !cohort.has_work(routes)
+                    && std::mem::take(&mut cohort.was_told)
+                    && !interval.is_zero()
+                {
                     cohort.rests = Some(routes.now + jittered(interval, &mut self.random));
                 }
             }
@@ -287,6 +295,7 @@ impl Cohort {
             audience: self.audience.clone(),
             context: self.context,
             rests: self.rests,
+            was_told: self.was_told,
         }
     }
 

@@ -29,6 +29,10 @@ impl Bgp {
                 None => Err(XrlError::bad_args("say which peer, by its address")),
             },
             "routes" => {
+                if request.prefix.is_some() && request.within.is_some() {
+                    let note = "say either what serves a prefix or what is within one";
+                    return Err(XrlError::bad_args(note));
+                }
                 let which = self.which(request)?;
                 let nets = |found: Vec<(Version, u32)>| -> Vec<_> {
                     found.into_iter().filter_map(|one| self.net(one, &which)).collect()

@@ -193,15 +193,10 @@ impl Interface {
         if self.io() == before {
             return None;
         }
-        match self.state {
-            State::Waiting(_) => None,
-            // Nobody waits for that port any more; when it comes, it is closed.
-            State::Opening(_) => {
-                self.state = State::Waiting(now);
-                None
-            }
+        // Of one that is being opened nobody waits for the port any more; when it comes, it is closed.
+        match std::mem::replace(&mut self.state, State::Waiting(now)) {
+            State::Waiting(_) | State::Opening(_) => None,
             State::Up(port, _) => {
-                self.state = State::Waiting(now);
                 self.replaced = Some(port);
                 Some(port)
             }

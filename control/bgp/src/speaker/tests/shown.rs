@@ -95,6 +95,8 @@ fn what_a_peer_has_announced_and_what_one_is_told_is_shown() {
     assert!(world.shows(&with(None, "65000")).unwrap_err().contains("is no community"));
     let within = Show { within: Some("203.0.2.0/23".to_owned()), ..routes(None, None) };
     assert_eq!(world.rows(&within, &[]), [json!(["203.0.2.0/24"])]);
+    let both = Show { prefix: Some("203.0.2.1".to_owned()), ..within };
+    assert!(world.shows(&both).unwrap_err().contains("either"));
     assert!(world.rows(&routes(Some(2), None), &[]).is_empty());
 }
 
