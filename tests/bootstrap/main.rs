@@ -162,7 +162,7 @@ fn programs_to_measure_are_installed_and_their_services_stay_off() {
     expect_success(&machine.bootstrap(&["bench"]));
     let calls = machine.apt_calls();
     let calls: Vec<&str> = calls.lines().collect();
-    assert!(calls[1].ends_with(" smcroute 1"), "{calls:?}");
+    assert!(calls[1].ends_with(" smcroute util-linux 1"), "{calls:?}");
     let disable = "systemctl --quiet disable frr.service gobgpd.service smcroute.service \
                    smcroute-helper.service 1";
     assert_eq!(calls[2..], [disable]);
