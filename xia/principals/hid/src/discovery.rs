@@ -37,6 +37,8 @@ pub(crate) struct Announcer {
     repeat: Option<Instant>,
     /// When neighbours announced themselves last, and were told who we are.
     heard: BTreeMap<MacAddr, Heard>,
+    /// Who is to be told who we are when the pause is over, and on which interface. No more than have been heard.
+    owed: BTreeMap<MacAddr, (Instant, String)>,
     /// Local HIDs that another node claimed.
     claimed: BTreeSet<Xid>,
     complained_full: bool,
@@ -50,12 +52,13 @@ struct Heard {
 
 impl Announcer {
     pub(crate) fn new(random: Random) -> Self {
-        let (heard, claimed) = (BTreeMap::new(), BTreeSet::new());
-        Self { random, next: None, repeat: None, heard, claimed, complained_full: false }
+        let (heard, owed, claimed) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
+        Self { random, next: None, repeat: None, heard, owed, claimed, complained_full: false }
     }
 
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.next.into_iter().chain(self.repeat).min()
+        let owed = self.owed.values().map(|(due, _)| *due);
+        self.next.into_iter().chain(self.repeat).chain(owed).min()
     }
 
     /// Has the first announcement repeated soon.
@@ -69,13 +72,28 @@ impl Announcer {
     }
 
     /// A neighbour has announced itself to all: whether it is to be told who we are. It is if it is new,
-    /// or speaks again so soon that it has been started again.
-    fn introduces(&mut self, now: Instant, mac: MacAddr, is_new: bool, limit: usize) -> bool {
+    /// or speaks again so soon that it has been started again. Where it was told a moment ago, it is told once more when
+    /// the pause is over: it may have been started in between, and not have heard that.
+    fn introduces(
+        &mut self,
+        now: Instant,
+        (name, mac): (&str, MacAddr),
+        is_new: bool,
+        limit: usize,
+    ) -> bool {
         let last = self.heard.get(&mac).copied();
         let soon = |at: Instant, pause| now.since(at) < pause;
         let again = last.is_some_and(|last| soon(last.announced, ANNOUNCEMENT_PERIOD / 2));
         let told = last.and_then(|last| last.introduced);
-        let introduces = (is_new || again) && !told.is_some_and(|at| soon(at, INTRODUCTION_PAUSE));
+        let pauses = told.is_some_and(|at| soon(at, INTRODUCTION_PAUSE));
+        let introduces = (is_new || again) && !pauses;
+        // Whoever opens a port says so twice, and was told at the first time.
+        let is_repetition = last
+            .is_some_and(|last| told == Some(last.announced) && soon(last.announced, 2 * REPEAT));
+        if let Some(told) = told.filter(|_| (is_new || again) && pauses && !is_repetition) {
+            let due = (told + INTRODUCTION_PAUSE, name.to_owned());
+            self.owed.entry(mac).or_insert(due);
+        }
         if last.is_none() && self.heard.len() >= limit {
             // What was heard long ago says nothing any more.
             self.heard.retain(|_, heard| soon(heard.announced, ANNOUNCEMENT_PERIOD));
@@ -85,6 +103,21 @@ impl Announcer {
             self.heard.insert(mac, Heard { announced: now, introduced });
         }
         introduces
+    }
+
+    /// Who is to be told now who we are, and on which interface.
+    fn take_owed(&mut self, now: Instant) -> Vec<(String, MacAddr)> {
+        let due: Vec<_> = self
+            .owed
+            .extract_if(.., |_, (due, _)| *due <= now)
+            .map(|(mac, (_, name))| (name, mac))
+            .collect();
+        for (_, mac) in &due {
+            if let Some(heard) = self.heard.get_mut(mac) {
+                heard.introduced = Some(now);
+            }
+        }
+        due
     }
 
     pub(crate) fn is_due(&self, now: Instant) -> bool {
@@ -139,6 +172,13 @@ impl Hid {
             if self.announcer.chance(self.locals.len(), self.neighbours.count(&name)) {
                 self.announce(now, &name, out);
             }
+        }
+    }
+
+    /// Tells those who we are who have asked for it a moment after they were told.
+    pub(crate) fn introduce_late(&mut self, now: Instant, out: &mut Vec<Output>) {
+        for (name, mac) in self.announcer.take_owed(now) {
+            self.send_announcement(&name, mac, Activity::IntroductionsSent, out);
         }
     }
 
@@ -270,7 +310,7 @@ impl Hid {
         self.neighbours.places_mut(name).announced(mac, now);
         let claimed = self.claimed_by(name, message.hids(), mac);
         is_new |= !claimed.is_empty() && self.needs_proof(name);
-        if to_all && self.announcer.introduces(now, mac, is_new, self.limit) {
+        if to_all && self.announcer.introduces(now, (name, mac), is_new, self.limit) {
             self.send_announcement(name, mac, Activity::IntroductionsSent, out);
         }
         self.challenge(now, name, (claimed, mac), out);

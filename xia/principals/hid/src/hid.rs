@@ -310,6 +310,7 @@ impl Hid {
                 interface.nwp.open(Token(self.last_token), out);
             }
         }
+        self.introduce_late(now, out);
         if self.announcer.repeats(now) {
             self.announce_everywhere(now, out);
         }

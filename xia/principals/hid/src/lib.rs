@@ -56,7 +56,8 @@
 //! * Linux XIA first announces five seconds after the start; here at once.
 //! * A newcomer's broadcast is answered with an announcement to it alone. Lists do not name their
 //!   sender, so in Linux XIA the newcomer must wait for the others' next announcements. So is that of
-//!   a known neighbour that speaks twice within half a period: it has been started again.
+//!   a known neighbour that speaks twice within half a period: it has been started again. Nobody is told so more
+//!   often than once a second; who asks before is told then.
 //! * Announcements that do not fit one frame are split; Linux XIA leaves HIDs out.
 //! * Hardware addresses that are zero, a group's or this node's own are refused.
 //! * What is learned is bounded, and forgotten where NWP is switched off.

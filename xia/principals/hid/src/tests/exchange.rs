@@ -60,6 +60,23 @@ fn a_neighbour_that_was_started_again_is_told_who_is_there_at_once() {
     assert_eq!(link.nodes[1].ask(hid(1)), reached_at(mac(1)));
 }
 
+/// What it was told a moment before, the process heard that was there then.
+#[test]
+fn a_neighbour_that_is_started_twice_in_a_moment_is_told_again_when_the_pause_is_over() {
+    let mut link = Link::new(&[1, 2]);
+    (0..2).for_each(|index| link.start(index));
+    link.run(Duration::from_secs(62));
+    link.restart(1);
+    link.run(Duration::from_millis(300));
+    let introductions = link.nodes[0].count("introductions-sent");
+    link.restart(1);
+    link.run(Duration::from_millis(300));
+    assert_eq!(link.nodes[1].ask(hid(1)), Answer::Unknown, "no more often than once a second");
+    link.run(Duration::from_millis(800));
+    assert_eq!(link.nodes[1].ask(hid(1)), reached_at(mac(1)));
+    assert_eq!(link.nodes[0].count("introductions-sent"), introductions + 1);
+}
+
 #[test]
 fn of_three_nodes_one_speaks_per_period_on_average() {
     let mut link = Link::new(&[1, 2, 3]);
