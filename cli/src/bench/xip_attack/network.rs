@@ -53,7 +53,8 @@ pub(super) fn cases(quick: bool) -> Vec<Case> {
                 let is_quick = kernel && kind != Kind::Long && budget == Some(USUAL);
                 // Four edges are more of the same; what they are about is the goal.
                 let is_told = kind != Kind::Long || budget == Some(USUAL);
-                if if quick { is_quick } else { is_told } {
+                let is_in = if quick { is_quick } else { is_told };
+                if is_in {
                     cases.push(Case { kernel, kind, budget });
                 }
             }
