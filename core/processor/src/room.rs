@@ -112,7 +112,8 @@ mod tests {
         })
     }
 
-    /// From 32 MiB on the C library always has mappings for it.
+    /// The C library makes a mapping for what is larger than 64 MiB, wherever it was asked before: its heaps keep no more
+    /// than that, which is twice what it makes mappings for at the latest (mallopt(3), `M_MMAP_THRESHOLD`).
     #[test]
     fn large_pages_move_along_when_a_vector_grows() {
         if !kernel_aligns() {
@@ -120,14 +121,17 @@ mod tests {
         }
         fn grow<T: Clone>(item: T) {
             let mut items = Vec::<T>::new();
-            make_room(&mut items, (40 << 20) / size_of::<T>());
-            while size_of_val(&items[..]) < 200 << 20 {
+            make_room(&mut items, (72 << 20) / size_of::<T>());
+            while size_of_val(&items[..]) < 240 << 20 {
                 let behind = items.as_ptr().addr() % PAGE;
                 assert!(behind < page_size(), "{behind} bytes behind the boundary");
                 items.resize(items.capacity(), item.clone());
                 make_room(&mut items, 1);
             }
         }
+        // Were it less, a heap would have room for it after this.
+        let _ = Vec::<u8>::with_capacity(31 << 20);
+        drop([28, 28].map(|mebibytes| Vec::<u8>::with_capacity(mebibytes << 20)));
         grow(7_u64);
         grow([7_u8; 24]);
         grow(Aligned(7));
