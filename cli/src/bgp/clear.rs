@@ -21,19 +21,19 @@ pub(super) fn run(args: &ClearArgs) -> Outcome {
     };
     let mut lines = Vec::new();
     for peer in &peers {
-        let request = Clear { peer: *peer, soft: soft.map(str::to_owned) };
+        let request = Clear { peer: *peer, soft: soft.map(str::to_owned), hard: Some(args.hard) };
         // What was done for those before is done.
         asker.ask("bgp", request).map_err(|error| {
             let done = lines.join("; ");
             if done.is_empty() { error } else { format!("{error} (before that: {done})") }
         })?;
-        lines.push(line(*peer, soft));
+        lines.push(line(*peer, soft, args.hard));
     }
     let shown = match args.peer {
-        Some(peer) => json!({ "peer": peer.to_string(), "soft": soft }),
+        Some(peer) => json!({ "peer": peer.to_string(), "soft": soft, "hard": args.hard }),
         None => {
             let peers: Vec<_> = peers.iter().map(ToString::to_string).collect();
-            json!({ "peers": peers, "soft": soft })
+            json!({ "peers": peers, "soft": soft, "hard": args.hard })
         }
     };
     print_lines(if args.json { json_lines(&shown) } else { lines })?;
@@ -50,11 +50,12 @@ fn soft(args: &ClearArgs) -> Option<&'static str> {
     }
 }
 
-fn line(peer: IpAddr, soft: Option<&str>) -> String {
+fn line(peer: IpAddr, soft: Option<&str>, hard: bool) -> String {
     match soft {
         Some("damping") => format!("{peer}: it is forgotten how its routes have come and gone"),
         Some("in") => format!("{peer} is asked to announce everything again"),
         Some(_) => format!("{peer} is told everything again"),
+        None if hard => format!("{peer}: the session was ended by a hard reset, and begins again"),
         None => format!("{peer}: the session was ended, and begins again"),
     }
 }

@@ -19,7 +19,7 @@ use crate::output::Outcome;
 pub(crate) enum BgpCommand {
     /// End the session with a peer, which begins again at once; or only have routes exchanged, or used, again
     #[command(
-        after_help = "Examples:\n  weft bgp clear 192.0.2.2\n  weft bgp clear 192.0.2.2 --soft in\n  \
+        after_help = "Examples:\n  weft bgp clear 192.0.2.2\n  weft bgp clear 192.0.2.2 --hard\n  weft bgp clear 192.0.2.2 --soft in\n  \
         weft bgp clear 2001:db8::2 --soft out --node r1\n  weft bgp clear 192.0.2.2 --damping\n  \
         weft bgp clear --as 65001 --soft in\n  weft bgp clear --group customers\n  weft bgp clear --all --soft out"
     )]
@@ -68,6 +68,9 @@ pub(crate) struct ClearArgs {
     /// The session goes on: its routes that are damped are used again, and it is forgotten how they have come and gone
     #[arg(long, conflicts_with = "soft")]
     damping: bool,
+    /// Routes go on both sides, although graceful restart would keep them: a hard reset (RFC 8538)
+    #[arg(long, conflicts_with_all = ["soft", "damping"])]
+    hard: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,

@@ -76,6 +76,11 @@ fn routes_live_long_here_and_with_others() {
 }
 
 #[test]
+fn how_a_session_ends_decides_whether_others_keep_routes() {
+    run(INTEROP, "hard-reset");
+}
+
+#[test]
 fn a_route_that_comes_and_goes_is_not_passed_on() {
     run(INTEROP, "damping");
 }

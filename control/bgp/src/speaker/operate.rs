@@ -1,7 +1,7 @@
 //! What operators ask for.
 //!
 //! Reference: RFC 4271 §8.1.2 (ManualStop and ManualStart); RFC 2918 (routes again without that); RFC 4486 (what the peer
-//! is told); RFC 2439 §4.8 (what is forgotten of routes).
+//! is told); RFC 8538 §4 (what it keeps then); RFC 2439 §4.8 (what is forgotten of routes).
 
 use weft_base::Instant;
 use weft_xrl::{Encoded, Output, XrlError};
@@ -46,6 +46,12 @@ impl Bgp {
                 return Err(XrlError::bad_args(note));
             }
         };
+        let hard = request.hard == Some(true);
+        if hard && request.soft.is_some() {
+            let note =
+                "the session cannot both end by a hard reset and go on: say `soft` or `hard`";
+            return Err(XrlError::bad_args(note));
+        }
         if soft.is_some() && peer.up.is_none() {
             let note = format!("no routes are exchanged with {address}: clear it without `soft`");
             return Err(XrlError::failed(note));
@@ -58,8 +64,14 @@ impl Bgp {
                     // Nothing of it is waited for any more.
                     peer.stale.end_all(world.routes);
                 }
-                let told = Notification::cease(cease::ADMIN_RESET);
-                peer.handle(Input::Reset(told), world);
+                let subcode = cease::ADMIN_RESET;
+                peer.handle(
+                    match hard {
+                        true => Input::Stop { subcode, text: "" },
+                        false => Input::Reset(Notification::cease(subcode)),
+                    },
+                    world,
+                );
                 peer.start(world);
             }
             Some(true) => knows = peer.ask_again(world),

@@ -27,8 +27,8 @@ use weft_runtime::{Interface, InterfaceAddress, InterfaceChange, Level};
 use super::*;
 use crate::config::PORT;
 use crate::wire::{
-    AsPath, Attributes, Capability, Context, Cutter, Family, MessageType, Neighbour, NextHop, Open,
-    RefreshKind, RouteRefresh, Update, UpdateEncoder, keepalive,
+    AsPath, Attributes, Capability, Context, Cutter, Family, MessageType, Neighbour, NextHop,
+    Notification, Open, RefreshKind, RouteRefresh, Update, UpdateEncoder, keepalive,
 };
 
 const HOLD: u16 = 9;
@@ -237,6 +237,12 @@ fn messages(number: u8, out: &[Output]) -> Vec<(MessageType, Vec<u8>)> {
     }
     let next = || cutter.take().unwrap().map(|message| (message.kind, message.body().to_vec()));
     std::iter::from_fn(next).collect()
+}
+
+/// The first error that a peer was told.
+fn notification(number: u8, out: &[Output]) -> Option<Notification> {
+    let told = messages(number, out).into_iter().find(|one| one.0 == MessageType::Notification)?;
+    Some(Notification::parse(&told.1))
 }
 
 /// The attributes of the last route that a peer is told.

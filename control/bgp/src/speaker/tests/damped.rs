@@ -66,7 +66,7 @@ fn shown(world: &World) -> (Value, Value) {
 fn clear(world: &mut World) -> Result<Vec<Output>, String> {
     let (peer, soft) = (address(1).into(), Some("damping".to_owned()));
     let mut out = Vec::new();
-    let request = interface::Clear { peer, soft };
+    let request = interface::Clear { peer, soft, hard: None };
     world.bgp.clear(world.now, &request, &mut out).map_err(|error| error.to_string())?;
     world.answered(&mut out);
     out.extend(world.happens(Event::Slice));

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use ipnet::{IpNet, Ipv4Net};
 
 use super::*;
+use crate::numbers::cease;
 use crate::speaker::restart::ASKING;
 use crate::wire::{GracefulRestart, Notification, Update, end_of_rib, withdraw};
 
@@ -187,7 +188,6 @@ fn what_was_stale_goes_when_the_peer_is_lost_once_more() {
 
 #[test]
 fn how_a_session_ends_decides_whether_routes_are_kept() {
-    use crate::numbers::cease;
     let reset = Notification::cease(cease::ADMIN_RESET);
     let hard = reset.clone().into_hard_reset();
     for (capability, ending, keeps) in [
@@ -213,6 +213,32 @@ fn how_a_session_ends_decides_whether_routes_are_kept() {
         assert!(world.bgp.peers[&IpAddr::from(address(1))].up.is_none());
         assert_eq!(told(2, &out).1.is_empty(), keeps, "{notification}");
     }
+}
+
+#[test]
+fn an_operator_has_routes_kept_or_not() {
+    for (notifies, hard, keeps) in
+        [(true, false, true), (true, true, false), (false, false, false), (false, true, false)]
+    {
+        let mut world = helped(&graceful(false, true, notifies), &[1]);
+        let peer = address(1).into();
+        let request = interface::Clear { peer, soft: None, hard: Some(hard) };
+        let mut out = Vec::new();
+        world.bgp.clear(world.now, &request, &mut out).unwrap();
+        let sent = notification(1, &out).unwrap();
+        assert_eq!(sent.is_hard_reset(), hard && notifies, "who does not know it is told plainly");
+        let reset = Notification::cease(cease::ADMIN_RESET);
+        assert_eq!(sent.inner().unwrap_or(sent), reset);
+        out.extend(world.happens(Event::Slice));
+        let soon = world.now + MOMENT;
+        out.extend(pass(&mut world, soon));
+        assert_eq!(told(2, &out).1.is_empty(), keeps, "{notifies} {hard}");
+        assert_ne!(world.bgp.peers[&peer].state().to_string(), "Idle", "it begins again");
+    }
+    let mut world = helped(&graceful(false, true, true), &[1]);
+    let soft = Some("in".to_owned());
+    let both = interface::Clear { peer: address(1).into(), soft, hard: Some(true) };
+    assert!(world.bgp.clear(world.now, &both, &mut Vec::new()).is_err());
 }
 
 #[test]

@@ -8,15 +8,10 @@ use super::*;
 use crate::interface::Clear;
 use crate::numbers::community::GRACEFUL_SHUTDOWN;
 use crate::numbers::{cease, error_code};
-use crate::wire::{Notification, Role};
+use crate::wire::Role;
 
 fn prefix(number: u8) -> Prefix {
     ipnet::Ipv4Net::new([203, 0, number, 0].into(), 24).unwrap().prefix()
-}
-
-fn notification(number: u8, out: &[Output]) -> Option<Notification> {
-    let told = messages(number, out).into_iter().find(|one| one.0 == MessageType::Notification)?;
-    Some(Notification::parse(&told.1))
 }
 
 impl World {
@@ -24,7 +19,7 @@ impl World {
         let (peer, soft) = (address(number).into(), soft.map(str::to_owned));
         let mut out = Vec::new();
         self.bgp
-            .clear(self.now, &Clear { peer, soft }, &mut out)
+            .clear(self.now, &Clear { peer, soft, hard: None }, &mut out)
             .map_err(|error| error.note.to_string())?;
         out.extend(self.happens(Event::Tick));
         Ok(out)

@@ -339,7 +339,7 @@ fn an_operator_can_end_it() {
     assert_eq!(shown(&world), (1, Some(later + seconds(LONG - 1))));
     let (peer, soft) = (address(1).into(), None);
     let mut out = Vec::new();
-    world.bgp.clear(world.now, &interface::Clear { peer, soft }, &mut out).unwrap();
+    world.bgp.clear(world.now, &interface::Clear { peer, soft, hard: None }, &mut out).unwrap();
     out.extend(world.happens(Event::Slice));
     assert_eq!(told(2, &out).1, nets(&[1]));
     assert_eq!(shown(&world), (0, None));
