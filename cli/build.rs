@@ -6,5 +6,6 @@ fn main() {
         "src/bench/bgp/told.bpf.c",
         "src/bench/xip_forward/traffic.bpf.c",
         "src/bench/xip_forward/each_edge.bpf.c",
+        "src/bench/xip_forward/redirect.bpf.c",
     ]);
 }

@@ -30,6 +30,8 @@ const PAPER: Point =
 pub(super) enum Contest {
     /// Both engines beside Linux.
     Engines,
+    /// Frames that are moved and nothing more, beside Linux: what no engine can be faster than.
+    Redirect,
     /// The kernel engine with one look-up for each edge, beside the one that looks all edges up at once.
     EachEdge,
     /// The portable engine with AF_XDP, beside itself with packet sockets.
@@ -54,6 +56,7 @@ const LENGTHS: &str = "Length of frames";
 const PORT_COUNTS: &str = "Ports";
 const UPDATES: &str = "Changes of routes";
 const EDGES: &str = "One look-up for each edge, beside one for all edges";
+const REDIRECT: &str = "Moving frames alone";
 const SOCKETS: &str = "AF_XDP, beside packet sockets";
 const OVERLOAD: &str = "More packets than can be forwarded";
 
@@ -75,6 +78,10 @@ pub(super) fn cases(quick: bool) -> Vec<Case> {
     for step in 0..=8 {
         let exponent = f64::from(step) * 0.25;
         cases.push(engines(DISTRIBUTIONS, Point { exponent, ..PAPER }));
+    }
+    for exponent in [1.0, 2.0] {
+        let point = Point { exponent, ..PAPER };
+        cases.push(Case { contest: Contest::Redirect, point, panel: REDIRECT });
     }
     for form in [Form::Fallback(1), Form::Fallback(2), Form::Fallback(3), Form::Via] {
         cases.push(engines(FORMS, Point { form, ..PAPER }));

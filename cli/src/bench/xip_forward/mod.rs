@@ -16,6 +16,8 @@
 //! the rate; more, if the source cannot keep up with it, or others use its processor meanwhile. It is what
 //! the goals are about.
 //!
+//! How fast frames can be moved without any decision is measured, too: what an engine takes besides is its own.
+//!
 //! The caches of both engines hold a decision for every destination before anything is measured.
 
 pub(super) mod cases;
@@ -27,6 +29,7 @@ mod linux;
 pub(super) mod network;
 pub(super) mod portable;
 pub(super) mod prefixes;
+mod redirect;
 pub(super) mod router;
 pub(super) mod site;
 pub(super) mod threads;
@@ -86,7 +89,7 @@ impl Bench for XipForward {
             cases(plan.quick).into_iter().filter(|case| is_in(plan, case)).collect();
         let sides = |case: &Case| match case.contest {
             Contest::Engines => 3,
-            Contest::EachEdge | Contest::Sockets => 2,
+            Contest::EachEdge | Contest::Sockets | Contest::Redirect => 2,
             Contest::Overload | Contest::OverloadOfQuarter => 1 + PACES.len(),
         };
         let sides: usize = cases.iter().map(sides).sum::<usize>() * plan.runs;
@@ -192,6 +195,8 @@ impl Router {
 
 const KERNEL: &str = "kernel";
 const PORTABLE: &str = "portable";
+const REDIRECT: &str = "moved and nothing more";
+const LINUX: &str = "Linux IPv4 forwarding";
 const EACH_EDGE: &str = "kernel, each edge";
 const AF_XDP: &str = "portable, AF_XDP";
 const OVERLOADED: &str = "portable, overload";
@@ -220,8 +225,9 @@ fn experiment(case: &Case) -> Experiment {
                 let changes = [KERNEL, PORTABLE];
                 figures.extend(changes.map(|side| figure(side, CHANGES, "changes/s", CHANGED)));
             }
-            ("Linux IPv4 forwarding", figures)
+            (LINUX, figures)
         }
+        Contest::Redirect => (LINUX, packets(REDIRECT).to_vec()),
         Contest::EachEdge => ("all edges at once", packets(EACH_EDGE).to_vec()),
         Contest::Sockets => ("packet sockets", packets(AF_XDP).to_vec()),
         Contest::Overload | Contest::OverloadOfQuarter => {
@@ -266,6 +272,7 @@ impl Session for Router {
         let site = self.site(&case, run)?;
         let portable = |site: &mut Site| site.portable(&case.point, Sockets::Xdp, None, time);
         Ok(match case.contest {
+            Contest::Redirect => packets(&site.redirect(&case.point, time)?).to_vec(),
             Contest::EachEdge => packets(&site.kernel(&case.point, true, time)?).to_vec(),
             Contest::Sockets => packets(&portable(site)?).to_vec(),
             _ => {
@@ -287,6 +294,10 @@ impl Session for Router {
             Contest::EachEdge => {
                 let kernel = self.site(&case, run)?.kernel(&case.point, false, time)?;
                 Ok(packets(&kernel).to_vec())
+            }
+            Contest::Redirect => {
+                let linux = self.site(&case, run)?.linux(&case.point, time)?;
+                Ok(packets(&linux).to_vec())
             }
             Contest::Engines => {
                 let linux = self.site(&case, run)?.linux(&case.point, time)?;

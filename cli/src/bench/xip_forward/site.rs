@@ -14,6 +14,7 @@ use super::linux::Linux;
 use super::network::Network;
 use super::portable::{Portable, Sockets};
 use super::prefixes::{self, Prefix};
+use super::redirect;
 use super::router::Router;
 use super::threads::Processors;
 use super::traffic::{Rate, Sending, Traffic};
@@ -107,6 +108,16 @@ impl Site {
         let change = |count| router.change(count);
         let (rate, updates) = changes::beside(point.updates, *processors, change, work)?;
         Ok(Measured { rate, updates })
+    }
+
+    /// Nothing that decides: frames that are only moved.
+    pub(super) fn redirect(&self, point: &Point, time: Duration) -> Result<Measured, String> {
+        let Self { traffic, network, .. } = self;
+        let template = Template::new(point.form, self.local, point.len);
+        let _attached = redirect::attach(network, &template)?;
+        let threads = self.processors.place_receivers(network)?;
+        let rate = traffic.measure(network, &threads, &template, Sending::default(), time)?;
+        Ok(Measured { rate, updates: 0.0 })
     }
 
     /// The portable engine, with packets at a pace of so many a second or as fast as possible.

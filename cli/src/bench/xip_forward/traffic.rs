@@ -17,6 +17,9 @@ use super::threads::{Processors, Threads, Work};
 const OBJECT: Result<&[u8], ProgramError> = embedded!("traffic");
 /// Destinations that are drawn beforehand, a power of two: four or five for each prefix.
 pub(super) const SAMPLES: usize = 1 << 21;
+/// Bytes of what a program knows of an outlet, and how many there are at most.
+pub(super) const OUTLET: usize = 24;
+pub(super) const OUTLETS: u32 = 8;
 /// Bytes of the source's variables.
 const VARIABLES: u32 = 80;
 /// Before it counts: queues fill, and threads get their processors.
@@ -67,7 +70,8 @@ impl Traffic {
         let create = |name: &str, shape| {
             Map::create(name, shape).map_err(|error| format!("no map for the traffic: {error}"))
         };
-        let outlets = create("outlets", MapShape::numbered(MapKind::Array, 24, 8))?;
+        let outlets =
+            create("outlets", MapShape::numbered(MapKind::Array, OUTLET as u32, OUTLETS))?;
         let samples = create("samples", MapShape::numbered(MapKind::Array, 8, SAMPLES as u32))?;
         let received = create("received", MapShape::numbered(MapKind::PerProcessor, 8, 1))?;
         let sink = load("weft_sink", &[("received", &received)])?;
@@ -79,12 +83,7 @@ impl Traffic {
                 .map_err(|error| error.to_string())
         })?;
         for (port, sink) in sinks.iter().enumerate() {
-            let mut outlet = [0; 24];
-            outlet[..8].copy_from_slice(&u64::from(sink.interface()).to_ne_bytes());
-            outlet[8..14].copy_from_slice(&Side::Router.mac(port));
-            outlet[16..22].copy_from_slice(&Side::Host.mac(port));
-            let set = outlets.set(&(port as u32).to_ne_bytes(), &outlet);
-            set.map_err(|error| error.to_string())?;
+            set_outlet(&outlets, port, sink.interface(), [Side::Router, Side::Host])?;
         }
         let sample_words = samples.memory().map_err(|error| error.to_string())?;
         Ok(Self { outlets, samples, sample_words, received, processors, _sinks: sinks })
@@ -158,6 +157,20 @@ impl Traffic {
             offered: per(sent_after.wrapping_sub(sent_before), time),
         })
     }
+}
+
+/// Sets where a program sends what leaves through a port: an interface, and the ends that frames go to and come from.
+pub(super) fn set_outlet(
+    outlets: &Map,
+    port: usize,
+    interface: u32,
+    [to, from]: [Side; 2],
+) -> Result<(), String> {
+    let mut outlet = [0; OUTLET];
+    outlet[..8].copy_from_slice(&u64::from(interface).to_ne_bytes());
+    outlet[8..14].copy_from_slice(&to.mac(port));
+    outlet[16..22].copy_from_slice(&from.mac(port));
+    outlets.set(&(port as u32).to_ne_bytes(), &outlet).map_err(|error| error.to_string())
 }
 
 fn load(name: &str, maps: &[(&str, &Map)]) -> Result<LoadedProgram, String> {
