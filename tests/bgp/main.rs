@@ -5,7 +5,7 @@
 //! one of these tests, and there is no launcher: the test itself starts what it has killed.
 //!
 //! `WEFT_BGP_SEED=7 cargo test -p weft-tests --test bgp ten` does one of them, with `WEFT_BGP_LOG=1` it prints what processes
-//! report; `WEFT_BGP_SEEDS=1000 … --ignored` says how many a long run does.
+//! report; `WEFT_BGP_SEEDS=1000 … --ignored` says how many a long run does, and `WEFT_BGP_FIRST=500` where it begins.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -38,5 +38,6 @@ fn ten_routers_agree_with_the_reference_when_faults_are_over() {
 #[test]
 #[ignore = "long: `make soak` runs it"]
 fn soak_ten_routers_agree_with_the_reference_when_faults_are_over() {
-    (0..number("WEFT_BGP_SEEDS").unwrap_or(MANY)).for_each(run::run);
+    let first = number("WEFT_BGP_FIRST").unwrap_or(0);
+    (first..first + number("WEFT_BGP_SEEDS").unwrap_or(MANY)).for_each(run::run);
 }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use weft_base::{Instant, Random};
 use weft_bgp::Bgp;
+use weft_bgp::interface::Clear;
 use weft_fea::Fea;
 use weft_finder::Finder;
 use weft_rib::Rib;
@@ -130,17 +131,11 @@ impl Router {
     }
 
     /// Clears the session with a peer; whether that can be done now is not asked.
-    pub(crate) fn clear(
-        &self,
-        world: &mut World,
-        peer: std::net::Ipv4Addr,
-        soft: Option<&'static str>,
-    ) {
+    pub(crate) fn clear(&self, world: &mut World, clear: Clear) {
+        let mut clear = Some(clear);
         self.tool(world, move |input, out| match input {
             Input::Registered => {
-                let soft = soft.map(str::to_owned);
-                let clear = weft_bgp::interface::Clear { peer: peer.into(), soft };
-                out.push(Call::new(0, "bgp", clear).into());
+                out.extend(clear.take().map(|one| Call::new(0, "bgp", one).into()))
             }
             Input::Replied { .. } => out.push(Output::World(Action::Exit { status: 0 })),
             _ => {}

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use weft_base::{Instant, Random};
+use weft_bgp::interface::Clear;
 use weft_runtime::LinkConfig;
 use weft_runtime::sim::{InterfaceConfig, InterfaceId, World, WorldConfig};
 
@@ -81,7 +82,10 @@ impl Network {
             Event::Start(router, place) => routers[router].start(world, place),
             Event::Clear(router, link, soft) => {
                 let peer = self.plan.address(link, self.plan.links[link].other(router));
-                routers[router].clear(world, peer, soft);
+                // Where a session ends, both sides keep routes on every other link.
+                let hard = (soft.is_none() && link % 2 == 1).then_some(true);
+                routers[router]
+                    .clear(world, Clear { peer: peer.into(), soft: soft.map(str::to_owned), hard });
             }
         }
     }
