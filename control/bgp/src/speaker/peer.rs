@@ -259,7 +259,11 @@ impl Peer {
             Outcome::Down { ending, is_graceful } => self.is_down(&ending, is_graceful, world),
             Outcome::Failed(ending) => {
                 self.history.ended(&ending, world.now);
-                self.has_failed(ending.to_string(), world);
+                // What is only lost says nothing of why; what was said before does.
+                let is_lost = matches!(ending, Ending::Lost | Ending::Replaced);
+                if !(is_lost && self.ending.is_some()) {
+                    self.has_failed(ending.to_string(), world);
+                }
             }
             Outcome::Update(body) => return self.update(&body, world),
             Outcome::Refresh(refresh) => self.refresh(refresh, world),

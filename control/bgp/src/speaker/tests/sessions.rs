@@ -251,6 +251,12 @@ fn people_are_told_once_why_there_is_no_session() {
     world.now += Duration::from_secs(3600);
     world.happens(Event::Tick);
     assert_eq!(said(&opens(&mut world, 65009)), None, "it is the same");
+    // A connection that is only lost says nothing of it.
+    world.now += Duration::from_secs(3600);
+    world.happens(Event::Tick);
+    opens(&mut world, 65001);
+    assert_eq!(said(&world.happens(Event::Closed { channel: ChannelId(1) })), None);
+    assert!(line.ends_with(&ending(&world).unwrap()));
     // What else is wrong is another matter.
     world.configure(["passive off;", ""]);
     world.now += Duration::from_secs(3600);
