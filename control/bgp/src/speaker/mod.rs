@@ -29,7 +29,7 @@ mod up;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
-use weft_base::{ChannelId, CounterGroup, Counters, Instant, KeyedHash, Random, Token};
+use weft_base::{Buffer, ChannelId, CounterGroup, Counters, Instant, KeyedHash, Random, Token};
 use weft_config::Errors;
 use weft_protocol::{Manage, manage};
 use weft_routing::OriginId;
@@ -38,7 +38,7 @@ use weft_xrl::profile::{self, Clock, Profile};
 use weft_xrl::{Called, Encoded, Input, Interface, Output, XrlError, configurable};
 
 use crate::config::{self, Config};
-use crate::fanout::Fanout;
+use crate::fanout::{Fanout, Sending};
 use crate::fsm;
 use crate::interface;
 use crate::numbers::cease;
@@ -64,6 +64,8 @@ weft_base::reasons! {
 
 /// The first token of attempts to connect.
 const FIRST_TOKEN: u32 = 16;
+/// Bytes of messages that a peer is sent in one piece.
+const PIECE: usize = 16 << 10;
 
 /// The interfaces of BGP.
 #[must_use]
@@ -372,12 +374,25 @@ impl Bgp {
         if !self.fanout.has_work(&self.routes) {
             return;
         }
-        for sending in self.fanout.tell(&mut self.routes) {
+        // What stands in one piece takes one call of the system, and no more memory than it is long.
+        let mut pieces: BTreeMap<OriginId, Buffer> = BTreeMap::new();
+        for Sending { to, bytes } in self.fanout.tell(&mut self.routes) {
             self.counters.add(Activity::Told, 1);
-            for origin in sending.to {
-                let Some(address) = self.by_origin.get(&origin).copied() else { continue };
-                self.with_peer(now, address, out, |peer, world| peer.tell(&sending.bytes, world));
+            for origin in to {
+                let piece = pieces.entry(origin).or_default();
+                let is_full = piece.len() + bytes.len() > PIECE;
+                let full = is_full.then(|| std::mem::take(piece));
+                piece.extend(&bytes);
+                full.into_iter().for_each(|piece| self.tell_peer(now, origin, piece, out));
             }
+        }
+        pieces.into_iter().for_each(|(origin, piece)| self.tell_peer(now, origin, piece, out));
+    }
+
+    fn tell_peer(&mut self, now: Instant, origin: OriginId, piece: Buffer, out: &mut Vec<Output>) {
+        let address = self.by_origin.get(&origin).filter(|_| !piece.is_empty()).copied();
+        if let Some(address) = address {
+            self.with_peer(now, address, out, |peer, world| peer.tell(piece, world));
         }
     }
 

@@ -244,7 +244,7 @@ impl Peer {
             Outcome::Send { connection, bytes } => {
                 let channel = channel(connection);
                 self.tally.sent.add_all(&bytes);
-                send(channel, &bytes, world.out);
+                send(channel, Buffer::from_slice(&bytes), world.out);
                 // While nothing waits the driver takes what it is given.
                 let waits = |up: &Up| up.is_congested && up.channel == channel;
                 return (!self.up.as_ref().is_some_and(waits)).then_some(Input::Sent(connection));
@@ -382,11 +382,11 @@ impl Peer {
         }
     }
 
-    /// It is told something of routes.
-    pub(super) fn tell(&mut self, bytes: &[u8], world: &mut World<'_>) {
+    /// It is told something of routes: whole messages.
+    pub(super) fn tell(&mut self, piece: Buffer, world: &mut World<'_>) {
         let Some(up) = &self.up else { return };
-        self.tally.sent.add_all(bytes);
-        send(up.channel, bytes, world.out);
+        self.tally.sent.add_all(piece.bytes());
+        send(up.channel, piece, world.out);
         if !up.is_congested {
             let sent = Input::Sent(connection(up.channel));
             self.handle(sent, world);
@@ -528,7 +528,8 @@ impl Peer {
         }
         for version in self.families() {
             let (family, kind) = (family(version), RefreshKind::Request);
-            self.tell(&RouteRefresh { family, kind }.emit(), world);
+            let asked = RouteRefresh { family, kind }.emit();
+            self.tell(Buffer::from_slice(&asked), world);
         }
         true
     }
@@ -573,8 +574,8 @@ fn channel(connection: ConnectionId) -> ChannelId {
     ChannelId(connection.0 as u32)
 }
 
-fn send(channel: ChannelId, bytes: &[u8], out: &mut Vec<Output>) {
-    let message = Message::from(Buffer::from_slice(bytes));
+fn send(channel: ChannelId, bytes: Buffer, out: &mut Vec<Output>) {
+    let message = Message::from(bytes);
     out.push(Output::World(Action::Send { channel, message }));
 }
 
