@@ -6,21 +6,7 @@
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <bpf/bpf_helpers.h>
-
-struct outlet {
-	__u64 interface;
-	/* Link addresses of the receiver and of the sender, in the order of memory. */
-	__u8 to[8];
-	__u8 from[8];
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 8);
-	__type(key, __u32);
-	__type(value, struct outlet);
-} outlets SEC(".maps");
+#include "outlets.h"
 
 volatile struct {
 	/* How many outlets there are less one; a power of two less one. */
@@ -28,7 +14,6 @@ volatile struct {
 	/* Where in the frame the destination begins. */
 	__u64 identifier_at;
 } redirect;
-
 
 SEC("xdp")
 int weft_redirect(struct xdp_md *ctx)

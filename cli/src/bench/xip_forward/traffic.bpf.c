@@ -13,24 +13,10 @@
 #include <asm/byteorder.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
+#include "outlets.h"
 
 /* Packets that go to one interface before the next one has its turn. */
 enum { RUN_SHIFT = 4 };
-
-struct outlet {
-	__u64 interface;
-	/* Link addresses of the receiver and of the sender, in the order of memory. */
-	__u8 to[8];
-	__u8 from[8];
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 8);
-	__type(key, __u32);
-	__type(value, struct outlet);
-} outlets SEC(".maps");
 
 // Four bytes each, as they stand in packets.
 struct {
