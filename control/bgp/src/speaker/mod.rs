@@ -21,6 +21,7 @@ mod restart;
 mod show;
 mod stale;
 mod strangers;
+mod telling;
 #[cfg(test)]
 mod tests;
 mod unused;
@@ -29,7 +30,7 @@ mod up;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
-use weft_base::{Buffer, ChannelId, CounterGroup, Counters, Instant, KeyedHash, Random, Token};
+use weft_base::{ChannelId, CounterGroup, Counters, Instant, KeyedHash, Random, Token};
 use weft_config::Errors;
 use weft_protocol::{Manage, manage};
 use weft_routing::OriginId;
@@ -38,7 +39,7 @@ use weft_xrl::profile::{self, Clock, Profile};
 use weft_xrl::{Called, Encoded, Input, Interface, Output, XrlError, configurable};
 
 use crate::config::{self, Config};
-use crate::fanout::{Fanout, Sending};
+use crate::fanout::Fanout;
 use crate::fsm;
 use crate::interface;
 use crate::numbers::cease;
@@ -50,6 +51,7 @@ use links::Links;
 use listeners::{LISTENERS, Listeners};
 use peer::Peer;
 use restart::Restart;
+use telling::Ahead;
 
 weft_base::reasons! {
     /// What BGP counts.
@@ -64,8 +66,6 @@ weft_base::reasons! {
 
 /// The first token of attempts to connect.
 const FIRST_TOKEN: u32 = 16;
-/// Bytes of messages that a peer is sent in one piece.
-const PIECE: usize = 16 << 10;
 
 /// The interfaces of BGP.
 #[must_use]
@@ -79,6 +79,7 @@ pub struct Bgp {
     config: Option<Config>,
     routes: Routes,
     fanout: Fanout,
+    ahead: Ahead,
     to_rib: ToRib,
     own: OwnNetworks,
     peers: BTreeMap<IpAddr, Peer>,
@@ -106,6 +107,7 @@ impl Bgp {
             routes: Routes::new(KeyedHash::new(&mut random)),
             config: None,
             fanout: Fanout::new(random.fork("fanout")),
+            ahead: Ahead::default(),
             random,
             to_rib: ToRib::new(),
             own: OwnNetworks::new(),
@@ -371,29 +373,7 @@ impl Bgp {
             self.restart.has_told();
             self.stand();
         }
-        if !self.fanout.has_work(&self.routes) {
-            return;
-        }
-        // What stands in one piece takes one call of the system, and no more memory than it is long.
-        let mut pieces: BTreeMap<OriginId, Buffer> = BTreeMap::new();
-        for Sending { to, bytes } in self.fanout.tell(&mut self.routes) {
-            self.counters.add(Activity::Told, 1);
-            for origin in to {
-                let piece = pieces.entry(origin).or_default();
-                let is_full = piece.len() + bytes.len() > PIECE;
-                let full = is_full.then(|| std::mem::take(piece));
-                piece.extend(&bytes);
-                full.into_iter().for_each(|piece| self.tell_peer(now, origin, piece, out));
-            }
-        }
-        pieces.into_iter().for_each(|(origin, piece)| self.tell_peer(now, origin, piece, out));
-    }
-
-    fn tell_peer(&mut self, now: Instant, origin: OriginId, piece: Buffer, out: &mut Vec<Output>) {
-        let address = self.by_origin.get(&origin).filter(|_| !piece.is_empty()).copied();
-        if let Some(address) = address {
-            self.with_peer(now, address, out, |peer, world| peer.tell(piece, world));
-        }
+        self.tell_peers(now, out);
     }
 
     fn called(&mut self, now: Instant, mut called: Called, out: &mut Vec<Output>) {
@@ -455,7 +435,10 @@ impl Bgp {
                     peer.congested(channel, is_congested, world);
                 });
             }
-            Event::Slice => self.routes.work(),
+            Event::Slice => {
+                self.ahead.begin();
+                self.routes.work();
+            }
             Event::Tick => self.tick(now, out),
             Event::Stop => {
                 for address in self.peers.keys().copied().collect::<Vec<_>>() {
