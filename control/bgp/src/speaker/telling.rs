@@ -19,7 +19,7 @@ use crate::fanout::Sending;
 /// Bytes of messages that a peer is sent in one piece.
 const PIECE: usize = 16 << 10;
 /// Bytes for all peers together from which on nothing more is made before the next slice.
-const AHEAD: usize = 2 << 20;
+pub(super) const AHEAD: usize = 2 << 20;
 
 /// How much was made since the last slice, in bytes.
 #[derive(Debug, Default)]

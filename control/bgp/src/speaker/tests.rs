@@ -1,5 +1,6 @@
 //! The process between its peers: connections come in, bytes go out.
 
+mod ahead;
 mod blackhole;
 mod damped;
 mod detail;
