@@ -1,21 +1,23 @@
 //! What a reader of a table has said of destinations, by their numbers: nothing, or from which origin the route came.
 //!
 //! Reference: Handley et al. (XORP), §5.1 (what is deleted was added before). Two bytes for a destination, so that a reader
-//! knows whether a withdrawal is due, and to whom, without a copy of the table.
+//! knows whether a withdrawal is due, and to whom, without a copy of the table. A reader that becomes two, because one of
+//! its peers is slower than the others, shares with the other what both have said: a copy costs a pointer for each
+//! block of destinations, and one of a block when one of them says something else.
 
-use weft_processor::make_room;
+use std::sync::Arc;
 
 use crate::{Check, OriginId, Prefix};
 
 /// Nothing was said.
 const NOTHING: u16 = u16::MAX;
-/// Room for so many is made at least.
-const FEW: usize = 64;
+/// Destinations of a block: two kilobytes.
+const BLOCK: usize = 1024;
 
 /// What one reader has said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Said {
-    origins: Vec<u16>,
+    blocks: Vec<Arc<[u16; BLOCK]>>,
     /// The same by destinations: their numbers are used again.
     check: Check<Prefix, OriginId>,
 }
@@ -24,8 +26,9 @@ impl Said {
     /// From which origin the route came that was said last; none if it was withdrawn, or nothing was ever said.
     #[must_use]
     pub fn get(&self, number: u32) -> Option<OriginId> {
-        let said = self.origins.get(number as usize).copied().filter(|said| *said != NOTHING);
-        said.map(OriginId)
+        let place = number as usize;
+        let said = self.blocks.get(place / BLOCK).map(|block| block[place % BLOCK]);
+        said.filter(|said| *said != NOTHING).map(OriginId)
     }
 
     /// Remembers what is said now of a destination; returns what was said before.
@@ -41,15 +44,16 @@ impl Said {
         let place = number as usize;
         let before = self.get(number);
         self.check.change(*destination, before.is_some(), origin);
-        let all = &mut self.origins;
-        if place >= all.len() {
-            if origin.is_none() {
-                return before;
-            }
-            make_room(all, (place + 1 - all.len()).max(FEW));
-            all.resize(place + 1, NOTHING);
+        if before == origin {
+            return before;
         }
-        all[place] = origin.map_or(NOTHING, |origin| origin.0);
+        if place / BLOCK >= self.blocks.len() {
+            // Those between have said as much: nothing.
+            let nothing = Arc::new([NOTHING; BLOCK]);
+            self.blocks.resize(place / BLOCK + 1, nothing);
+        }
+        let block = Arc::make_mut(&mut self.blocks[place / BLOCK]);
+        block[place % BLOCK] = origin.map_or(NOTHING, |origin| origin.0);
         before
     }
 
@@ -57,7 +61,8 @@ impl Said {
     /// of each.
     #[must_use]
     pub fn count_without(&self, origin: OriginId) -> usize {
-        self.origins.iter().filter(|said| **said != NOTHING && **said != origin.0).count()
+        let all = self.blocks.iter().flat_map(|block| block.iter());
+        all.filter(|said| **said != NOTHING && **said != origin.0).count()
     }
 
     /// As [`Check::is_due`].
@@ -93,6 +98,28 @@ mod tests {
         sent.set((7, &prefix(7)), None);
         assert_eq!(sent.set(five, None), Some(OriginId(2)));
         assert_eq!(sent.get(5), None);
+    }
+
+    #[test]
+    fn of_two_that_were_one_each_has_its_own_last_word_and_both_share_the_rest() {
+        let mut one = Said::default();
+        let number = |block: usize| (block * BLOCK) as u32;
+        for block in [0, 1, 4] {
+            one.set((number(block), &prefix(block as u8)), Some(OriginId(1)));
+        }
+        let mut other = one.clone();
+        let shared = |one: &Said, other: &Said| -> Vec<bool> {
+            let pairs = one.blocks.iter().zip(&other.blocks);
+            pairs.map(|(one, other)| Arc::ptr_eq(one, other)).collect()
+        };
+        assert_eq!(shared(&one, &other), [true; 5]);
+        // What was said already changes nothing.
+        other.set((number(4), &prefix(4)), Some(OriginId(1)));
+        assert_eq!(other.set((number(1), &prefix(1)), None), Some(OriginId(1)));
+        assert_eq!(shared(&one, &other), [true, false, true, true, true]);
+        assert_eq!([&one, &other].map(|said| said.get(number(1))), [Some(OriginId(1)), None]);
+        assert_eq!([&one, &other].map(|said| said.count_without(OriginId(2))), [3, 2]);
+        assert_eq!(other.get(number(2)), None, "nobody has said anything of it");
     }
 
     #[test]
