@@ -5,7 +5,7 @@
 //! its peers is slower than the others, shares with the other what both have said: a copy costs a pointer for each
 //! block of destinations, and one of a block when one of them says something else.
 
-use std::sync::Arc;
+use std::rc::Rc;
 
 use crate::{Check, OriginId, Prefix};
 
@@ -17,7 +17,7 @@ const BLOCK: usize = 1024;
 /// What one reader has said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Said {
-    blocks: Vec<Arc<[u16; BLOCK]>>,
+    blocks: Vec<Rc<[u16; BLOCK]>>,
     /// The same by destinations: their numbers are used again.
     check: Check<Prefix, OriginId>,
 }
@@ -49,10 +49,10 @@ impl Said {
         }
         if place / BLOCK >= self.blocks.len() {
             // Those between have said as much: nothing.
-            let nothing = Arc::new([NOTHING; BLOCK]);
+            let nothing = Rc::new([NOTHING; BLOCK]);
             self.blocks.resize(place / BLOCK + 1, nothing);
         }
-        let block = Arc::make_mut(&mut self.blocks[place / BLOCK]);
+        let block = Rc::make_mut(&mut self.blocks[place / BLOCK]);
         block[place % BLOCK] = origin.map_or(NOTHING, |origin| origin.0);
         before
     }
@@ -110,7 +110,7 @@ mod tests {
         let mut other = one.clone();
         let shared = |one: &Said, other: &Said| -> Vec<bool> {
             let pairs = one.blocks.iter().zip(&other.blocks);
-            pairs.map(|(one, other)| Arc::ptr_eq(one, other)).collect()
+            pairs.map(|(one, other)| Rc::ptr_eq(one, other)).collect()
         };
         assert_eq!(shared(&one, &other), [true; 5]);
         // What was said already changes nothing.

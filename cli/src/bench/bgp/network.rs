@@ -21,6 +21,8 @@ pub(super) struct Peer {
     pub(super) autonomous_system: u32,
     /// Whether the router tells it of routes.
     pub(super) is_told: bool,
+    /// Whether a policy of its own decides of which, as in a route server: not of those that have a community which says so.
+    pub(super) has_policy: bool,
 }
 
 /// What the router does with its third peer.
@@ -39,6 +41,7 @@ impl Peer {
             address: Ipv4Addr::from_bits(CROWD.to_bits() + u32::from(number)),
             autonomous_system: 100_000 + u32::from(number),
             is_told: true,
+            has_policy: false,
         }
     }
 
@@ -49,6 +52,7 @@ impl Peer {
             address: Ipv4Addr::new(10, 255, number, 2),
             autonomous_system: 65_000 + u32::from(number),
             is_told,
+            has_policy: false,
         }
     }
 

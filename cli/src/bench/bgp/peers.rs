@@ -1,4 +1,5 @@
-//! `weft bench route-peers`: a thousand peers with a hundred routes each, all of which are told to all others.
+//! `weft bench route-peers`: a thousand peers with a hundred routes each, all of which are told to all others: by one policy,
+//! and by one for each peer, as a route server has them.
 //!
 //! From an attempt to open the first session until all are open, with the start of the router; from the first route
 //! until every peer has been told of those of all others; and the memory that takes.
@@ -18,6 +19,8 @@ use super::router::{BIRD, Kind, Router};
 const OPEN: &str = "until all sessions are open";
 const TOLD: &str = "until all are told of everything";
 const MEMORY: &str = "peak memory";
+/// Whether each peer has a policy of its own, by experiment.
+const POLICIES: [bool; 2] = [false, true];
 /// Runs that make sense.
 const MOST_RUNS: usize = 5;
 
@@ -42,7 +45,7 @@ impl Bench for RoutePeers {
     }
 
     fn duration(&self, plan: &Plan) -> Duration {
-        Duration::from_secs(if plan.quick { 15 } else { 120 }) * plan.runs.min(MOST_RUNS) as u32
+        Duration::from_secs(if plan.quick { 30 } else { 240 }) * plan.runs.min(MOST_RUNS) as u32
     }
 
     fn prepare(&self, plan: &Plan) -> Result<Box<dyn Session>, String> {
@@ -53,12 +56,15 @@ impl Bench for RoutePeers {
 }
 
 impl Crowd {
-    fn case(&self, what: &str) -> String {
-        format!("{} peers with {} routes each: {what}", self.args.peers, self.args.routes)
+    fn case(&self, has_policy: bool, what: &str) -> String {
+        let CrowdArgs { peers, routes } = self.args;
+        let policies = if has_policy { ", a policy for each" } else { "" };
+        format!("{peers} peers with {routes} routes each{policies}: {what}")
     }
 
-    fn measure(&self, kind: Kind) -> Result<Vec<f64>, String> {
-        let peers: Vec<_> = (0..self.args.peers).map(Peer::of_crowd).collect();
+    fn measure(&self, kind: Kind, has_policy: bool) -> Result<Vec<f64>, String> {
+        let peer = |number| Peer { has_policy, ..Peer::of_crowd(number) };
+        let peers: Vec<_> = (0..self.args.peers).map(peer).collect();
         within_one(&peers, || {
             let router = Router::start(kind, &peers)?;
             self.talk(&router).map_err(|error| match router.said() {
@@ -100,20 +106,26 @@ impl Session for Crowd {
             (TOLD, "ms", "Until all are told"),
             (MEMORY, "MiB", "Peak memory"),
         ];
-        let figure = |(what, unit, panel)| Figure { case: self.case(what), unit, panel };
-        vec![Experiment {
-            peer_name: Kind::Bird { has_kernel: true }.name().to_owned(),
-            figures: figures.map(figure).into(),
-            most_runs: Some(MOST_RUNS),
-        }]
+        let experiment = |has_policy| {
+            let figure = |(what, unit, panel)| {
+                let case = self.case(has_policy, what);
+                Figure { case, unit, panel }
+            };
+            Experiment {
+                peer_name: Kind::Bird { has_kernel: true }.name().to_owned(),
+                figures: figures.map(figure).into(),
+                most_runs: Some(MOST_RUNS),
+            }
+        };
+        POLICIES.map(experiment).into()
     }
 
-    fn weft(&mut self, _: usize, _: usize) -> Result<Vec<f64>, String> {
-        self.measure(Kind::Weft)
+    fn weft(&mut self, experiment: usize, _: usize) -> Result<Vec<f64>, String> {
+        self.measure(Kind::Weft, POLICIES[experiment])
     }
 
-    fn peer(&mut self, _: usize, _: usize) -> Result<Vec<f64>, String> {
-        self.measure(Kind::Bird { has_kernel: true })
+    fn peer(&mut self, experiment: usize, _: usize) -> Result<Vec<f64>, String> {
+        self.measure(Kind::Bird { has_kernel: true }, POLICIES[experiment])
     }
 
     /// It is stated, and held against nothing.

@@ -10,12 +10,14 @@
 //! are those of a peer that asks for it (RFC 2918).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use weft_routing::OriginId;
 use weft_routing::ip::{News, Version};
 
+use super::Fanout;
+use super::cohort::{Cohort, Kind, Told};
 use super::telling::Telling;
-use super::{Cohort, Fanout, Told};
 use crate::routes::attribute_sets::AttributesId;
 use crate::routes::export::Audience;
 use crate::routes::{Path, Routes};
@@ -24,7 +26,7 @@ use crate::routes::{Path, Routes};
 #[derive(Clone, Debug)]
 pub(super) struct Anew {
     /// By which it was told before; none if by several.
-    earlier: Option<Audience>,
+    earlier: Option<Rc<Kind>>,
     /// The next destination.
     place: u32,
     /// Destinations behind it that were told by the new policy already.
@@ -61,7 +63,7 @@ impl Fanout {
         routes: &mut Routes,
     ) {
         let is_its =
-            |cohort: &&mut Cohort| cohort.version == version && cohort.peers.contains(&peer);
+            |cohort: &&mut Cohort| cohort.kind.version == version && cohort.peers.contains(&peer);
         let Some(cohort) = self.cohorts.iter_mut().find(is_its) else { return };
         let telling = Telling::again(cohort.telling, is_marked);
         if cohort.peers.len() == 1 {
@@ -84,9 +86,10 @@ impl Fanout {
             // Peers that are told the same go together.
             let mut groups: Vec<(Audience, BTreeSet<OriginId>)> = Vec::new();
             for peer in &cohort.peers {
-                let of = |audience: &Audience| audience.of(cohort.version, &cohort.context);
+                let of =
+                    |audience: &Audience| audience.of(cohort.kind.version, &cohort.kind.context);
                 let audience = audiences.get(peer).map(of);
-                let Some(audience) = audience.filter(|one| *one != cohort.audience) else {
+                let Some(audience) = audience.filter(|one| *one != cohort.kind.audience) else {
                     continue;
                 };
                 match groups.iter_mut().find(|(known, _)| *known == audience) {
@@ -106,6 +109,7 @@ impl Fanout {
             }
         }
         self.cohorts.append(&mut more);
+        self.share_kinds(1);
     }
 }
 
@@ -127,15 +131,16 @@ impl Cohort {
     }
 
     fn become_audience(&mut self, audience: &Audience) {
-        if audience.interval != self.audience.interval {
+        let kind = Kind { audience: audience.clone(), ..Kind::clone(&self.kind) };
+        let earlier = std::mem::replace(&mut self.kind, Rc::new(kind));
+        if audience.interval != earlier.audience.interval {
             self.rests = None;
             // Another interval alone changes nothing of what it is told.
-            self.audience.interval = audience.interval;
-            if self.audience == *audience {
+            let interval = audience.interval;
+            if *audience == (Audience { interval, ..earlier.audience.clone() }) {
                 return;
             }
         }
-        let earlier = std::mem::replace(&mut self.audience, audience.clone());
         let earlier = self.anew.is_none().then_some(earlier);
         self.anew = Some(Anew { earlier, place: 0, done: BTreeSet::new() });
     }
@@ -152,8 +157,9 @@ impl Cohort {
             (Some(best), _) => {
                 let route = (best.route.accepted, best.origin);
                 self.earlier().is_some_and(|earlier| {
-                    let asks =
-                        [earlier, &self.audience].iter().any(|one| one.export.asks_for_prefix());
+                    let asks = [earlier, &self.kind.audience]
+                        .iter()
+                        .any(|one| one.export.asks_for_prefix());
                     let agrees = || self.agrees(earlier, route, news.number, routes);
                     if asks { agrees() } else { *same.0.entry(route).or_insert_with(agrees) }
                 })
@@ -167,10 +173,10 @@ impl Cohort {
     pub(super) fn next_paths(
         &mut self,
         routes: &mut Routes,
-    ) -> Option<(News<Path>, Option<Option<Audience>>)> {
+    ) -> Option<(News<Path>, Option<Option<Rc<Kind>>>)> {
         let was_anew = self.anew.is_some();
-        let earlier = self.earlier().cloned();
-        let (news, is_first) = match routes.table.next(self.version, self.reader) {
+        let earlier = self.anew.as_ref().and_then(|anew| anew.earlier.clone());
+        let (news, is_first) = match routes.table.next(self.kind.version, self.reader) {
             Some(news) => {
                 let is_first = self.is_to_come(news.number);
                 self.mark(news.number);
@@ -182,12 +188,12 @@ impl Cohort {
     }
 
     fn earlier(&self) -> Option<&Audience> {
-        self.anew.as_ref()?.earlier.as_ref()
+        Some(&self.anew.as_ref()?.earlier.as_ref()?.audience)
     }
 
     /// The next change that waits for it.
     fn next_change(&mut self, routes: &mut Routes) -> Option<News<Path>> {
-        let news = routes.table.next(self.version, self.reader)?;
+        let news = routes.table.next(self.kind.version, self.reader)?;
         self.mark(news.number);
         Some(news)
     }
@@ -208,13 +214,13 @@ impl Cohort {
     /// The next destination of which it has heard nothing since the policy is another one; when there is none any more,
     /// it has come to its end.
     fn next_anew(&mut self, routes: &Routes) -> Option<News<Path>> {
-        let end = routes.table.end_of_numbers(self.version);
+        let end = routes.table.end_of_numbers(self.kind.version);
         let anew = self.anew.as_mut()?;
         while anew.place < end {
             let number = anew.place;
             anew.place += 1;
             if !anew.done.remove(&number) {
-                return Some(routes.table.news(self.version, number));
+                return Some(routes.table.news(self.kind.version, number));
             }
         }
         self.anew = None;
@@ -230,6 +236,6 @@ impl Cohort {
         routes: &Routes,
     ) -> bool {
         self.says(earlier, route, number, routes)
-            == self.says(&self.audience, route, number, routes)
+            == self.says(&self.kind.audience, route, number, routes)
     }
 }

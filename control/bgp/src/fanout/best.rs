@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use weft_routing::OriginId;
 
 use super::anew::{Next, Same};
-use super::{AT_ONCE, Cohort, Prefixes, Runs, Sending, Told};
+use super::cohort::{Cohort, Prefixes, Runs, Told};
+use super::{AT_ONCE, Sending};
 use crate::incoming::family;
 use crate::routes::Routes;
 use crate::wire::withdraw;
@@ -15,7 +16,7 @@ use crate::wire::withdraw;
 impl Cohort {
     /// Whether it was told what is best, now and then, when it has heard everything.
     pub(super) fn agrees_on_best(&mut self, routes: &Routes) {
-        let (version, size) = (self.version, routes.table.len(self.version));
+        let (version, size) = (self.kind.version, routes.table.len(self.kind.version));
         let Told::Best(said) = &self.told else { return };
         if !said.is_due(size) {
             return;
@@ -76,7 +77,7 @@ impl Cohort {
             superseded.into_iter().filter(|(source, _)| self.peers.contains(source))
         {
             let mut bytes = Vec::new();
-            withdraw(family(self.version), &self.context, prefixes, &mut bytes);
+            withdraw(family(self.kind.version), &self.kind.context, prefixes, &mut bytes);
             sendings.push(Sending { to: vec![source], bytes });
         }
         found

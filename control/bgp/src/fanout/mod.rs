@@ -10,26 +10,24 @@
 
 mod anew;
 mod best;
+mod cohort;
 mod paths;
 mod telling;
 mod told;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use weft_base::{Instant, Random};
+use weft_routing::OriginId;
 use weft_routing::ip::Version;
-use weft_routing::{Hears, OriginId, Prefix, ReaderId, Said};
-use weft_xrl::profile::Profile;
 
 use crate::fsm::jittered;
-use crate::incoming::family;
-use crate::routes::attribute_sets::AttributesId;
+use crate::routes::Routes;
 use crate::routes::export::Audience;
-use crate::routes::{Point, Routes};
-use crate::wire::{Attributes, Context, UpdateEncoder, withdraw};
-use anew::Anew;
-use paths::Paths;
-use telling::Telling;
+use crate::wire::Context;
+use cohort::{Cohort, Kind};
 pub(crate) use told::Shown;
 
 /// Destinations of which a cohort hears at once: some kilobytes of messages.
@@ -43,34 +41,6 @@ pub(crate) const TOGETHER: usize = 8 * AT_ONCE;
 pub(crate) struct Sending {
     pub(crate) to: Vec<OriginId>,
     pub(crate) bytes: Vec<u8>,
-}
-
-/// What a cohort was told.
-#[derive(Debug)]
-enum Told {
-    /// Of each destination the best route, from this source.
-    Best(Said),
-    /// Of each destination these paths.
-    Paths(Paths),
-}
-
-/// Peers that have come equally far.
-#[derive(Debug)]
-struct Cohort {
-    version: Version,
-    audience: Audience,
-    context: Context,
-    peers: BTreeSet<OriginId>,
-    reader: ReaderId,
-    told: Told,
-    /// It is told anew what another policy says otherwise.
-    anew: Option<Anew>,
-    /// It is told everything that there is; none if it has heard that.
-    telling: Option<Telling>,
-    /// Until when it is told nothing new (RFC 4271 §9.2.1.1).
-    rests: Option<Instant>,
-    /// It has been told something since.
-    was_told: bool,
 }
 
 /// All of them.
@@ -102,25 +72,9 @@ impl Fanout {
         context: Context,
         routes: &mut Routes,
     ) {
-        let (hears, told) = match context.add_path_send.contains(family(version)) {
-            true => (Hears::All, Told::Paths(Paths::default())),
-            false => (Hears::Best, Told::Best(Said::default())),
-        };
-        let (reader, telling) = (routes.table.open_reader(version, hears), Some(Telling::FIRST));
-        let peers = BTreeSet::from([peer]);
-        let anew = None;
-        self.cohorts.push(Cohort {
-            version,
-            audience: audience.of(version, &context),
-            context,
-            peers,
-            reader,
-            told,
-            anew,
-            telling,
-            rests: None,
-            was_told: false,
-        });
+        let kind = Kind { version, audience: audience.of(version, &context), context };
+        self.cohorts.push(Cohort::new(kind, peer, routes));
+        self.share_kinds(self.cohorts.len() - 1);
     }
 
     /// A peer is gone.
@@ -192,7 +146,7 @@ impl Fanout {
                 let (cohort, sent) = (&mut self.cohorts[place], sendings.len());
                 found += cohort.tell(routes, &mut sendings);
                 cohort.was_told |= sendings.len() > sent;
-                let interval = cohort.audience.interval;
+                let interval = cohort.kind.audience.interval;
                 if !cohort.has_work(routes)
                     && std::mem::take(&mut cohort.was_told)
                     && !interval.is_zero()
@@ -205,30 +159,43 @@ impl Fanout {
         sendings
     }
 
-    /// Makes cohorts one that have come equally far.
+    /// Makes cohorts one that have come equally far. Somebody who cannot take more stays alone, as others would wait for it.
     fn join_equals(&mut self, routes: &mut Routes) {
         if routes.have_moved() {
             // Of two that have come equally far one may know what a source was before.
             return;
         }
-        let mut place = 1;
+        let mut first_of_kind: BTreeMap<*const Kind, usize> = BTreeMap::new();
+        let mut place = 0;
         while place < self.cohorts.len() {
-            let (earlier, rest) = self.cohorts.split_at_mut(place);
-            let cohort = &mut rest[0];
-            let is_equal = |other: &&mut Cohort| other.is_equal(cohort, routes);
-            let may_join = cohort.telling.is_none()
-                && cohort.anew.is_none()
-                && !routes.table.is_behind(cohort.version, cohort.reader)
-                && !cohort.peers.iter().any(|peer| self.congested.contains(peer));
-            let equal = earlier.iter_mut().find(|other| may_join && is_equal(other));
-            match equal {
-                Some(other) => {
+            let cohort = &self.cohorts[place];
+            if cohort.has_work(routes) || !self.can_take(cohort) {
+                place += 1;
+                continue;
+            }
+            match first_of_kind.entry(Rc::as_ptr(&cohort.kind)) {
+                Entry::Vacant(entry) => drop(entry.insert(place)),
+                Entry::Occupied(entry) if self.cohorts[*entry.get()].is_equal(cohort, routes) => {
+                    let mut cohort = self.cohorts.remove(place);
+                    let other = &mut self.cohorts[*entry.get()];
                     other.rests = other.rests.max(cohort.rests);
                     other.peers.append(&mut cohort.peers);
                     cohort.close(routes);
-                    self.cohorts.remove(place);
+                    continue;
                 }
-                None => place += 1,
+                Entry::Occupied(_) => {}
+            }
+            place += 1;
+        }
+    }
+
+    /// Has cohorts from a place on know by one and the same [`Kind`] what others are told, too.
+    fn share_kinds(&mut self, from: usize) {
+        for place in from..self.cohorts.len() {
+            let (earlier, rest) = self.cohorts.split_at_mut(place);
+            let kind = &mut rest[0].kind;
+            if let Some(same) = earlier.iter().find(|one| one.kind == *kind) {
+                *kind = Rc::clone(&same.kind);
             }
         }
     }
@@ -237,188 +204,5 @@ impl Fanout {
     pub(crate) fn count(&self) -> (usize, usize) {
         let slow = self.cohorts.iter().filter(|cohort| !self.can_take(cohort));
         (self.cohorts.len(), slow.count())
-    }
-}
-
-/// Prefixes with their path identifiers.
-type Prefixes = Vec<(u32, Prefix)>;
-
-/// What a cohort is told of routes with the same attributes, from the same source.
-struct Run {
-    /// None if it is told nothing.
-    encoder: Option<UpdateEncoder>,
-    prefixes: Prefixes,
-}
-
-/// What is announced, in runs: by the attributes, the source, and the variant of what is told.
-#[derive(Default)]
-struct Runs {
-    all: BTreeMap<(AttributesId, OriginId, u32), Run>,
-    /// The numbers of variants, where they depend on the prefix; 0 is where they do not.
-    variants: HashMap<Option<Attributes>, u32>,
-}
-
-impl Cohort {
-    fn is_equal(&self, other: &Self, routes: &Routes) -> bool {
-        self.version == other.version
-            && self.telling == other.telling
-            && self.anew.is_none()
-            && other.anew.is_none()
-            && self.context == other.context
-            && routes.table.have_read_the_same(self.version, self.reader, other.reader)
-            && self.audience == other.audience
-    }
-
-    /// Whether there is something to tell it.
-    fn has_work(&self, routes: &Routes) -> bool {
-        self.telling.is_some()
-            || self.anew.is_some()
-            || routes.table.is_behind(self.version, self.reader)
-    }
-
-    fn is_resting(&self, now: Instant) -> bool {
-        self.rests.is_some_and(|until| now < until)
-    }
-
-    /// One for peers that go on by themselves.
-    fn fork(&self, peers: BTreeSet<OriginId>, routes: &mut Routes) -> Self {
-        Self {
-            peers,
-            reader: routes.table.fork_reader(self.version, self.reader),
-            told: match &self.told {
-                Told::Best(said) => Told::Best(said.clone()),
-                Told::Paths(paths) => Told::Paths(paths.fork(routes)),
-            },
-            anew: self.anew.clone(),
-            telling: self.telling,
-            version: self.version,
-            audience: self.audience.clone(),
-            context: self.context,
-            rests: self.rests,
-            was_told: self.was_told,
-        }
-    }
-
-    /// Nobody is told anything any more.
-    fn close(&mut self, routes: &mut Routes) {
-        routes.table.close_reader(self.version, self.reader);
-        if let Told::Paths(paths) = &mut self.told {
-            paths.close(routes);
-        }
-    }
-
-    /// Tells it some of what it has not heard. Returns of how many destinations that was found.
-    fn tell(&mut self, routes: &mut Routes, sendings: &mut Vec<Sending>) -> usize {
-        let family = family(self.version);
-        if let Some(begin) = self.telling.as_mut().and_then(|telling| telling.take_begin(family)) {
-            self.send(None, sendings, |bytes| bytes.extend(begin));
-        }
-        let found = match self.told {
-            Told::Best(_) => self.tell_best(routes, sendings),
-            Told::Paths(_) => self.tell_paths(routes, sendings),
-        };
-        if self.anew.is_some() || routes.table.is_behind(self.version, self.reader) {
-            return found;
-        }
-        if let Some(telling) = self.telling.take() {
-            let (end, next) = telling.end(family);
-            self.send(None, sendings, |bytes| bytes.extend(end));
-            if let Some(next) = next {
-                self.begin_anew(next);
-            }
-        }
-        if !routes.have_moved() {
-            self.agrees_on_best(routes);
-            self.agrees_on_paths(routes);
-        }
-        found
-    }
-
-    /// What it is told of routes to this destination from this source with these attributes.
-    fn run<'a>(
-        &self,
-        (accepted, source): (AttributesId, OriginId),
-        number: u32,
-        runs: &'a mut Runs,
-        routes: &Routes,
-    ) -> &'a mut Run {
-        let encoder = |told: Option<Attributes>| {
-            // What does not fit into a message, or has no next hop that they take, they are not told (RFC 4271 §9.2).
-            let told = told?;
-            UpdateEncoder::new(&told, family(self.version), &self.context).ok()
-        };
-        let says = || self.says(&self.audience, (accepted, source), number, routes);
-        let run = |told| Run { encoder: encoder(told), prefixes: Vec::new() };
-        if !self.audience.export.asks_for_prefix() {
-            return runs.all.entry((accepted, source, 0)).or_insert_with(|| run(says()));
-        }
-        let told = says();
-        // There are no more than destinations that are told at once.
-        let next = runs.variants.len() as u32 + 1;
-        let variant = *runs.variants.entry(told.clone()).or_insert(next);
-        runs.all.entry((accepted, source, variant)).or_insert_with(|| run(told))
-    }
-
-    /// What an audience is told of a route to this destination.
-    fn says(
-        &self,
-        audience: &Audience,
-        (accepted, source): (AttributesId, OriginId),
-        number: u32,
-        routes: &Routes,
-    ) -> Option<Attributes> {
-        let net = routes.table.net(self.version, number);
-        let prefix = audience.export.asks_for_prefix().then_some(net);
-        audience.tell(&routes.sets.get(accepted).unpack(), routes.source(source), prefix)
-    }
-
-    /// Sends what is announced, to all but each route's source.
-    fn announce(&self, runs: Runs, profile: &mut Profile<Point>, sendings: &mut Vec<Sending>) {
-        for ((_, source, _), run) in runs.all {
-            let Some(encoder) = run.encoder.filter(|_| !run.prefixes.is_empty()) else { continue };
-            self.send(Some(source), sendings, |bytes| {
-                self.is_told(&run.prefixes, false, profile);
-                encoder.all(run.prefixes, bytes);
-            });
-        }
-    }
-
-    /// Sends what is withdrawn, to all but the source that it had.
-    fn withdraw(
-        &self,
-        gone: BTreeMap<OriginId, Prefixes>,
-        profile: &mut Profile<Point>,
-        sendings: &mut Vec<Sending>,
-    ) {
-        for (source, prefixes) in gone {
-            self.send(Some(source), sendings, |bytes| {
-                self.is_told(&prefixes, true, profile);
-                withdraw(family(self.version), &self.context, prefixes, bytes);
-            });
-        }
-    }
-
-    /// For profiles: peers are told of these now.
-    fn is_told(&self, prefixes: &Prefixes, gone: bool, profile: &mut Profile<Point>) {
-        if profile.is_on(Point::Told) {
-            for (_, prefix) in prefixes {
-                profile.mark(Point::Told, gone, || self.version.net(prefix));
-            }
-        }
-    }
-
-    /// Sends to all but this source.
-    fn send(
-        &self,
-        but: Option<OriginId>,
-        sendings: &mut Vec<Sending>,
-        emit: impl FnOnce(&mut Vec<u8>),
-    ) {
-        let to: Vec<_> = self.peers.iter().copied().filter(|peer| Some(*peer) != but).collect();
-        if !to.is_empty() {
-            let mut bytes = Vec::new();
-            emit(&mut bytes);
-            sendings.push(Sending { to, bytes });
-        }
     }
 }

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use weft_routing::{Check, OriginId, Prefix};
 
-use super::{AT_ONCE, Cohort, Prefixes, Runs, Sending, Told};
+use super::cohort::{Cohort, Prefixes, Runs, Told};
+use super::{AT_ONCE, Sending};
 use crate::routes::Routes;
 use crate::routes::attribute_sets::AttributesId;
 
@@ -74,7 +75,7 @@ fn forget(one: &ToldPath, routes: &mut Routes) {
 impl Cohort {
     /// Whether it was told all paths, now and then, when it has heard everything.
     pub(super) fn agrees_on_paths(&mut self, routes: &Routes) {
-        let (version, size) = (self.version, routes.table.len(self.version));
+        let (version, size) = (self.kind.version, routes.table.len(self.kind.version));
         let Told::Paths(paths) = &self.told else { return };
         // Which paths can be used is known before it is told, while all is decided again.
         if routes.table.has_work() || !paths.check.is_due(size) {
@@ -107,14 +108,14 @@ impl Cohort {
             found += 1;
             let Told::Paths(paths) = &mut self.told else { break };
             let before = paths.all.remove(&news.number).unwrap_or_default();
-            let usable: Vec<_> = routes.usable(self.version, news.number).collect();
+            let usable: Vec<_> = routes.usable(self.kind.version, news.number).collect();
             let mut now = Vec::with_capacity(usable.len());
             for candidate in usable {
                 let (accepted, origin) = (candidate.route.accepted, candidate.origin);
                 // Told by another policy it may have said something else.
                 let is_same = earlier.as_ref().is_none_or(|earlier| {
                     earlier.as_ref().is_some_and(|earlier| {
-                        self.agrees(earlier, (accepted, origin), news.number, routes)
+                        self.agrees(&earlier.audience, (accepted, origin), news.number, routes)
                     })
                 });
                 let run = self.run((accepted, origin), news.number, &mut runs, routes);

@@ -5,7 +5,8 @@
 use weft_routing::OriginId;
 use weft_routing::ip::Version;
 
-use super::{Cohort, Fanout, Told};
+use super::Fanout;
+use super::cohort::{Cohort, Told};
 use crate::incoming::family;
 use crate::routes::Routes;
 use crate::wire::{Attributes, UpdateEncoder};
@@ -24,7 +25,8 @@ impl Fanout {
     /// How many paths of a version of IP a peer was told that are not withdrawn; none if it is told nothing of this family. This
     /// looks at all destinations, so it is for one peer that somebody asks about.
     pub(crate) fn told_to(&self, peer: OriginId, version: Version) -> Option<usize> {
-        let is_its = |cohort: &&Cohort| cohort.version == version && cohort.peers.contains(&peer);
+        let is_its =
+            |cohort: &&Cohort| cohort.kind.version == version && cohort.peers.contains(&peer);
         let cohort = self.cohorts.iter().find(is_its)?;
         Some(match &cohort.told {
             Told::Best(said) => said.count_without(peer),
@@ -40,11 +42,12 @@ impl Fanout {
         (version, number): (Version, u32),
         routes: &Routes,
     ) -> Vec<Shown> {
-        let is_its = |cohort: &&Cohort| cohort.version == version && cohort.peers.contains(&peer);
+        let is_its =
+            |cohort: &&Cohort| cohort.kind.version == version && cohort.peers.contains(&peer);
         let Some(cohort) = self.cohorts.iter().find(is_its) else { return Vec::new() };
         // By what it will be told, if that is another policy from now on.
-        let changed = self.changed.get(&peer).map(|one| one.of(version, &cohort.context));
-        let audience = changed.as_ref().unwrap_or(&cohort.audience);
+        let changed = self.changed.get(&peer).map(|one| one.of(version, &cohort.kind.context));
+        let audience = changed.as_ref().unwrap_or(&cohort.kind.audience);
         let has_several = matches!(cohort.told, Told::Paths(_));
         let paths = match has_several {
             true => routes.usable(version, number).collect(),
@@ -55,7 +58,7 @@ impl Fanout {
             let route = (path.route.accepted, path.origin);
             let attributes = cohort.says(audience, route, number, routes)?;
             // What does not fit into a message it is not told.
-            UpdateEncoder::new(&attributes, family(version), &cohort.context).ok()?;
+            UpdateEncoder::new(&attributes, family(version), &cohort.kind.context).ok()?;
             let id = routes.path_ids.get(path.origin, path.path).filter(|_| has_several);
             Some(Shown { source: path.origin, id, attributes })
         });

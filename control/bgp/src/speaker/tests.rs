@@ -16,6 +16,7 @@ mod reflected;
 mod rib;
 mod sessions;
 mod shown;
+mod slow;
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -157,10 +158,21 @@ impl World {
     }
 
     /// The same, as this says.
-    fn connect_as(&mut self, number: u8, mut open: Open, more: &[Capability]) -> Vec<Output> {
+    fn connect_as(&mut self, number: u8, open: Open, more: &[Capability]) -> Vec<Output> {
+        self.connect_to([10, 0, number, 1].into(), number, open, more)
+    }
+
+    /// The same, to this address.
+    fn connect_to(
+        &mut self,
+        local: IpAddr,
+        number: u8,
+        mut open: Open,
+        more: &[Capability],
+    ) -> Vec<Output> {
         let event = StreamEvent::Accepted {
             channel: ChannelId(number.into()),
-            local: SocketAddr::new([10, 0, number, 1].into(), PORT),
+            local: SocketAddr::new(local, PORT),
             peer: SocketAddr::new(address(number).into(), 40_000),
         };
         let mut out = self.happens(Event::Stream { token: LISTENERS[0], event });

@@ -21,8 +21,15 @@ fn configuration(peers: &[Peer], has_kernel: bool) -> String {
         // Once an hour it compares the whole table: not while it is measured.
         text += "protocol kernel { scan time 3600; ipv4 { import none; export all; }; }\n";
     }
-    for (number, Peer { router, address, autonomous_system, is_told }) in peers.iter().enumerate() {
-        let export = if *is_told { "all" } else { "none" };
+    for (number, peer) in peers.iter().enumerate() {
+        let Peer { router, address, autonomous_system, is_told, has_policy } = peer;
+        let export = match (is_told, has_policy) {
+            (false, _) => "none".to_owned(),
+            (true, false) => "all".to_owned(),
+            (true, true) => format!(
+                "filter {{ if ({ROUTER_AS}, 0, {autonomous_system}) ~ bgp_large_community then reject; accept; }}"
+            ),
+        };
         text += &format!(
             "protocol bgp p{number} {{ local {router} as {ROUTER_AS}; \
              neighbor {address} as {autonomous_system}; passive on; \

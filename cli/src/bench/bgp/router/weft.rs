@@ -21,11 +21,21 @@ pub(super) fn program() -> Result<Command, String> {
 }
 
 fn configuration(peers: &[Peer]) -> String {
-    let mut text = format!(
-        "version 1;\nnode bench;\nrib;\nbgp {{\n    as {ROUTER_AS};\n    router-id 10.255.0.1;\n"
-    );
-    for Peer { router, address, autonomous_system, is_told } in peers {
-        let export = if *is_told { "all" } else { "none" };
+    let mut text = "version 1;\nnode bench;\nrib;\npolicy {\n".to_owned();
+    for Peer { autonomous_system, .. } in peers.iter().filter(|peer| peer.has_policy) {
+        text += &format!(
+            "    policy-statement for-{autonomous_system} {{\n        term asked {{ from {{ \
+             large-community has {ROUTER_AS}:0:{autonomous_system}; }} then {{ reject; }} }}\n        \
+             then {{ accept; }}\n    }}\n"
+        );
+    }
+    text += &format!("}}\nbgp {{\n    as {ROUTER_AS};\n    router-id 10.255.0.1;\n");
+    for Peer { router, address, autonomous_system, is_told, has_policy } in peers {
+        let export = match (is_told, has_policy) {
+            (false, _) => "none".to_owned(),
+            (true, false) => "all".to_owned(),
+            (true, true) => format!("for-{autonomous_system}"),
+        };
         text += &format!(
             "    peer {address} {{ as {autonomous_system}; local-address {router}; passive on; \
              import all; export {export}; }}\n"
@@ -40,7 +50,8 @@ mod tests {
 
     #[test]
     fn the_configuration_is_one() {
-        let peers = [Peer::behind(1, true), Peer::behind(2, false)];
+        let with_policy = Peer { has_policy: true, ..Peer::of_crowd(0) };
+        let peers = [Peer::behind(1, true), Peer::behind(2, false), with_policy];
         crate::node::file::parse("node.conf", &configuration(&peers)).unwrap().check().unwrap();
     }
 }
