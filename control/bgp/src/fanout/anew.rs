@@ -47,6 +47,15 @@ pub(super) enum Next {
     End,
 }
 
+/// By which policy a cohort may have been told of a destination before.
+pub(super) enum Before {
+    /// By the one of now.
+    Now,
+    Earlier(Rc<Kind>),
+    /// By one of several.
+    Several,
+}
+
 impl Fanout {
     /// A peer is another audience now: it is told what that makes different.
     pub(crate) fn change(&mut self, peer: OriginId, audience: Audience) {
@@ -168,14 +177,9 @@ impl Cohort {
         if says_the_same { Next::Nothing } else { Next::Tell(news) }
     }
 
-    /// The next destination of which it is told all paths; if it may have been told of it by another policy, by which,
-    /// where that is known.
-    pub(super) fn next_paths(
-        &mut self,
-        routes: &mut Routes,
-    ) -> Option<(News<Path>, Option<Option<Rc<Kind>>>)> {
-        let was_anew = self.anew.is_some();
-        let earlier = self.anew.as_ref().and_then(|anew| anew.earlier.clone());
+    /// The next destination of which it is told all paths, and by which policy it may have been told of it.
+    pub(super) fn next_paths(&mut self, routes: &mut Routes) -> Option<(News<Path>, Before)> {
+        let earlier = self.anew.as_ref().map(|anew| anew.earlier.clone());
         let (news, is_first) = match routes.table.next(self.kind.version, self.reader) {
             Some(news) => {
                 let is_first = self.is_to_come(news.number);
@@ -184,7 +188,12 @@ impl Cohort {
             }
             None => (self.next_anew(routes)?, true),
         };
-        Some((news, (was_anew && is_first).then_some(earlier)))
+        let before = match earlier.filter(|_| is_first) {
+            None => Before::Now,
+            Some(Some(kind)) => Before::Earlier(kind),
+            Some(None) => Before::Several,
+        };
+        Some((news, before))
     }
 
     fn earlier(&self) -> Option<&Audience> {

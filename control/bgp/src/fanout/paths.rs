@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use weft_routing::{Check, OriginId, Prefix};
 
+use super::anew::Before;
 use super::cohort::{Cohort, Prefixes, Runs, Told};
 use super::{AT_ONCE, Sending};
 use crate::routes::Routes;
@@ -104,7 +105,7 @@ impl Cohort {
         // By the source of the path that is withdrawn, which was not told of it.
         let mut gone: BTreeMap<OriginId, Prefixes> = BTreeMap::new();
         while found < AT_ONCE {
-            let Some((news, earlier)) = self.next_paths(routes) else { break };
+            let Some((news, policy)) = self.next_paths(routes) else { break };
             found += 1;
             let Told::Paths(paths) = &mut self.told else { break };
             let before = paths.all.remove(&news.number).unwrap_or_default();
@@ -113,11 +114,13 @@ impl Cohort {
             for candidate in usable {
                 let (accepted, origin) = (candidate.route.accepted, candidate.origin);
                 // Told by another policy it may have said something else.
-                let is_same = earlier.as_ref().is_none_or(|earlier| {
-                    earlier.as_ref().is_some_and(|earlier| {
-                        self.agrees(&earlier.audience, (accepted, origin), news.number, routes)
-                    })
-                });
+                let is_same = match &policy {
+                    Before::Now => true,
+                    Before::Earlier(kind) => {
+                        self.agrees(&kind.audience, (accepted, origin), news.number, routes)
+                    }
+                    Before::Several => false,
+                };
                 let run = self.run((accepted, origin), news.number, &mut runs, routes);
                 if run.encoder.is_none() {
                     continue;
