@@ -44,6 +44,6 @@ pub use prefix::{MAX_BITS, Prefix, PrefixError};
 pub use routes::{
     Candidate, Candidates, Decide, Hears, OriginId, ReaderId, RouteTable, sweep_order,
 };
-pub use said::Said;
+pub use said::{Said, Shared};
 pub use table::{Cursor, PrefixTable, TOGETHER};
 pub use turns::Turns;

@@ -20,14 +20,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use weft_base::{Instant, Random};
-use weft_routing::OriginId;
 use weft_routing::ip::Version;
+use weft_routing::{OriginId, Shared};
 
 use crate::fsm::jittered;
 use crate::routes::Routes;
 use crate::routes::export::Audience;
 use crate::wire::Context;
-use cohort::{Cohort, Kind};
+use cohort::{Cohort, Kind, Told};
 pub(crate) use told::Shown;
 
 /// Destinations of which a cohort hears at once: some kilobytes of messages.
@@ -35,6 +35,9 @@ const AT_ONCE: usize = 512;
 /// Destinations that are told at once, of all cohorts together: some milliseconds, so that other events need not wait until
 /// hundreds of cohorts have been served.
 pub(crate) const TOGETHER: usize = 8 * AT_ONCE;
+
+/// From so many cohorts on it is looked for what they have been told alike, which takes a little time.
+const MANY: usize = 8;
 
 /// Bytes for peers.
 #[derive(Debug)]
@@ -54,13 +57,16 @@ pub(crate) struct Fanout {
     congested: BTreeSet<OriginId>,
     /// Peers that are other audiences from now on.
     changed: BTreeMap<OriginId, Audience>,
+    /// What cohorts have been told alike.
+    shared: Shared,
 }
 
 impl Fanout {
     /// Without anybody; times between messages are drawn from `random`.
     pub(crate) fn new(random: Random) -> Self {
         let (congested, changed) = (BTreeSet::new(), BTreeMap::new());
-        Self { random, cohorts: Vec::new(), first: 0, congested, changed }
+        let shared = Shared::default();
+        Self { random, cohorts: Vec::new(), first: 0, congested, changed, shared }
     }
 
     /// A peer is there, and hears everything of a family, and in the end that this is all.
@@ -135,6 +141,10 @@ impl Fanout {
     /// at most.
     pub(crate) fn tell(&mut self, routes: &mut Routes) -> Vec<Sending> {
         self.take_changes(routes);
+        let is_many = self.cohorts.len() >= MANY;
+        if !is_many {
+            self.shared.clear();
+        }
         let (mut sendings, mut found) = (Vec::new(), 0);
         for turn in 0..self.cohorts.len() {
             let place = (self.first + turn) % self.cohorts.len();
@@ -146,6 +156,10 @@ impl Fanout {
                 let (cohort, sent) = (&mut self.cohorts[place], sendings.len());
                 found += cohort.tell(routes, &mut sendings);
                 cohort.was_told |= sendings.len() > sent;
+                match &mut cohort.told {
+                    Told::Best(said) if is_many => said.share(&mut self.shared),
+                    Told::Best(_) | Told::Paths(_) => {}
+                }
                 let interval = cohort.kind.audience.interval;
                 if !cohort.has_work(routes)
                     && std::mem::take(&mut cohort.was_told)
