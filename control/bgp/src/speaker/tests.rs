@@ -8,6 +8,7 @@ mod fair;
 mod faults;
 mod graceful;
 mod malformed;
+mod many;
 mod multicast;
 mod next_hops;
 mod own;
