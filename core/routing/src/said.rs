@@ -85,16 +85,16 @@ impl Said {
         if before == origin {
             return before;
         }
-        let number = place / BLOCK;
-        if number >= self.blocks.len() {
+        let block = place / BLOCK;
+        if block >= self.blocks.len() {
             // Those between have said as much: nothing.
             let nothing = Rc::new([NOTHING; BLOCK]);
-            self.blocks.resize(number + 1, nothing);
-            self.changed.resize(number / 64 + 1, 0);
+            self.blocks.resize(block + 1, nothing);
+            self.changed.resize(block / 64 + 1, 0);
         }
-        Rc::make_mut(&mut self.blocks[number])[place % BLOCK] =
+        Rc::make_mut(&mut self.blocks[block])[place % BLOCK] =
             origin.map_or(NOTHING, |origin| origin.0);
-        self.changed[number / 64] |= 1 << (number % 64);
+        self.changed[block / 64] |= 1 << (block % 64);
         before
     }
 

@@ -140,7 +140,8 @@ impl Cohort {
     }
 
     fn become_audience(&mut self, audience: &Audience) {
-        let kind = Kind { audience: audience.clone(), ..Kind::clone(&self.kind) };
+        let Kind { version, context, .. } = *self.kind;
+        let kind = Kind { version, audience: audience.clone(), context };
         let earlier = std::mem::replace(&mut self.kind, Rc::new(kind));
         if audience.interval != earlier.audience.interval {
             self.rests = None;

@@ -92,10 +92,9 @@ impl Cohort {
         }
     }
 
-    /// Whether a cohort of the same kind that has nothing to hear either has come equally far.
-    pub(super) fn is_equal(&self, other: &Self, routes: &Routes) -> bool {
-        Rc::ptr_eq(&self.kind, &other.kind)
-            && routes.table.have_read_the_same(self.kind.version, self.reader, other.reader)
+    /// Whether another one of the same kind, which has nothing to hear either, has come equally far.
+    pub(super) fn is_as_far(&self, other: &Self, routes: &Routes) -> bool {
+        routes.table.have_read_the_same(self.kind.version, self.reader, other.reader)
     }
 
     /// Whether there is something to tell it.

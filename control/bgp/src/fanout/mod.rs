@@ -189,7 +189,7 @@ impl Fanout {
             }
             match first_of_kind.entry(Rc::as_ptr(&cohort.kind)) {
                 Entry::Vacant(entry) => drop(entry.insert(place)),
-                Entry::Occupied(entry) if self.cohorts[*entry.get()].is_equal(cohort, routes) => {
+                Entry::Occupied(entry) if self.cohorts[*entry.get()].is_as_far(cohort, routes) => {
                     let mut cohort = self.cohorts.remove(place);
                     let other = &mut self.cohorts[*entry.get()];
                     other.rests = other.rests.max(cohort.rests);
