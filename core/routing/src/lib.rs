@@ -27,6 +27,7 @@
 //! # Ok::<(), weft_routing::PrefixError>(())
 //! ```
 
+mod blocks;
 mod check;
 mod destination;
 mod guard;
@@ -37,6 +38,7 @@ mod said;
 mod table;
 mod turns;
 
+pub use blocks::{Blocks, Shared};
 pub use check::Check;
 pub use destination::{BitString, Destination, Index, OrderedIndex, PrefixIndex};
 pub use guard::{Allowance, Guard, Refusal};
@@ -44,6 +46,6 @@ pub use prefix::{MAX_BITS, Prefix, PrefixError};
 pub use routes::{
     Candidate, Candidates, Decide, Hears, OriginId, ReaderId, RouteTable, sweep_order,
 };
-pub use said::{Said, Shared};
+pub use said::{Origins, Said};
 pub use table::{Cursor, PrefixTable, TOGETHER};
 pub use turns::Turns;

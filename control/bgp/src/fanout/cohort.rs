@@ -7,12 +7,12 @@ use std::rc::Rc;
 
 use weft_base::Instant;
 use weft_routing::ip::Version;
-use weft_routing::{Hears, OriginId, Prefix, ReaderId, Said};
+use weft_routing::{Hears, OriginId, Origins, Prefix, ReaderId, Said, Shared};
 use weft_xrl::profile::Profile;
 
 use super::Sending;
 use super::anew::Anew;
-use super::paths::Paths;
+use super::paths::{Block, Paths};
 use super::telling::Telling;
 use crate::incoming::family;
 use crate::routes::attribute_sets::AttributesId;
@@ -21,12 +21,37 @@ use crate::routes::{Point, Routes};
 use crate::wire::{Attributes, Context, UpdateEncoder, withdraw};
 
 /// What a cohort was told.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Told {
     /// Of each destination the best route, from this source.
     Best(Said),
     /// Of each destination these paths.
     Paths(Paths),
+}
+
+/// What cohorts have been told alike.
+#[derive(Debug, Default)]
+pub(super) struct Alike {
+    best: Shared<Origins>,
+    paths: Shared<Block>,
+}
+
+impl Alike {
+    /// Forgets all.
+    pub(super) fn clear(&mut self, routes: &mut Routes) {
+        self.best.clear(drop);
+        self.paths.clear(|block| block.give(routes));
+    }
+}
+
+impl Told {
+    /// Shares with other cohorts what they were told, too.
+    pub(super) fn share(&mut self, alike: &mut Alike, routes: &mut Routes) {
+        match self {
+            Self::Best(said) => said.share(&mut alike.best),
+            Self::Paths(paths) => paths.share(&mut alike.paths, routes),
+        }
+    }
 }
 
 /// What decides what peers are told.
@@ -113,10 +138,7 @@ impl Cohort {
         Self {
             peers,
             reader: routes.table.fork_reader(self.kind.version, self.reader),
-            told: match &self.told {
-                Told::Best(said) => Told::Best(said.clone()),
-                Told::Paths(paths) => Told::Paths(paths.fork(routes)),
-            },
+            told: self.told.clone(),
             anew: self.anew.clone(),
             telling: self.telling,
             kind: Rc::clone(&self.kind),

@@ -20,14 +20,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use weft_base::{Instant, Random};
+use weft_routing::OriginId;
 use weft_routing::ip::Version;
-use weft_routing::{OriginId, Shared};
 
 use crate::fsm::jittered;
 use crate::routes::Routes;
 use crate::routes::export::Audience;
 use crate::wire::Context;
-use cohort::{Cohort, Kind, Told};
+use cohort::{Alike, Cohort, Kind};
 pub(crate) use told::Shown;
 
 /// Destinations of which a cohort hears at once: some kilobytes of messages.
@@ -36,8 +36,9 @@ const AT_ONCE: usize = 512;
 /// hundreds of cohorts have been served.
 pub(crate) const TOGETHER: usize = 8 * AT_ONCE;
 
-/// From so many cohorts on it is looked for what they have been told alike, which takes a little time.
-const MANY: usize = 8;
+/// From so many cohorts on it is looked for what they have been told alike, which takes a little time; in tests there are six
+/// at most.
+const MANY: usize = if cfg!(test) { 3 } else { 8 };
 
 /// Bytes for peers.
 #[derive(Debug)]
@@ -58,15 +59,15 @@ pub(crate) struct Fanout {
     /// Peers that are other audiences from now on.
     changed: BTreeMap<OriginId, Audience>,
     /// What cohorts have been told alike.
-    shared: Shared,
+    alike: Alike,
 }
 
 impl Fanout {
     /// Without anybody; times between messages are drawn from `random`.
     pub(crate) fn new(random: Random) -> Self {
         let (congested, changed) = (BTreeSet::new(), BTreeMap::new());
-        let shared = Shared::default();
-        Self { random, cohorts: Vec::new(), first: 0, congested, changed, shared }
+        let alike = Alike::default();
+        Self { random, cohorts: Vec::new(), first: 0, congested, changed, alike }
     }
 
     /// A peer is there, and hears everything of a family, and in the end that this is all.
@@ -97,6 +98,14 @@ impl Fanout {
             }
             true
         });
+        self.forget_alike(routes);
+    }
+
+    /// What cohorts have been told alike is of use for many only, and what nobody was told is not to be kept for them.
+    fn forget_alike(&mut self, routes: &mut Routes) {
+        if self.cohorts.len() < MANY {
+            self.alike.clear(routes);
+        }
     }
 
     /// A peer cannot take more.
@@ -141,10 +150,8 @@ impl Fanout {
     /// at most.
     pub(crate) fn tell(&mut self, routes: &mut Routes) -> Vec<Sending> {
         self.take_changes(routes);
+        self.forget_alike(routes);
         let is_many = self.cohorts.len() >= MANY;
-        if !is_many {
-            self.shared.clear();
-        }
         let (mut sendings, mut found) = (Vec::new(), 0);
         for turn in 0..self.cohorts.len() {
             let place = (self.first + turn) % self.cohorts.len();
@@ -156,9 +163,8 @@ impl Fanout {
                 let (cohort, sent) = (&mut self.cohorts[place], sendings.len());
                 found += cohort.tell(routes, &mut sendings);
                 cohort.was_told |= sendings.len() > sent;
-                match &mut cohort.told {
-                    Told::Best(said) if is_many => said.share(&mut self.shared),
-                    Told::Best(_) | Told::Paths(_) => {}
+                if is_many {
+                    cohort.told.share(&mut self.alike, routes);
                 }
                 let interval = cohort.kind.audience.interval;
                 if !cohort.has_work(routes)

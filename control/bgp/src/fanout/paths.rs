@@ -4,8 +4,9 @@
 //! the path is told), §5 (each is announced and withdrawn by itself).
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
-use weft_routing::{Check, OriginId, Prefix};
+use weft_routing::{Blocks, Check, OriginId, Prefix, Shared};
 
 use super::anew::Before;
 use super::cohort::{Cohort, Prefixes, Runs, Told};
@@ -13,9 +14,14 @@ use super::{AT_ONCE, Sending};
 use crate::routes::Routes;
 use crate::routes::attribute_sets::AttributesId;
 
+/// Destinations of a block: with two paths to each, two kilobytes and a half.
+const BLOCK: u32 = 64;
+
 /// A path that was told.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct ToldPath {
+    /// Which destination of its block it leads to.
+    place: u8,
     /// The identifier that it was told with.
     id: u32,
     /// Whose it is, and how that one calls it.
@@ -37,40 +43,90 @@ impl ToldPath {
     }
 }
 
+/// What was told of some destinations, in their order. Its paths have an identifier and a set of attributes each in use, however
+/// many cohorts have it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Block(Vec<ToldPath>);
+
+impl Block {
+    /// There is one more of it.
+    fn take(&self, routes: &mut Routes) {
+        for one in &self.0 {
+            routes.path_ids.take(one.origin, one.path);
+            routes.sets.take(one.accepted);
+        }
+    }
+
+    /// There is one less of it.
+    pub(super) fn give(self, routes: &mut Routes) {
+        forget(&self.0, routes);
+    }
+
+    /// Where those to one destination are.
+    fn places(&self, place: u8) -> Range<usize> {
+        let before = |place| self.0.partition_point(|one| one.place < place);
+        before(place)..before(place + 1)
+    }
+}
+
+/// These are told no more.
+fn forget(paths: &[ToldPath], routes: &mut Routes) {
+    for one in paths {
+        routes.path_ids.give(one.origin, one.path);
+        routes.give(one.accepted);
+    }
+}
+
 /// What a cohort was told, by the numbers of destinations.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Paths {
-    all: BTreeMap<u32, Vec<ToldPath>>,
+    blocks: Blocks<Block>,
     /// The same: to which destination, whose, and what that one calls it.
     check: Check<(Prefix, OriginId, u32), AttributesId>,
 }
 
 impl Paths {
-    /// The same for another cohort.
-    pub(super) fn fork(&self, routes: &mut Routes) -> Self {
-        for one in self.all.values().flatten() {
-            routes.path_ids.take(one.origin, one.path);
-            routes.sets.take(one.accepted);
+    /// The paths to a destination.
+    fn get(&self, number: u32) -> &[ToldPath] {
+        let block = self.blocks.get((number / BLOCK) as usize);
+        block.map_or(&[], |block| &block.0[block.places(place(number))])
+    }
+
+    /// These are told to a destination now, each of which has its identifier and its attributes in use already; those before
+    /// have them no more.
+    fn set(&mut self, number: u32, now: Vec<ToldPath>, routes: &mut Routes) {
+        if self.get(number) == now {
+            return forget(&now, routes);
         }
-        Self { all: self.all.clone(), check: self.check.clone() }
+        let block = (number / BLOCK) as usize;
+        let block = self.blocks.change(block, |copied| copied.take(routes));
+        let places = block.places(place(number));
+        let before: Vec<_> = block.0.splice(places, now).collect();
+        forget(&before, routes);
+    }
+
+    /// Shares with others what they were told, too, of what has changed since the last time.
+    pub(super) fn share(&mut self, shared: &mut Shared<Block>, routes: &mut Routes) {
+        self.blocks.share(shared, |block| block.give(routes));
     }
 
     /// How many there are, those of one source left out.
     pub(super) fn count_without(&self, source: OriginId) -> usize {
-        self.all.values().flatten().filter(|one| one.origin != source).count()
+        let all = self.blocks.iter().flat_map(|block| &block.0);
+        all.filter(|one| one.origin != source).count()
     }
 
     /// Nobody is told anything any more.
     pub(super) fn close(&mut self, routes: &mut Routes) {
-        for one in std::mem::take(&mut self.all).into_values().flatten() {
-            forget(&one, routes);
-        }
+        let blocks = std::mem::take(&mut self.blocks);
+        blocks.into_own().for_each(|block| block.give(routes));
     }
 }
 
-fn forget(one: &ToldPath, routes: &mut Routes) {
-    routes.path_ids.give(one.origin, one.path);
-    routes.give(one.accepted);
+/// Which destination of its block this is.
+fn place(number: u32) -> u8 {
+    // As many fit into it.
+    (number % BLOCK) as u8
 }
 
 impl Cohort {
@@ -108,7 +164,7 @@ impl Cohort {
             let Some((news, policy)) = self.next_paths(routes) else { break };
             found += 1;
             let Told::Paths(paths) = &mut self.told else { break };
-            let before = paths.all.remove(&news.number).unwrap_or_default();
+            let before = paths.get(news.number).to_vec();
             let usable: Vec<_> = routes.usable(self.kind.version, news.number).collect();
             let mut now = Vec::with_capacity(usable.len());
             for candidate in usable {
@@ -129,7 +185,8 @@ impl Cohort {
                 let id = routes.path_ids.take(origin, path);
                 routes.sets.take(accepted);
                 let edition = routes.edition(origin);
-                let told = ToldPath { id, origin, path, accepted, edition };
+                let place = place(news.number);
+                let told = ToldPath { place, id, origin, path, accepted, edition };
                 if !is_same || !before.iter().any(|old| old.says_as(&told)) {
                     run.prefixes.push((id, news.prefix));
                 }
@@ -147,10 +204,7 @@ impl Cohort {
                 let key = (news.prefix, one.origin, one.path);
                 paths.check.change(key, was_told, Some(one.accepted));
             }
-            before.iter().for_each(|old| forget(old, routes));
-            if !now.is_empty() {
-                paths.all.insert(news.number, now);
-            }
+            paths.set(news.number, now, routes);
         }
         // An identifier may be withdrawn for one path and announced for another one.
         self.withdraw(gone, &mut routes.profile, sendings);
