@@ -68,12 +68,14 @@ tests() {
     stage "fuzzing, a few seconds each" fuzz
 }
 
-# Replays the committed corpus of every fuzz target and goes on from there for a moment.
+# Replays the committed corpus of every fuzz target and goes on from there for a moment, as many at
+# once as there are processors.
 fuzz() {
-    local path
-    for path in fuzz/fuzz_targets/*.rs; do
-        quietly scripts/fuzz.sh "$(basename "$path" .rs)" 3
-    done
+    quietly scripts/fuzz.sh --quick build
+    export -f quietly
+    # shellcheck disable=SC2016 # The shells that are started expand it.
+    for path in fuzz/fuzz_targets/*.rs; do basename "$path" .rs; done |
+        xargs -P "$(nproc)" -I '{}' bash -c 'quietly scripts/fuzz.sh --quick "$1" 3' - '{}'
 }
 
 # Runs a command whose output is of interest only if it fails.
