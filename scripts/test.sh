@@ -63,7 +63,9 @@ tests() {
     local target=${CARGO_TARGET_DIR:-target}
     stage "release build" cargo build --release --locked -p weft
     # One of the tests compares the packets of this build with those of the debug build.
+    # Most of the time goes into tests that wait for the processes of a network which they have built.
     stage "tests" env WEFT_RELEASE="$(realpath "$target")/release/weft" \
+        RUST_TEST_THREADS="${RUST_TEST_THREADS:-$((2 * $(nproc)))}" \
         cargo test --workspace --exclude weft-bench-grpc --locked
     stage "fuzzing, a few seconds each" fuzz
 }
