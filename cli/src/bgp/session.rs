@@ -1,7 +1,8 @@
 //! One session of BGP as a client has it that knows exactly what it wants, for `weft bgp replay` and the benchmarks: it opens
-//! it, and nothing is ever negotiated but families, End-of-RIB, numbers with four octets, and for the benchmarks route refresh.
+//! it, and nothing is ever negotiated but families, End-of-RIB, numbers with four octets, and for the benchmarks route refresh and
+//! that several routes for a prefix are taken.
 //!
-//! Reference: RFC 4271 §4, §8.
+//! Reference: RFC 4271 §4, §8; RFC 7911 §4.
 
 use std::collections::VecDeque;
 use std::fmt::{self, Display, Formatter};
@@ -15,8 +16,8 @@ use std::time::{Duration, Instant};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with};
 use rustix::time::{ClockId, clock_gettime};
 use weft_bgp::wire::{
-    Capability, Context, Cutter, Families, GracefulRestart, MessageType, Neighbour, Notification,
-    Open, Update, keepalive,
+    AddPath, Capability, Context, Cutter, Families, GracefulRestart, MessageType, Neighbour,
+    Notification, Open, Update, keepalive,
 };
 use weft_routing::Prefix;
 
@@ -76,6 +77,8 @@ pub(crate) struct Ends {
     pub(crate) families: Families,
     /// Whether this end says that it sends its routes again when it is asked.
     pub(crate) offers_refresh: bool,
+    /// Whether this end takes several routes for a prefix (RFC 7911).
+    pub(crate) hears_paths: bool,
 }
 
 /// Why there is no session.
@@ -170,6 +173,11 @@ impl<N> Session<N> {
         let mut open = Open::new(ends.autonomous_system, HOLD_TIME, identifier);
         open.capabilities.extend(ends.families.iter().map(Capability::Multiprotocol));
         open.capabilities.extend(ends.offers_refresh.then_some(Capability::RouteRefresh));
+        if ends.hears_paths {
+            let receives = |family| (family, AddPath::Receive);
+            let families = ends.families.iter().map(receives).collect();
+            open.capabilities.push(Capability::AddPath(families));
+        }
         // It keeps nothing, and says when it has announced everything (RFC 4724 §3).
         open.capabilities.push(Capability::GracefulRestart(GracefulRestart {
             restarted: false,
@@ -335,8 +343,14 @@ fn agreed(ends: &Ends, theirs: &Open) -> Context {
     let is_internal = theirs.autonomous_system() == ends.autonomous_system;
     let neighbour = if is_internal { Neighbour::Internal } else { Neighbour::External };
     let shared = theirs.families().into_iter().filter(|family| ends.families.contains(*family));
+    let sent = theirs.capabilities.iter().flat_map(|capability| match capability {
+        Capability::AddPath(all) => &all[..],
+        _ => &[],
+    });
+    let sent = sent.filter(|(family, way)| way.sends() && ends.families.contains(*family));
     Context {
         families: shared.collect(),
+        add_path_receive: sent.map(|(family, _)| *family).filter(|_| ends.hears_paths).collect(),
         four_octet_as: theirs.four_octet_as().is_some(),
         ..Context::new(neighbour)
     }
@@ -353,4 +367,35 @@ fn identifier(address: IpAddr) -> Ipv4Addr {
 
 fn refusal(notification: &Notification) -> String {
     format!("the router says: {notification}")
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_bgp::wire::Family;
+
+    use super::*;
+
+    #[test]
+    fn several_routes_for_a_prefix_are_taken_if_both_ends_say_so() {
+        let family = Family::IPV4_UNICAST;
+        let ends = |hears_paths| Ends {
+            local: None,
+            router: ([192, 0, 2, 1], PORT).into(),
+            autonomous_system: 1,
+            identifier: None,
+            families: Families::from_iter([family]),
+            offers_refresh: false,
+            hears_paths,
+        };
+        let theirs = |way| {
+            let mut open = Open::new(2, HOLD_TIME, Ipv4Addr::new(192, 0, 2, 1));
+            let others = (Family::IPV6_UNICAST, AddPath::Send);
+            open.capabilities.push(Capability::AddPath(vec![(family, way), others]));
+            open
+        };
+        let taken = |hears, way| agreed(&ends(hears), &theirs(way)).add_path_receive;
+        assert_eq!(taken(true, AddPath::Both), Families::from_iter([family]));
+        assert_eq!(taken(true, AddPath::Receive), Families::default());
+        assert_eq!(taken(false, AddPath::Send), Families::default());
+    }
 }

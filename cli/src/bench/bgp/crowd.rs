@@ -37,6 +37,9 @@ pub(crate) struct CrowdArgs {
     /// How many routes each of them announces
     #[arg(long)]
     pub(super) routes: u32,
+    /// Take several routes for a prefix (RFC 7911)
+    #[arg(long)]
+    pub(super) paths: bool,
 }
 
 /// One of them.
@@ -77,7 +80,7 @@ fn open(args: &CrowdArgs) -> Result<Vec<Member>, String> {
     let member = |number: &u16| {
         let peer = Peer::of_crowd(*number);
         let Peer { address, router, autonomous_system, .. } = peer;
-        let session = Ends { local: address, router, autonomous_system }.open_soon()?;
+        let session = Ends { local: address, router, autonomous_system }.open_soon(args.paths)?;
         let start = u32::from(*number) * args.routes;
         let own = start..start + args.routes;
         Ok(Member { session, own, seen: vec![0; words], count: 0 })

@@ -23,6 +23,8 @@ pub(super) struct Peer {
     pub(super) is_told: bool,
     /// Whether a policy of its own decides of which, as in a route server: not of those that have a community which says so.
     pub(super) has_policy: bool,
+    /// Whether the router tells it of all routes to a prefix, not of the best alone.
+    pub(super) hears_paths: bool,
 }
 
 /// What the router does with its third peer.
@@ -42,6 +44,7 @@ impl Peer {
             autonomous_system: 100_000 + u32::from(number),
             is_told: true,
             has_policy: false,
+            hears_paths: false,
         }
     }
 
@@ -53,6 +56,7 @@ impl Peer {
             autonomous_system: 65_000 + u32::from(number),
             is_told,
             has_policy: false,
+            hears_paths: false,
         }
     }
 

@@ -1,5 +1,5 @@
 //! `weft bench route-peers`: a thousand peers with a hundred routes each, all of which are told to all others: by one policy,
-//! and by one for each peer, as a route server has them.
+//! by one for each peer, as a route server has them, and the same to peers that take all routes to a prefix (ADD-PATH).
 //!
 //! From an attempt to open the first session until all are open, with the start of the router; from the first route
 //! until every peer has been told of those of all others; and the memory that takes.
@@ -19,8 +19,21 @@ use super::router::{BIRD, Kind, Router};
 const OPEN: &str = "until all sessions are open";
 const TOLD: &str = "until all are told of everything";
 const MEMORY: &str = "peak memory";
-/// Whether each peer has a policy of its own, by experiment.
-const POLICIES: [bool; 2] = [false, true];
+
+/// What peers are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Telling {
+    /// All the same.
+    Alike,
+    /// Each what a policy of its own says.
+    ByPolicy,
+    /// Each what a policy of its own says, and all routes to a prefix.
+    ByPolicyAllPaths,
+}
+
+/// By experiment.
+const TELLINGS: [Telling; 3] = [Telling::Alike, Telling::ByPolicy, Telling::ByPolicyAllPaths];
+
 /// Runs that make sense.
 const MOST_RUNS: usize = 5;
 
@@ -45,41 +58,48 @@ impl Bench for RoutePeers {
     }
 
     fn duration(&self, plan: &Plan) -> Duration {
-        Duration::from_secs(if plan.quick { 30 } else { 240 }) * plan.runs.min(MOST_RUNS) as u32
+        Duration::from_secs(if plan.quick { 45 } else { 360 }) * plan.runs.min(MOST_RUNS) as u32
     }
 
     fn prepare(&self, plan: &Plan) -> Result<Box<dyn Session>, String> {
         super::check_root()?;
         let peers = if plan.quick { 200 } else { 1_000 };
-        Ok(Box::new(Crowd { args: CrowdArgs { peers, routes: 100 } }))
+        Ok(Box::new(Crowd { args: CrowdArgs { peers, routes: 100, paths: false } }))
     }
 }
 
 impl Crowd {
-    fn case(&self, has_policy: bool, what: &str) -> String {
-        let CrowdArgs { peers, routes } = self.args;
-        let policies = if has_policy { ", a policy for each" } else { "" };
-        format!("{peers} peers with {routes} routes each{policies}: {what}")
+    fn case(&self, telling: Telling, what: &str) -> String {
+        let CrowdArgs { peers, routes, .. } = self.args;
+        let how = match telling {
+            Telling::Alike => "",
+            Telling::ByPolicy => ", a policy for each",
+            Telling::ByPolicyAllPaths => ", ADD-PATH and a policy for each",
+        };
+        format!("{peers} peers with {routes} routes each{how}: {what}")
     }
 
-    fn measure(&self, kind: Kind, has_policy: bool) -> Result<Vec<f64>, String> {
-        let peer = |number| Peer { has_policy, ..Peer::of_crowd(number) };
+    fn measure(&self, kind: Kind, telling: Telling) -> Result<Vec<f64>, String> {
+        let has_policy = telling != Telling::Alike;
+        let hears_paths = telling == Telling::ByPolicyAllPaths;
+        let peer = |number| Peer { has_policy, hears_paths, ..Peer::of_crowd(number) };
         let peers: Vec<_> = (0..self.args.peers).map(peer).collect();
         within_one(&peers, || {
             let router = Router::start(kind, &peers)?;
-            self.talk(&router).map_err(|error| match router.said() {
+            self.talk(&router, hears_paths).map_err(|error| match router.said() {
                 said if said.is_empty() => format!("{}: {error}", kind.name()),
                 said => format!("{}: {error}; it has said:\n{said}", kind.name()),
             })
         })
     }
 
-    fn talk(&self, router: &Router) -> Result<Vec<f64>, String> {
+    fn talk(&self, router: &Router, hears_paths: bool) -> Result<Vec<f64>, String> {
         let weft = std::env::current_exe().map_err(|error| error.to_string())?;
         let mut command = Command::new("ip");
         command.args(["netns", "exec", PEERS]).arg(weft).args(["bench-bgp-end", "crowd"]);
         command.arg("--peers").arg(self.args.peers.to_string());
         command.arg("--routes").arg(self.args.routes.to_string());
+        command.args(hears_paths.then_some("--paths"));
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let child = child.map_err(|error| format!("the peers cannot be started: {error}"))?;
         let mut crowd = Running(child);
@@ -106,9 +126,9 @@ impl Session for Crowd {
             (TOLD, "ms", "Until all are told"),
             (MEMORY, "MiB", "Peak memory"),
         ];
-        let experiment = |has_policy| {
+        let experiment = |telling| {
             let figure = |(what, unit, panel)| {
-                let case = self.case(has_policy, what);
+                let case = self.case(telling, what);
                 Figure { case, unit, panel }
             };
             Experiment {
@@ -117,15 +137,15 @@ impl Session for Crowd {
                 most_runs: Some(MOST_RUNS),
             }
         };
-        POLICIES.map(experiment).into()
+        TELLINGS.map(experiment).into()
     }
 
     fn weft(&mut self, experiment: usize, _: usize) -> Result<Vec<f64>, String> {
-        self.measure(Kind::Weft, POLICIES[experiment])
+        self.measure(Kind::Weft, TELLINGS[experiment])
     }
 
     fn peer(&mut self, experiment: usize, _: usize) -> Result<Vec<f64>, String> {
-        self.measure(Kind::Bird { has_kernel: true }, POLICIES[experiment])
+        self.measure(Kind::Bird { has_kernel: true }, TELLINGS[experiment])
     }
 
     /// It is stated, and held against nothing.

@@ -131,6 +131,7 @@ fn open(args: &ReplayArgs) -> Result<Session<u64>, String> {
         families: Families::from_iter([Family::IPV4_UNICAST, Family::IPV6_UNICAST]),
         // It has forgotten them.
         offers_refresh: false,
+        hears_paths: false,
     };
     let until = Instant::now() + PATIENCE;
     loop {

@@ -142,8 +142,7 @@ impl Fanout {
     }
 
     fn can_take(&self, cohort: &Cohort) -> bool {
-        // One that has several peers has none that cannot.
-        !cohort.peers.iter().any(|peer| self.congested.contains(peer))
+        cohort.peers.is_disjoint(&self.congested)
     }
 
     /// Tells cohorts that can take it some of what they have not heard, [`TOGETHER`] destinations and those of one cohort more

@@ -14,8 +14,8 @@ use super::{AT_ONCE, Sending};
 use crate::routes::Routes;
 use crate::routes::attribute_sets::AttributesId;
 
-/// Destinations of a block: with two paths to each, two kilobytes and a half.
-const BLOCK: u32 = 64;
+/// Destinations of a block: few, as all paths in it are counted once more when one that is shared changes.
+const BLOCK: u32 = 32;
 
 /// A path that was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

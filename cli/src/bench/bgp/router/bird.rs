@@ -22,7 +22,8 @@ fn configuration(peers: &[Peer], has_kernel: bool) -> String {
         text += "protocol kernel { scan time 3600; ipv4 { import none; export all; }; }\n";
     }
     for (number, peer) in peers.iter().enumerate() {
-        let Peer { router, address, autonomous_system, is_told, has_policy } = peer;
+        let Peer { router, address, autonomous_system, is_told, has_policy, hears_paths } = peer;
+        let paths = if *hears_paths { "add paths tx; " } else { "" };
         let export = match (is_told, has_policy) {
             (false, _) => "none".to_owned(),
             (true, false) => "all".to_owned(),
@@ -33,7 +34,7 @@ fn configuration(peers: &[Peer], has_kernel: bool) -> String {
         text += &format!(
             "protocol bgp p{number} {{ local {router} as {ROUTER_AS}; \
              neighbor {address} as {autonomous_system}; passive on; \
-             ipv4 {{ import all; export {export}; }}; }}\n"
+             ipv4 {{ {paths}import all; export {export}; }}; }}\n"
         );
     }
     text

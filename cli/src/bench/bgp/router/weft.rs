@@ -30,7 +30,8 @@ fn configuration(peers: &[Peer]) -> String {
         );
     }
     text += &format!("}}\nbgp {{\n    as {ROUTER_AS};\n    router-id 10.255.0.1;\n");
-    for Peer { router, address, autonomous_system, is_told, has_policy } in peers {
+    for Peer { router, address, autonomous_system, is_told, has_policy, hears_paths } in peers {
+        let paths = if *hears_paths { "add-path send; " } else { "" };
         let export = match (is_told, has_policy) {
             (false, _) => "none".to_owned(),
             (true, false) => "all".to_owned(),
@@ -38,7 +39,7 @@ fn configuration(peers: &[Peer]) -> String {
         };
         text += &format!(
             "    peer {address} {{ as {autonomous_system}; local-address {router}; passive on; \
-             import all; export {export}; }}\n"
+             {paths}import all; export {export}; }}\n"
         );
     }
     text + "}\n"
@@ -50,7 +51,7 @@ mod tests {
 
     #[test]
     fn the_configuration_is_one() {
-        let with_policy = Peer { has_policy: true, ..Peer::of_crowd(0) };
+        let with_policy = Peer { has_policy: true, hears_paths: true, ..Peer::of_crowd(0) };
         let peers = [Peer::behind(1, true), Peer::behind(2, false), with_policy];
         crate::node::file::parse("node.conf", &configuration(&peers)).unwrap().check().unwrap();
     }

@@ -39,8 +39,8 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    /// Opens the session as soon as the router does.
-    pub(super) fn open_soon<N>(&self) -> Result<Session<N>, String> {
+    /// Opens the session as soon as the router does, and takes several routes for a prefix or not.
+    pub(super) fn open_soon<N>(&self, hears_paths: bool) -> Result<Session<N>, String> {
         Session::open_soon(&session::Ends {
             local: Some(self.local.into()),
             router: SocketAddr::new(self.router.into(), PORT),
@@ -48,6 +48,7 @@ impl Ends {
             identifier: None,
             families: Families::from_iter([Family::IPV4_UNICAST]),
             offers_refresh: true,
+            hears_paths,
         })
     }
 }
@@ -176,7 +177,7 @@ impl Speaker {
     }
 
     fn connect(&mut self) -> Result<(), String> {
-        let session = self.ends.open_soon()?;
+        let session = self.ends.open_soon(false)?;
         report(&Report::Up(Time::now()));
         self.seen.routes.clear();
         self.session = Some(session);
