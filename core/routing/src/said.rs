@@ -109,11 +109,11 @@ mod tests {
     #[test]
     fn of_two_that_were_one_each_has_its_own_last_word() {
         let mut one = Said::default();
-        for number in [0, 1, 300, 1000] {
-            one.set((number, &prefix(number as u8)), Some(OriginId(1)));
+        for (number, net) in [(0, 0), (1, 1), (300, 2), (1000, 3)] {
+            one.set((number, &prefix(net)), Some(OriginId(1)));
         }
         let mut other = one.clone();
-        assert_eq!(other.set((300, &prefix(300_u32 as u8)), None), Some(OriginId(1)));
+        assert_eq!(other.set((300, &prefix(2)), None), Some(OriginId(1)));
         other.set((1, &prefix(1)), Some(OriginId(2)));
         let said = |said: &Said| [0, 1, 300, 1000, 2000].map(|number| said.get(number));
         let [first, second] = [1, 2].map(|origin| Some(OriginId(origin)));

@@ -41,6 +41,7 @@ const MOST_RUNS: usize = 5;
 pub(in super::super) struct RoutePeers;
 
 struct Crowd {
+    /// But for what peers are told, which is an experiment's.
     args: CrowdArgs,
 }
 
@@ -83,40 +84,41 @@ impl Crowd {
         let has_policy = telling != Telling::Alike;
         let hears_paths = telling == Telling::ByPolicyAllPaths;
         let peer = |number| Peer { has_policy, hears_paths, ..Peer::of_crowd(number) };
-        let peers: Vec<_> = (0..self.args.peers).map(peer).collect();
+        let args = CrowdArgs { paths: hears_paths, ..self.args };
+        let peers: Vec<_> = (0..args.peers).map(peer).collect();
         within_one(&peers, || {
             let router = Router::start(kind, &peers)?;
-            self.talk(&router, hears_paths).map_err(|error| match router.said() {
+            talk(&router, args).map_err(|error| match router.said() {
                 said if said.is_empty() => format!("{}: {error}", kind.name()),
                 said => format!("{}: {error}; it has said:\n{said}", kind.name()),
             })
         })
     }
+}
 
-    fn talk(&self, router: &Router, hears_paths: bool) -> Result<Vec<f64>, String> {
-        let weft = std::env::current_exe().map_err(|error| error.to_string())?;
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", PEERS]).arg(weft).args(["bench-bgp-end", "crowd"]);
-        command.arg("--peers").arg(self.args.peers.to_string());
-        command.arg("--routes").arg(self.args.routes.to_string());
-        command.args(hears_paths.then_some("--paths"));
-        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-        let child = child.map_err(|error| format!("the peers cannot be started: {error}"))?;
-        let mut crowd = Running(child);
-        let output = crowd.0.stdout.take().ok_or("the peers report nothing")?;
-        let mut lines = BufReader::new(output).lines();
-        let mut next = |word: &str| {
-            let line = lines.next().and_then(Result::ok);
-            let number =
-                line.as_ref().and_then(|line| line.strip_prefix(word)?.trim().parse().ok());
-            number.ok_or_else(|| "the peers have ended before they were done".to_owned())
-        };
-        let values: [f64; 2] = [next("open")?, next("told")?];
-        let memory = peak(&router.memory());
-        // They read their input until it ends.
-        drop(crowd.0.stdin.take());
-        Ok([&values[..], &[memory]].concat())
-    }
+/// Starts the peers, and has them exchange their routes.
+fn talk(router: &Router, args: CrowdArgs) -> Result<Vec<f64>, String> {
+    let weft = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", PEERS]).arg(weft).args(["bench-bgp-end", "crowd"]);
+    command.arg("--peers").arg(args.peers.to_string());
+    command.arg("--routes").arg(args.routes.to_string());
+    command.args(args.paths.then_some("--paths"));
+    let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let child = child.map_err(|error| format!("the peers cannot be started: {error}"))?;
+    let mut crowd = Running(child);
+    let output = crowd.0.stdout.take().ok_or("the peers report nothing")?;
+    let mut lines = BufReader::new(output).lines();
+    let mut next = |word: &str| {
+        let line = lines.next().and_then(Result::ok);
+        let number = line.as_ref().and_then(|line| line.strip_prefix(word)?.trim().parse().ok());
+        number.ok_or_else(|| "the peers have ended before they were done".to_owned())
+    };
+    let values: [f64; 2] = [next("open")?, next("told")?];
+    let memory = peak(&router.memory());
+    // They read their input until it ends.
+    drop(crowd.0.stdin.take());
+    Ok([&values[..], &[memory]].concat())
 }
 
 impl Session for Crowd {
