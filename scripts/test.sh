@@ -12,6 +12,9 @@ stage=
 # Where tests that are not run say so, a line each: name, tab, reason (core/port/src/testing.rs).
 WEFT_NOT_RUN=$(mktemp)
 export WEFT_NOT_RUN
+# The release build that goes on beside other stages, and what it has printed.
+release=
+release_log=
 
 # stage NAME COMMAND...: runs the command and notes how long it took.
 stage() {
@@ -32,7 +35,9 @@ finish() {
     [ -z "$stage" ] || printf '%-28s failed\n' "$stage"
     printf '%-28s %5d s\n' total "$SECONDS"
     not_run
-    rm -f "$WEFT_NOT_RUN"
+    # It is a group of processes of its own.
+    [ -z "$release" ] || kill -- "-$release" || true
+    rm -f "$WEFT_NOT_RUN" "$release_log"
     return "$status"
 }
 trap finish EXIT
@@ -59,14 +64,37 @@ lint() {
     fi
 }
 
+# Begins the release build. At its end it needs one processor for minutes, so other things are done beside it.
+begin_release() {
+    [ -z "$release" ] || return 0
+    echo "the release build goes on beside what follows"
+    release_log=$(mktemp)
+    set -m
+    cargo build --release --locked -p weft >"$release_log" 2>&1 </dev/null &
+    release=$!
+    set +m
+}
+
+# Waits for the end of the release build, and shows what it has printed if it has failed.
+await_release() {
+    local status=0
+    wait "$release" || status=$?
+    release=
+    [ "$status" = 0 ] || cat "$release_log"
+    return "$status"
+}
+
 tests() {
     local target=${CARGO_TARGET_DIR:-target}
-    stage "release build" cargo build --release --locked -p weft
+    local all=(--workspace --exclude weft-bench-grpc --locked)
+    begin_release
+    stage "building of tests" cargo test --no-run "${all[@]}"
+    stage "release build, the rest" await_release
     # One of the tests compares the packets of this build with those of the debug build.
     # Most of the time goes into tests that wait for the processes of a network which they have built.
     stage "tests" env WEFT_RELEASE="$(realpath "$target")/release/weft" \
         RUST_TEST_THREADS="${RUST_TEST_THREADS:-$((2 * $(nproc)))}" \
-        cargo test --workspace --exclude weft-bench-grpc --locked
+        cargo test "${all[@]}"
     stage "fuzzing, a few seconds each" fuzz
 }
 
@@ -109,6 +137,7 @@ for part in "$@"; do
     test) tests ;;
     docs) docs ;;
     all)
+        begin_release
         lint
         tests
         docs

@@ -147,13 +147,18 @@ impl<V: Default> PrefixTable<V> {
     /// while one waits for memory the others do, too: in a large table that is most of what a look-up takes. Those behind
     /// the first [`TOGETHER`] are left out.
     pub fn approach(&self, prefixes: &[Prefix]) {
+        // One alone would have nobody to wait beside.
+        if prefixes.len() < 2 {
+            return;
+        }
         let mut ways = [None; TOGETHER];
+        let ways = &mut ways[..prefixes.len().min(TOGETHER)];
         for (way, prefix) in ways.iter_mut().zip(prefixes) {
             let (home, number) = address(prefix);
             *way = Some(Way { at: ROOT, rest: prefix.bits(), left: home, number });
         }
         while ways.iter().any(Option::is_some) {
-            for way in &mut ways {
+            for way in &mut *ways {
                 *way = way.and_then(|way| self.step(way));
             }
         }
