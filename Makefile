@@ -32,8 +32,11 @@ help: ## Show this list.
 bootstrap-%:
 	@scripts/bootstrap.sh $(subst -, ,$*)
 
+# By themselves, since libraries need machine code of what the binary needs for its optimisation as a whole: asked for
+# together, everything would be compiled once more for `make demo`.
 build: bootstrap-build ## Build the weft binary and the C libraries (release).
-	cargo build --release --locked -p weft -p weft-flow-c -p weft-xia-c
+	cargo build --release --locked -p weft
+	cargo build --release --locked -p weft-flow-c -p weft-xia-c
 
 demo: bootstrap-build-demo ## Push a file to four receivers across XIA and IP networks (FILE=path).
 	cargo build --release --locked -p weft

@@ -127,7 +127,10 @@ impl Header {
 /// Cuts a datagram into messages, up to the first that is malformed.
 pub(crate) fn each(datagram: &[u8], mut take: impl FnMut(Header, &[u8])) {
     let mut rest = datagram;
-    while let Ok(message) = NetlinkBuffer::new_checked(rest) {
+    // Of an end, too, it would be said in words why it is no message.
+    while rest.len() >= HEADER
+        && let Ok(message) = NetlinkBuffer::new_checked(rest)
+    {
         let len = message.length() as usize;
         let header = Header {
             kind: message.message_type(),
