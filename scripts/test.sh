@@ -12,9 +12,8 @@ stage=
 # Where tests that are not run say so, a line each: name, tab, reason (core/port/src/testing.rs).
 WEFT_NOT_RUN=$(mktemp)
 export WEFT_NOT_RUN
-# The release build that goes on beside other stages, and what it has printed.
+# The release build that goes on beside other stages: a group of processes of its own.
 release=
-release_log=
 
 # stage NAME COMMAND...: runs the command and notes how long it took.
 stage() {
@@ -35,9 +34,8 @@ finish() {
     [ -z "$stage" ] || printf '%-28s failed\n' "$stage"
     printf '%-28s %5d s\n' total "$SECONDS"
     not_run
-    # It is a group of processes of its own.
-    [ -z "$release" ] || kill -- "-$release" || true
-    rm -f "$WEFT_NOT_RUN" "$release_log"
+    [ -z "$release" ] || kill -- "-$release" 2>/dev/null || true
+    rm -f "$WEFT_NOT_RUN"
     return "$status"
 }
 trap finish EXIT
@@ -67,21 +65,17 @@ lint() {
 # Begins the release build. At its end it needs one processor for minutes, so other things are done beside it.
 begin_release() {
     [ -z "$release" ] || return 0
-    echo "the release build goes on beside what follows"
-    release_log=$(mktemp)
     set -m
-    cargo build --release --locked -p weft >"$release_log" 2>&1 </dev/null &
+    quietly cargo build --release --locked -p weft </dev/null &
     release=$!
     set +m
 }
 
-# Waits for the end of the release build, and shows what it has printed if it has failed.
+# Waits for the end of the release build, which has said why if it has failed.
 await_release() {
-    local status=0
-    wait "$release" || status=$?
+    local build=$release
     release=
-    [ "$status" = 0 ] || cat "$release_log"
-    return "$status"
+    wait "$build"
 }
 
 tests() {

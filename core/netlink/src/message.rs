@@ -127,7 +127,7 @@ impl Header {
 /// Cuts a datagram into messages, up to the first that is malformed.
 pub(crate) fn each(datagram: &[u8], mut take: impl FnMut(Header, &[u8])) {
     let mut rest = datagram;
-    // Of an end, too, it would be said in words why it is no message.
+    // Asked behind the last message, `new_checked` would format an error that nobody reads.
     while rest.len() >= HEADER
         && let Ok(message) = NetlinkBuffer::new_checked(rest)
     {

@@ -145,7 +145,7 @@ impl<V: Default> PrefixTable<V> {
 
     /// Has what look-ups of these prefixes will need come closer to the processor. Their ways are gone side by side, so that
     /// while one waits for memory the others do, too: in a large table that is most of what a look-up takes. Those behind
-    /// the first [`TOGETHER`] are left out.
+    /// the first [`TOGETHER`] are left out, and one that is alone.
     pub fn approach(&self, prefixes: &[Prefix]) {
         // One alone would have nobody to wait beside.
         if prefixes.len() < 2 {
