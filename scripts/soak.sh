@@ -37,21 +37,21 @@ run() {
     printf '| %s | %s | %s | %s |\n' "$name" "$how" $((SECONDS - begin)) "$outcome" >>"$rows"
 }
 
-cargo test --release --workspace --locked --no-run
+cargo test --profile quick --workspace --locked --no-run
 run "properties" "$cases cases of each" \
-    env PROPTEST_CASES="$cases" cargo test --release --workspace --locked --lib
+    env PROPTEST_CASES="$cases" cargo test --profile quick --workspace --locked --lib
 run "commits" "$cases sequences" \
-    env PROPTEST_CASES="$cases" cargo test --release --locked -p weft-commit --test commit
+    env PROPTEST_CASES="$cases" cargo test --profile quick --locked -p weft-commit --test commit
 run "link-state routing" "$cases networks with faults" \
-    env WEFT_LINKSTATE_SEEDS="$cases" cargo test --release --locked -p weft-linkstate --test network -- \
+    env WEFT_LINKSTATE_SEEDS="$cases" cargo test --profile quick --locked -p weft-linkstate --test network -- \
     --include-ignored --nocapture
 run "ten routers that speak BGP" "$cases networks with faults" \
-    env WEFT_BGP_SEEDS="$cases" cargo test --release --locked -p weft-tests --test bgp -- --ignored
+    env WEFT_BGP_SEEDS="$cases" cargo test --profile quick --locked -p weft-tests --test bgp -- --ignored
 run "routing cache against its model" "100,000,000 steps" \
-    env WEFT_CACHE_STEPS=100000000 cargo test --release --locked -p weft-tests --test xia cache::every
+    env WEFT_CACHE_STEPS=100000000 cargo test --profile quick --locked -p weft-tests --test xia cache::every
 run "components that hang" "once each" \
-    cargo test --release --locked -p weft --test commands -- --ignored
-soak=(env WEFT_SOAK_ROUNDS="$rounds" cargo test --release --locked -p weft --test labs --
+    cargo test --profile quick --locked -p weft --test commands -- --ignored
+soak=(env WEFT_SOAK_ROUNDS="$rounds" cargo test --profile quick --locked -p weft --test labs --
     --ignored --nocapture --test-threads 1)
 run "nodes that stay" "$rounds transfers" "${soak[@]}" soak_nodes
 run "processes of a BGP router, killed" "each 50 times" "${soak[@]}" soak_each_process_of_a_router
