@@ -18,10 +18,8 @@ pub fn sanitised(name: &str) -> String {
         name.chars().map(|char| if is_harmless(char) { char } else { '_' }).collect();
     let start = clean.len() - clean.trim_start_matches(['.', '-', ' ']).len();
     clean.replace_range(..start, &"_".repeat(start));
-    if clean.chars().all(|char| char == '_') {
-        return "unnamed".to_owned();
-    }
-    cut(&clean, MAX_FILE_NAME).trim_end().to_owned()
+    let clean = cut(&clean, MAX_FILE_NAME).trim_end();
+    if clean.chars().all(|char| char == '_') { "unnamed".to_owned() } else { clean.to_owned() }
 }
 
 fn is_harmless(char: char) -> bool {
@@ -54,6 +52,8 @@ mod tests {
             ("../../etc/passwd", "___.._etc_passwd"),
             ("..", "unnamed"),
             ("", "unnamed"),
+            ("\\ ", "unnamed"),
+            (&("/".repeat(MAX_FILE_NAME) + "passwd"), "unnamed"),
             (".bashrc", "_bashrc"),
             ("-rf", "_rf"),
             ("a\0b\nc\u{202e}d\\e", "a_b_c_d_e"),
