@@ -134,10 +134,10 @@ impl Changes {
         let begin = Clock::now();
         for domains in domains.chunks(AT_ONCE) {
             let Some(mut ad) = self.forwarder.principal_mut(XidType::AD) else { continue };
-            for domain in domains {
-                // The gateway is another one each time, and no domain is local.
-                let _ = ad.redirect(*domain, &[via]);
-            }
+            let redirects: Vec<_> =
+                domains.iter().map(|domain| (*domain, std::slice::from_ref(&via))).collect();
+            // The gateway is another one each time, and no domain is local.
+            let _ = ad.redirect_all(&redirects);
         }
         let nanoseconds = begin.elapsed().as_nanos() as f64 / domains.len() as f64;
         if is_used {

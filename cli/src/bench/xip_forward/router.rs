@@ -92,11 +92,13 @@ impl Router {
     /// Makes so many changes of routes.
     pub(super) fn change(&mut self, count: u64) -> Result<(), String> {
         if let Some(mut ad) = self.forwarder.principal_mut(XidType::AD) {
-            for _ in 0..count {
-                let (domain, neighbour) = self.changes.next();
-                let redirected = ad.redirect(self.domains[domain], &[self.neighbours[neighbour]]);
-                redirected.map_err(|error| error.to_string())?;
-            }
+            let changes = (0..count).map(|_| self.changes.next());
+            let redirects: Vec<_> = changes
+                .map(|(domain, neighbour)| {
+                    (self.domains[domain], std::slice::from_ref(&self.neighbours[neighbour]))
+                })
+                .collect();
+            ad.redirect_all(&redirects).map_err(|error| error.to_string())?;
         }
         self.follow(usize::MAX)
     }

@@ -98,6 +98,7 @@ impl Principal for Ad {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use weft_xip::forward::{Forwarder, Limits};
     use weft_xip::principal::{BindError, SocketId};
 
     use super::*;
@@ -160,6 +161,27 @@ mod tests {
         assert_eq!(ask(&ad, domain(3)), Answer::Redirect(other));
         ad.learn(domain(3), &[]);
         assert_eq!(ask(&ad, domain(3)), Answer::Unknown);
+    }
+
+    #[test]
+    fn many_redirects_end_at_the_first_that_cannot_be() {
+        let mut forwarder = Forwarder::new(Limits::default(), Random::from_seed(1));
+        forwarder.add_principal(Box::new(with(&[format!("local {}", domain(60))])));
+        let gateways = [gateway(), Xid::new(XidType::HID, [8; 20])];
+        let all: Vec<_> = (1..=100)
+            .map(|id| (domain(id), std::slice::from_ref(&gateways[usize::from(id) % 2])))
+            .collect();
+        let done = forwarder.principal_mut(XidType::AD).unwrap().redirect_all(&all);
+        assert_eq!(done, Err(TableError::IsLocal(domain(60))));
+        let ad = forwarder.principal(XidType::AD).unwrap();
+        for (id, (xid, via)) in (1..).zip(&all) {
+            let answer = match id {
+                ..60 => Answer::Redirect(via[0]),
+                60 => Answer::Through,
+                _ => Answer::Unknown,
+            };
+            assert_eq!(ad.lookup(xid, &mut Vec::new()), answer, "domain {id}");
+        }
     }
 
     #[test]

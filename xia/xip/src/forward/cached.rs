@@ -14,6 +14,7 @@ use super::{CheckedPacket, DropReason, Forwarder, SlowPathLimit, Trip};
 use crate::changes::Change;
 use crate::offload::{Offload, OffloadRoom};
 use crate::principal::{Answer, Principal};
+use crate::table::TableError;
 use crate::{Targets, Xid, XidType};
 
 impl Forwarder {
@@ -210,6 +211,24 @@ pub(super) fn xids<'a>(
 pub struct PrincipalMut<'a> {
     forwarder: &'a mut Forwarder,
     kind: XidType,
+}
+
+/// The memory of so many entries is fetched together.
+const TOGETHER: usize = 16;
+
+impl PrincipalMut<'_> {
+    /// Redirects each of these as [`Principal::redirect`] does it. With a table that is larger than the processor's caches it
+    /// is faster than one call for each, since they do not wait for memory one after the other.
+    ///
+    /// # Errors
+    /// That of the first that cannot be; those before it are redirected then, and those behind it are not.
+    pub fn redirect_all(&mut self, redirects: &[(Xid, &[Xid])]) -> Result<(), TableError> {
+        for some in redirects.chunks(TOGETHER) {
+            some.iter().for_each(|(xid, _)| self.prefetch(xid));
+            some.iter().try_for_each(|(xid, via)| self.redirect(*xid, via))?;
+        }
+        Ok(())
+    }
 }
 
 impl Deref for PrincipalMut<'_> {
