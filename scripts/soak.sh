@@ -37,21 +37,23 @@ run() {
     printf '| %s | %s | %s | %s |\n' "$name" "$how" $((SECONDS - begin)) "$outcome" >>"$rows"
 }
 
-cargo test --profile quick --workspace --locked --no-run
+# Always of the whole workspace, so that nothing is built twice with other features.
+all=(--workspace --exclude weft-bench-grpc --locked)
+cargo test --profile quick "${all[@]}" --no-run
 run "properties" "$cases cases of each" \
-    env PROPTEST_CASES="$cases" cargo test --profile quick --workspace --locked --lib
+    env PROPTEST_CASES="$cases" cargo test --profile quick "${all[@]}" --lib
 run "commits" "$cases sequences" \
-    env PROPTEST_CASES="$cases" cargo test --profile quick --locked -p weft-commit --test commit
+    env PROPTEST_CASES="$cases" cargo test --profile quick "${all[@]}" --test commit
 run "link-state routing" "$cases networks with faults" \
-    env WEFT_LINKSTATE_SEEDS="$cases" cargo test --profile quick --locked -p weft-linkstate --test network -- \
+    env WEFT_LINKSTATE_SEEDS="$cases" cargo test --profile quick "${all[@]}" --test network -- \
     --include-ignored --nocapture
 run "ten routers that speak BGP" "$cases networks with faults" \
-    env WEFT_BGP_SEEDS="$cases" cargo test --profile quick --locked -p weft-tests --test bgp -- --ignored
+    env WEFT_BGP_SEEDS="$cases" cargo test --profile quick "${all[@]}" --test bgp -- --ignored
 run "routing cache against its model" "100,000,000 steps" \
-    env WEFT_CACHE_STEPS=100000000 cargo test --profile quick --locked -p weft-tests --test xia cache::every
+    env WEFT_CACHE_STEPS=100000000 cargo test --profile quick "${all[@]}" --test xia cache::every
 run "components that hang" "once each" \
-    cargo test --profile quick --locked -p weft --test commands -- --ignored
-soak=(env WEFT_SOAK_ROUNDS="$rounds" cargo test --profile quick --locked -p weft --test labs --
+    cargo test --profile quick "${all[@]}" --test commands -- --ignored
+soak=(env WEFT_SOAK_ROUNDS="$rounds" cargo test --profile quick "${all[@]}" --test labs --
     --ignored --nocapture --test-threads 1)
 run "nodes that stay" "$rounds transfers" "${soak[@]}" soak_nodes
 run "processes of a BGP router, killed" "each 50 times" "${soak[@]}" soak_each_process_of_a_router
