@@ -41,7 +41,7 @@ run() {
 all=(--workspace --exclude weft-bench-grpc --locked)
 cargo test --profile quick "${all[@]}" --no-run
 run "properties" "$cases cases of each" \
-    env PROPTEST_CASES="$cases" cargo test --profile quick "${all[@]}" --lib
+    env PROPTEST_CASES="$cases" cargo test --profile quick "${all[@]}" --lib --no-fail-fast
 run "commits" "$cases sequences" \
     env PROPTEST_CASES="$cases" cargo test --profile quick "${all[@]}" --test commit
 run "link-state routing" "$cases networks with faults" \
