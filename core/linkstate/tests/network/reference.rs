@@ -6,9 +6,6 @@ use weft_linkstate::{Destination, LinkId, Metric, NextHop, NodeId};
 
 use crate::world::{World, name};
 
-/// For fewer destinations a thread is not worth its while.
-const SOME: usize = 100;
-
 /// A link that works, from one of its ends.
 struct Hop {
     to: usize,
@@ -83,50 +80,35 @@ pub(crate) fn check_large(world: &World, each: usize, context: &str) {
     }
 }
 
-/// Checks the routes to all destinations. Of 1,000 nodes these are a million, so that all processors are of use.
 fn check_routes(world: &World, hops: &Hops, context: &str) {
     let all: BTreeSet<&Destination> =
         world.destinations.iter().flat_map(|destinations| destinations.keys()).collect();
-    let list: Vec<&Destination> = all.iter().copied().collect();
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        // What a thread finds wrong ends the scope, too.
-        for some in list.chunks(list.len().div_ceil(processors).max(SOME)) {
-            let check = || some.iter().for_each(|one| check_routes_to(world, hops, one, context));
-            if some.len() == list.len() {
-                check();
-            } else {
-                scope.spawn(check);
-            }
+    for destination in &all {
+        let distances = hops.distances(world, destination);
+        for (node, engine) in world.nodes.iter().enumerate() {
+            let Some(engine) = engine else { continue };
+            let is_local = world.destinations[node].contains_key(*destination);
+            let route = engine.route(destination);
+            let place = || format!("{context}: node {node} to {destination}");
+            let expected = distances[node].filter(|_| !is_local);
+            assert_eq!(route.map(|route| route.distance), expected, "{}", place());
+            let Some(route) = route else { continue };
+            let is_way = |hop: &&Hop| {
+                let rest = distances[hop.to].map(|rest| rest + u64::from(hop.metric));
+                rest == Some(route.distance)
+            };
+            let next = |hop: &Hop| NextHop { node: name(hop.to), link: LinkId(hop.cable as u32) };
+            let ways: BTreeSet<NextHop> = hops.0[node].iter().filter(is_way).map(next).collect();
+            let found: BTreeSet<NextHop> = route.next_hops.iter().copied().collect();
+            assert_eq!(found, ways, "{}", place());
         }
-    });
+        follow(world, destination, context);
+    }
     for engine in world.nodes.iter().flatten() {
         for (destination, _) in engine.routes() {
             assert!(all.contains(destination), "{context}: a route to {destination}");
         }
     }
-}
-
-fn check_routes_to(world: &World, hops: &Hops, destination: &Destination, context: &str) {
-    let distances = hops.distances(world, destination);
-    for (node, engine) in world.nodes.iter().enumerate() {
-        let Some(engine) = engine else { continue };
-        let is_local = world.destinations[node].contains_key(destination);
-        let route = engine.route(destination);
-        let place = || format!("{context}: node {node} to {destination}");
-        let expected = distances[node].filter(|_| !is_local);
-        assert_eq!(route.map(|route| route.distance), expected, "{}", place());
-        let Some(route) = route else { continue };
-        let is_way = |hop: &&Hop| {
-            let rest = distances[hop.to].map(|rest| rest + u64::from(hop.metric));
-            rest == Some(route.distance)
-        };
-        let next = |hop: &Hop| NextHop { node: name(hop.to), link: LinkId(hop.cable as u32) };
-        let ways: BTreeSet<NextHop> = hops.0[node].iter().filter(is_way).map(next).collect();
-        let found: BTreeSet<NextHop> = route.next_hops.iter().copied().collect();
-        assert_eq!(found, ways, "{}", place());
-    }
-    follow(world, destination, context);
 }
 
 /// Checks the tree from a node to every `step`th that it reaches: of shortest paths, and of nothing else.
