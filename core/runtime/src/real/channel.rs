@@ -17,6 +17,8 @@ use crate::address::{ChannelKind, Unsuitable};
 /// the end, so it is not sent, and received it is the end.
 pub(super) struct Channel {
     pub(super) state: State,
+    /// Whether something came on it in this turn.
+    pub(super) heard: bool,
     kind: ChannelKind,
     transport: Transport,
 }
@@ -80,7 +82,7 @@ pub(super) enum Refused {
 
 impl Channel {
     pub(super) fn new(kind: ChannelKind, transport: Transport, state: State) -> Self {
-        Self { state, kind, transport }
+        Self { state, heard: false, kind, transport }
     }
 
     /// The descriptor that tells when there is something to receive.

@@ -80,6 +80,8 @@ pub(super) struct Channels {
     last_channel: u32,
     /// Channels on which messages were sent in this turn.
     unflushed: Vec<ChannelId>,
+    /// Channels on which messages came in this turn.
+    heard: Vec<ChannelId>,
     /// Where streams are read to.
     piece: Vec<u8>,
     /// Given up for a moment to accept, and close, a connection when there are no descriptors left.
@@ -106,6 +108,7 @@ impl Channels {
             last_listener: 0,
             last_channel: 0,
             unflushed: Vec::new(),
+            heard: Vec::new(),
             piece: Vec::new(),
             spare: spare(),
             queue_limit: options.channel_queue,
@@ -405,6 +408,9 @@ impl Channels {
         let unheard = matches!(channel.state, State::Draining | State::Closing);
         let (event, next) = channel.receive(id, piece, drops);
         let answers = channel.has_to_answer();
+        if event.is_some() && !std::mem::replace(&mut channel.heard, true) {
+            self.heard.push(id);
+        }
         events.extend(event.filter(|_| !unheard));
         match next {
             Next::Waits if answers => events.extend(self.flush_one(id, poller, drops)),
@@ -438,7 +444,9 @@ impl Channels {
         }
     }
 
-    /// Sends what was queued in this turn.
+    /// Sends what was queued in this turn: first to those who were not heard in it. Who was has asked, as a rule, and
+    /// goes on meanwhile, but what a process passes on is what others wait for; each message that leaves before may
+    /// wake somebody who takes the processor.
     pub(super) fn flush(
         &mut self,
         poller: &Poller,
@@ -446,6 +454,15 @@ impl Channels {
         drops: &mut Drops,
     ) {
         let mut unflushed = std::mem::take(&mut self.unflushed);
+        if !self.heard.is_empty() {
+            let is_heard = |id: &ChannelId| self.open.get(id).is_some_and(|channel| channel.heard);
+            unflushed.sort_by_key(is_heard);
+            for id in self.heard.drain(..) {
+                if let Some(channel) = self.open.get_mut(&id) {
+                    channel.heard = false;
+                }
+            }
+        }
         for id in unflushed.drain(..) {
             if let Some(channel) = self.open.get_mut(&id) {
                 channel.unlist();

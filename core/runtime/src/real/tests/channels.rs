@@ -1,12 +1,13 @@
 //! Message channels between two processes: what sockets that keep borders and flows have in common.
 
 use std::collections::VecDeque;
+use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::JoinHandle;
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, epoll, poll};
 use weft_base::{ChannelId, Message, Packet, Token};
 use weft_port::datagrams;
 
@@ -259,6 +260,53 @@ fn a_peer_that_dies_with_unread_messages_is_closed_after_its_last_message() {
     drop(socket);
     gone.send(()).unwrap();
     assert_eq!(server.finish(), 70);
+}
+
+#[test]
+fn what_is_passed_on_leaves_before_the_answer() {
+    let mut clients = Vec::new();
+    let mut closed = 0;
+    let server = Server::start(ChannelAddress::Packets, move |turn| match &turn.event {
+        Event::Accepted { channel, .. } => {
+            clients.push(*channel);
+            if clients.len() == 2 {
+                turn.out.push(numbered(clients[0], 0));
+            }
+        }
+        Event::Messages { channel, messages } => {
+            let number = number(&messages[0]);
+            assert_eq!((*channel, messages.len()), (clients[0], 1));
+            turn.out.extend(clients.iter().map(|client| numbered(*client, number)));
+        }
+        Event::Closed { .. } => {
+            closed += 1;
+            if closed == clients.len() {
+                turn.exit(0);
+            }
+        }
+        other => panic!("{other:?}"),
+    });
+    let [asks, is_told] = [(); 2].map(|()| connect_to(&server.path, ChannelKind::Packets).unwrap());
+    // What becomes ready first stands first in the list of the ready.
+    let ready = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
+    for (client, name) in [(&asks, 0), (&is_told, 1)] {
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        epoll::add(&ready, client, epoll::EventData::new_u64(name), flags).unwrap();
+    }
+    // The first message comes by itself when both are there.
+    let mut order: Vec<u64> = Vec::new();
+    for number in 1..=3 {
+        while order.len() < 2 * number - 1 {
+            let mut events = [MaybeUninit::uninit(); 2];
+            let (events, _) = epoll::wait(&ready, &mut events, None).unwrap();
+            order.extend(events.iter().map(|event| event.data.u64()));
+        }
+        let mut message = VecDeque::from([numbered_message(number as u32)]);
+        datagrams::send(asks.as_fd(), &mut message, |_| None, |_| (), Err).unwrap();
+    }
+    assert_eq!(order, [0, 1, 0, 1, 0]);
+    drop((asks, is_told));
+    assert_eq!(server.finish(), 0);
 }
 
 #[test]
