@@ -22,7 +22,7 @@ libraries := $(target)/release/libweftflow.so $(target)/release/libweftxia.so
 benches := config fib flow link-state restart route-latency route-load route-peers route-storm routing xip-attack xip-engine xip-forward xia-push xrl zfilter
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint bench fuzz soak docs install clean
+.PHONY: help build demo test lint bench fuzz soak profile docs install clean
 
 help: ## Show this list.
 	@echo "weft: one router and host stack for many Internet architectures"
@@ -34,12 +34,16 @@ bootstrap-%:
 
 # By themselves, since libraries need machine code of what the binary needs for its optimisation as a whole: asked for
 # together, everything would be compiled once more for `make demo`.
+# Compiled for what is executed most (profile/README.md), where the compiler can read that. Everything of the release
+# is built with the same flags, or it would be built anew each time.
+release := RUSTFLAGS="$$(scripts/release-flags.sh)" cargo build --release --locked
+
 build: bootstrap-build ## Build the weft binary and the C libraries (release).
-	cargo build --release --locked -p weft
-	cargo build --release --locked -p weft-flow-c -p weft-xia-c
+	$(release) -p weft
+	$(release) -p weft-flow-c -p weft-xia-c
 
 demo: bootstrap-build-demo ## Push a file to four receivers across XIA and IP networks (FILE=path).
-	cargo build --release --locked -p weft
+	$(release) -p weft
 	$(weft) demo $(if $(FILE),--file '$(FILE)')
 
 test: bootstrap-build-fuzz-test ## Run lints, all tests and the documentation build.
@@ -49,7 +53,7 @@ lint: bootstrap-build ## Check formatting and lints only.
 	@scripts/test.sh lint
 
 bench: bootstrap-bench-build ## Measure (BENCH_FLAGS=, default --quick).
-	cargo build --release --locked -p weft -p weft-bench-grpc
+	$(release) -p weft -p weft-bench-grpc
 	@mkdir -p $(target)/bench
 	@for name in $(benches); do \
 		$(weft) bench $$name $(BENCH_FLAGS) --json $(target)/bench/$$name.json || exit 1; \
@@ -60,6 +64,9 @@ fuzz: bootstrap-build-fuzz ## Fuzz every decoder, or FUZZ_TARGETS=, for FUZZ_SEC
 
 soak: bootstrap-build-test ## Run the long tests (SOAK_CASES=, SOAK_ROUNDS=) and record the result.
 	@scripts/soak.sh $(SOAK_CASES) $(SOAK_ROUNDS)
+
+profile: bootstrap-bench-build ## Find out by benchmarks what is executed most, for release builds (root; 30 minutes).
+	@scripts/profile.sh
 
 docs: bootstrap-build ## Build the API documentation and, with mdbook, the book.
 	@scripts/test.sh docs

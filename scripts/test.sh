@@ -66,7 +66,7 @@ lint() {
 begin_release() {
     [ -z "$release" ] || return 0
     set -m
-    quietly cargo build --release --locked -p weft </dev/null &
+    RUSTFLAGS=$(scripts/release-flags.sh) quietly cargo build --release --locked -p weft </dev/null &
     release=$!
     set +m
 }
