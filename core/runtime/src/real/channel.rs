@@ -17,8 +17,8 @@ use crate::address::{ChannelKind, Unsuitable};
 /// the end, so it is not sent, and received it is the end.
 pub(super) struct Channel {
     pub(super) state: State,
-    /// Whether something came on it in this turn.
-    pub(super) heard: bool,
+    /// The last turn in which something came on it; 0 before the first.
+    pub(super) heard: u64,
     kind: ChannelKind,
     transport: Transport,
 }
@@ -82,7 +82,7 @@ pub(super) enum Refused {
 
 impl Channel {
     pub(super) fn new(kind: ChannelKind, transport: Transport, state: State) -> Self {
-        Self { state, heard: false, kind, transport }
+        Self { state, heard: 0, kind, transport }
     }
 
     /// The descriptor that tells when there is something to receive.

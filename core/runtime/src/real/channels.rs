@@ -80,8 +80,8 @@ pub(super) struct Channels {
     last_channel: u32,
     /// Channels on which messages were sent in this turn.
     unflushed: Vec<ChannelId>,
-    /// Channels on which messages came in this turn.
-    heard: Vec<ChannelId>,
+    /// The number of this turn.
+    turn: u64,
     /// Where streams are read to.
     piece: Vec<u8>,
     /// Given up for a moment to accept, and close, a connection when there are no descriptors left.
@@ -108,7 +108,7 @@ impl Channels {
             last_listener: 0,
             last_channel: 0,
             unflushed: Vec::new(),
-            heard: Vec::new(),
+            turn: 1,
             piece: Vec::new(),
             spare: spare(),
             queue_limit: options.channel_queue,
@@ -398,7 +398,7 @@ impl Channels {
         if let Some(pending) = self.pending.remove(&id) {
             return events.extend(self.advance(id, pending, poller, drops));
         }
-        let Self { open, piece, .. } = self;
+        let Self { open, piece, turn, .. } = self;
         let Some(channel) = open.get_mut(&id) else { return };
         // What comes on a flow that is being closed has to be taken, or its descriptor stays ready.
         let is_flow = channel.room_fd().is_some();
@@ -408,8 +408,8 @@ impl Channels {
         let unheard = matches!(channel.state, State::Draining | State::Closing);
         let (event, next) = channel.receive(id, piece, drops);
         let answers = channel.has_to_answer();
-        if event.is_some() && !std::mem::replace(&mut channel.heard, true) {
-            self.heard.push(id);
+        if event.is_some() {
+            channel.heard = *turn;
         }
         events.extend(event.filter(|_| !unheard));
         match next {
@@ -454,15 +454,9 @@ impl Channels {
         drops: &mut Drops,
     ) {
         let mut unflushed = std::mem::take(&mut self.unflushed);
-        if !self.heard.is_empty() {
-            let is_heard = |id: &ChannelId| self.open.get(id).is_some_and(|channel| channel.heard);
-            unflushed.sort_by_key(is_heard);
-            for id in self.heard.drain(..) {
-                if let Some(channel) = self.open.get_mut(&id) {
-                    channel.heard = false;
-                }
-            }
-        }
+        let is_heard = |channel: &Channel| channel.heard == self.turn;
+        unflushed.sort_by_key(|id| self.open.get(id).is_some_and(is_heard));
+        self.turn += 1;
         for id in unflushed.drain(..) {
             if let Some(channel) = self.open.get_mut(&id) {
                 channel.unlist();
