@@ -18,6 +18,9 @@ export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 
 target := $(or $(CARGO_TARGET_DIR),target)
 weft := $(target)/release/weft
+# Optimised for what is executed most (profile/README.md). All of a release is built with the same flags, or it would be
+# built anew each time.
+release := RUSTFLAGS="$$(scripts/release-flags.sh)" cargo build --release --locked
 libraries := $(target)/release/libweftflow.so $(target)/release/libweftxia.so
 benches := config fib flow link-state restart route-latency route-load route-peers route-storm routing xip-attack xip-engine xip-forward xia-push xrl zfilter
 
@@ -34,10 +37,6 @@ bootstrap-%:
 
 # By themselves, since libraries need machine code of what the binary needs for its optimisation as a whole: asked for
 # together, everything would be compiled once more for `make demo`.
-# Compiled for what is executed most (profile/README.md), where the compiler can read that. Everything of the release
-# is built with the same flags, or it would be built anew each time.
-release := RUSTFLAGS="$$(scripts/release-flags.sh)" cargo build --release --locked
-
 build: bootstrap-build ## Build the weft binary and the C libraries (release).
 	$(release) -p weft
 	$(release) -p weft-flow-c -p weft-xia-c

@@ -21,7 +21,7 @@ target=${CARGO_TARGET_DIR:-target}/counts
 # Each process writes a file of its own at its end, in a directory with its number: processes have users of their own,
 # who cannot open the files of others.
 counts=$(mktemp -d)
-trap 'rm -rf "$counts"' EXIT
+trap 'rm -rf "$counts" "$counts".*' EXIT
 chmod 1777 "$counts"
 # The same settings as those of a release, or functions have other names. Build scripts count, too; that is dropped.
 RUSTFLAGS="--cfg weft_counts -Cprofile-generate=$counts/%p" \
@@ -30,12 +30,15 @@ find "$counts" -mindepth 1 -delete
 
 # What shall be fast: routes from peers to the kernel, XIA packets, calls and messages between processes.
 bench() {
-    local result=$counts.json
+    local result=$counts.json log=$counts.log
     say "== weft bench $*"
     # A goal that is missed ends it with an error, and such a build misses some.
-    "$target/release/weft" bench "$@" --json "$result" >/dev/null 2>&1 || true
-    [ -s "$result" ] || die "\`weft bench $*\` measured nothing: see what it says"
-    rm "$result"
+    "$target/release/weft" bench "$@" --json "$result" >"$log" 2>&1 || true
+    [ -s "$result" ] || {
+        cat "$log" >&2
+        die "\`weft bench $*\` measured nothing: see above"
+    }
+    rm "$result" "$log"
 }
 bench route-load --quick --runs 1
 bench route-latency --quick --runs 1
@@ -48,5 +51,9 @@ bench zfilter --quick
 mapfile -t written < <(find "$counts" -name '*.profraw' -size +0)
 [ "${#written[@]}" != 0 ] || die "no process has written what it counted"
 # A process that was killed leaves a file in pieces, which is left out.
-"$profdata" merge --sparse --failure-mode=all -o profile/weft.profdata "${written[@]}"
+"$profdata" merge --sparse --failure-mode=all -o "$counts.profdata" "${written[@]}"
+# Only the benchmarks' own processes would be in it if those of the nodes had a sandbox.
+"$profdata" show --all-functions "$counts.profdata" | grep weft_bgp >/dev/null ||
+    die "nothing of BGP was counted: the processes of the nodes wrote nothing"
+cp "$counts.profdata" profile/weft.profdata
 "$profdata" show profile/weft.profdata

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Prints the RUSTFLAGS of a release build: those of the environment, and the committed profile of what is executed how
-# often (profile/README.md) if this compiler can read it. Without it the same program is built, a fifth slower.
+# often (profile/README.md) if this compiler can read it. Without it the program does the same, more slowly.
 #
 # usage: RUSTFLAGS="$(scripts/release-flags.sh)" cargo build --release
 set -euo pipefail

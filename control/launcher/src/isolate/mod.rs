@@ -21,7 +21,7 @@ use crate::profile::Sandbox;
 const COUNTS: &str = "this build counts what it executes, and has no sandbox: not for use";
 
 /// Gives up everything that `sandbox` does not name. Returns what this kernel cannot do, a sentence each;
-/// the launcher has said the same for all processes of the node.
+/// the launcher has said the same for all processes of the node. A build that counts gives up nothing, and says so.
 ///
 /// # Errors
 /// This process has threads already, or a restriction that this kernel has cannot be entered; the
