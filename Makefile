@@ -64,7 +64,7 @@ fuzz: bootstrap-build-fuzz ## Fuzz every decoder, or FUZZ_TARGETS=, for FUZZ_SEC
 soak: bootstrap-build-test ## Run the long tests (SOAK_CASES=, SOAK_ROUNDS=) and record the result.
 	@scripts/soak.sh $(SOAK_CASES) $(SOAK_ROUNDS)
 
-profile: bootstrap-bench-build ## Find out by benchmarks what is executed most, for release builds (root; 30 minutes).
+profile: bootstrap-bench-build ## Find out by benchmarks what is executed most, for release builds (root; 20 minutes).
 	@scripts/profile.sh
 
 docs: bootstrap-build ## Build the API documentation and, with mdbook, the book.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Finds out what weft executes how often, for release builds: builds a weft that counts, has it run benchmarks,
-# and writes profile/weft.profdata. As root, as the benchmarks are; half an hour, and 5 GB of disk space.
+# and writes profile/weft.profdata. As root, as the benchmarks are; 20 minutes with two processors, and 5 GB of disk space.
 #
 # usage: scripts/profile.sh
 set -euo pipefail
