@@ -74,14 +74,15 @@ fn carry_out(forwarder: &mut Forwarder, [what, first, second]: [u8; 3]) {
         3 => {
             let gateways = [other, name(second.rotate_left(3)), name(what), name(!second)];
             let some = &gateways[..1 + usize::from(what >> 3 & 3)];
-            let _ = forwarder.principal_mut(xid.kind).map(|mut of| match what >> 5 & 1 {
-                0 => drop(of.redirect(xid, some)),
-                _ => of.learn(xid, some),
-            });
+            match what >> 5 & 1 {
+                0 => state(forwarder, true, &route_statement(xid, some)),
+                _ => learn(forwarder, xid, some),
+            }
         }
-        4 => {
-            let _ = forwarder.principal_mut(xid.kind).map(|mut of| of.redirect(xid, &[]));
-        }
+        4 => match what >> 5 & 1 {
+            0 => state(forwarder, false, &route_statement(xid, &[])),
+            _ => learn(forwarder, xid, &[]),
+        },
         5 => state(forwarder, what & 8 == 0, &statement(xid, second)),
         6 => match forwarder.remove_principal(xid.kind) {
             Some(_) => {}
@@ -97,6 +98,23 @@ fn carry_out(forwarder: &mut Forwarder, [what, first, second]: [u8; 3]) {
             }
         }
     }
+}
+
+/// What a routing protocol has found of a name and the one beside it, at once.
+fn learn(forwarder: &mut Forwarder, xid: Xid, via: &[Xid]) {
+    let Some(mut principal) = forwarder.principal_mut(xid.kind) else { return };
+    let mut beside = xid;
+    beside.id[19] ^= 1;
+    principal.learn_all(&[(xid, via), (beside, via)]);
+}
+
+/// A route of a name, or, without gateways, whatever route it has; with its principal.
+fn route_statement(xid: Xid, via: &[Xid]) -> (XidType, String) {
+    let mut line = format!("route {xid}");
+    for (index, via) in via.iter().enumerate() {
+        line += &format!("{}{via}", if index == 0 { " via " } else { " " });
+    }
+    (xid.kind, line)
 }
 
 /// What can be stated about a name, with its principal.

@@ -182,7 +182,12 @@ impl LinkState {
             }
             engine::Output::Route { destination, route } => {
                 let Some(xid) = xid(&destination) else { return };
-                out.push(Output::Redirect { xid, via: gateways(xid, route.as_ref()) });
+                let found = (xid, gateways(xid, route.as_ref()));
+                // Routes change many at a time, and the principals take them in faster together.
+                match out.last_mut() {
+                    Some(Output::Redirect(all)) => all.push(found),
+                    _ => out.push(Output::Redirect(vec![found])),
+                }
             }
         }
     }

@@ -132,11 +132,13 @@ impl Network {
                     }
                     (to, Input::Packets { port: port(node, true), packets: vec![packet] })
                 }
-                Output::Redirect { xid, via } => {
-                    match via.is_empty() {
-                        false => self.redirects[node].insert(xid, via),
-                        true => self.redirects[node].remove(&xid),
-                    };
+                Output::Redirect(found) => {
+                    for (xid, via) in found {
+                        match via.is_empty() {
+                            false => self.redirects[node].insert(xid, via),
+                            true => self.redirects[node].remove(&xid),
+                        };
+                    }
                     continue;
                 }
                 Output::Adjacency { own, neighbour, up } => {

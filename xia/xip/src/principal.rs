@@ -24,7 +24,6 @@ use weft_runtime::{IpChange, Level};
 use crate::changes::Change;
 use crate::forward::DropReason;
 use crate::prefixes::{PrefixError, PrefixNews};
-use crate::table::TableError;
 use crate::words::WordError;
 use crate::{Xid, XidType};
 
@@ -95,16 +94,6 @@ pub trait Principal: Send {
         words: &[&str],
         out: &mut Vec<Output>,
     ) -> Result<(), WordError>;
-
-    /// Redirects `xid` to one of `via` in place of an earlier redirect, or removes it if there is none: what
-    /// `route XID via XID…` does, for callers that have no words.
-    ///
-    /// # Errors
-    /// The principal has no redirects; else those of the statement.
-    fn redirect(&mut self, xid: Xid, via: &[Xid]) -> Result<(), TableError> {
-        let _ = via;
-        Err(TableError::NoRedirects(xid))
-    }
 
     /// Tables and counters for people and programs: a JSON object whose lists are sorted.
     fn show(&self) -> Value;
@@ -342,14 +331,9 @@ pub enum Output {
         /// It begins with the XIP header.
         packet: Packet,
     },
-    /// Redirect an XID of whichever principal there is for it. For [routing protocols](crate::protocol):
-    /// what they have found is taken back when they are removed.
-    Redirect {
-        /// Which.
-        xid: Xid,
-        /// To one of these; if there is none, there is no way any more.
-        via: Vec<Xid>,
-    },
+    /// Redirect each of these XIDs, of whichever principal there is for it, to one of its gateways; if there is none, there is
+    /// no way any more. For [routing protocols](crate::protocol): what they have found is taken back when they are removed.
+    Redirect(Vec<(Xid, Vec<Xid>)>),
     /// Tell all principals that a neighbour is in the topology, or is not any more. For
     /// [routing protocols](crate::protocol): all are gone when they are removed.
     Adjacency {

@@ -65,9 +65,6 @@ pub enum TableError {
     /// There are too many gateways, or none.
     #[error("a route has 1 to {MAX_GATEWAYS} gateways, not {1}; that of {0} was not changed")]
     GatewayCount(Xid, usize),
-    /// The principal has no redirects.
-    #[error("{0} cannot have a route: its principal has no redirects")]
-    NoRedirects(Xid),
     /// There is nothing to delete.
     #[error("{0} is not local here")]
     NotLocal(Xid),
@@ -180,7 +177,7 @@ impl<L: Copy> XidTable<L> {
     /// Has the memory brought near that [`XidTable::get`] of this XID will need.
     pub fn prefetch(&self, xid: &Xid) {
         // Nothing depends on the result, so the processor goes on without waiting for it.
-        black_box(self.entries.contains_key(xid));
+        black_box(self.find(xid).is_some());
     }
 
     /// Makes `xid` local, leading to `target`; replaces an earlier target.
@@ -284,17 +281,6 @@ impl<L: Copy> XidTable<L> {
         Ok(())
     }
 
-    /// Redirects `xid` to one of `via` in place of an earlier route, or removes its route if there is none.
-    ///
-    /// # Errors
-    /// Those of [`XidTable::add_route`] and [`XidTable::remove_route`].
-    pub fn redirect(&mut self, xid: Xid, via: &[Xid]) -> Result<(), TableError> {
-        match via {
-            [] => self.remove_route(&xid, &[]),
-            via => self.add_route(xid, via),
-        }
-    }
-
     /// Makes `xid` unknown again; returns what it led to.
     ///
     /// # Errors
@@ -334,9 +320,7 @@ impl<L: Copy> XidTable<L> {
     /// What a routing protocol has found: a route over one of `via`, in any order, or none any more if there is
     /// none. What leads to itself leads nowhere and does not count, nor does what exceeds [`MAX_GATEWAYS`].
     pub fn learn_route(&mut self, xid: Xid, via: &[Xid]) {
-        let mut via = in_order(via.iter().copied().filter(|via| *via != xid));
-        via.truncate(MAX_GATEWAYS);
-        let number = (!via.is_empty()).then(|| self.gateways.add(&via));
+        let number = self.number_of_found(&xid, via);
         let earlier = match number {
             Some(number) => self.learned.insert(xid, number),
             None => self.learned.remove(&xid),
@@ -344,7 +328,20 @@ impl<L: Copy> XidTable<L> {
         if let Some(earlier) = earlier {
             self.gateways.release(earlier);
         }
-        self.changes.note(Change::Xid(xid));
+        if earlier != number {
+            self.changes.note(Change::Xid(xid));
+        }
+    }
+
+    /// The number of those of `via` that count, or none if none does.
+    fn number_of_found(&mut self, xid: &Xid, via: &[Xid]) -> Option<GatewayNumber> {
+        // Most have one, and need no list of their own.
+        if let [one] = via {
+            return (one != xid).then(|| self.gateways.add(via));
+        }
+        let mut via = in_order(via.iter().copied().filter(|via| via != xid));
+        via.truncate(MAX_GATEWAYS);
+        (!via.is_empty()).then(|| self.gateways.add(&via))
     }
 
     /// What has changed since this was called last, for [`Principal::drain_changes`].

@@ -87,14 +87,11 @@ impl Changes {
             self.links.insert(neighbour, link);
         }
         let mut ad = Ad::new(Random::from_seed(1));
-        let route = |ad: &mut Ad, domain, via| {
-            ad.redirect(domain, &[via]).map_err(|error| WordError::new(error.to_string()))
-        };
         for (neighbour, domains) in &self.groups {
-            domains.iter().try_for_each(|domain| route(&mut ad, *domain, *neighbour))?;
+            domains.iter().for_each(|domain| ad.learn(*domain, &[*neighbour]));
         }
         for domain in self.rest.iter().chain(&self.unused) {
-            route(&mut ad, *domain, self.spare[0])?;
+            ad.learn(*domain, &[self.spare[0]]);
         }
         self.forwarder.add_principal(Box::new(ad));
         self.forwarder.add_principal(Box::new(hid));
@@ -134,10 +131,9 @@ impl Changes {
         let begin = Clock::now();
         for domains in domains.chunks(AT_ONCE) {
             let Some(mut ad) = self.forwarder.principal_mut(XidType::AD) else { continue };
-            let redirects: Vec<_> =
+            let found: Vec<_> =
                 domains.iter().map(|domain| (*domain, std::slice::from_ref(&via))).collect();
-            // The gateway is another one each time, and no domain is local.
-            let _ = ad.redirect_all(&redirects);
+            ad.learn_all(&found);
         }
         let nanoseconds = begin.elapsed().as_nanos() as f64 / domains.len() as f64;
         if is_used {

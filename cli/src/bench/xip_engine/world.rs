@@ -165,12 +165,11 @@ fn warm(router: &mut Forwarder, form: Form, names: &Names) {
     router.route_batch(Instant::ZERO, &mut batch, &mut verdicts);
 }
 
-/// The principal AD with all routes.
+/// The principal AD with all routes, as a routing protocol would have found them.
 fn domains(names: &Names) -> Result<Ad, WordError> {
     let mut ad = Ad::new(Random::from_seed(1));
     for (domain, gateway) in names.domains.iter().zip(&names.gateways) {
-        let done = ad.redirect(*domain, &[*gateway]);
-        done.map_err(|error| WordError::new(error.to_string()))?;
+        ad.learn(*domain, &[*gateway]);
     }
     set(&mut ad, &format!("local {}", names.local_domain))?;
     set(&mut ad, &format!("route {} via {}", names.alias, names.domains[0]))?;

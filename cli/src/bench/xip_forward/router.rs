@@ -93,12 +93,12 @@ impl Router {
     pub(super) fn change(&mut self, count: u64) -> Result<(), String> {
         if let Some(mut ad) = self.forwarder.principal_mut(XidType::AD) {
             let changes = (0..count).map(|_| self.changes.next());
-            let redirects: Vec<_> = changes
+            let found: Vec<_> = changes
                 .map(|(domain, neighbour)| {
                     (self.domains[domain], std::slice::from_ref(&self.neighbours[neighbour]))
                 })
                 .collect();
-            ad.redirect_all(&redirects).map_err(|error| error.to_string())?;
+            ad.learn_all(&found);
         }
         self.follow(usize::MAX)
     }

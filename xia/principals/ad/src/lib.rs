@@ -33,7 +33,7 @@ use serde_json::Value;
 use weft_base::{Instant, Random};
 use weft_xip::changes::Change;
 use weft_xip::principal::{Answer, Branch, Output, Principal};
-use weft_xip::table::{TableError, XidTable, show_routes};
+use weft_xip::table::{XidTable, show_routes};
 use weft_xip::words::WordError;
 use weft_xip::{Xid, XidType};
 
@@ -74,10 +74,6 @@ impl Principal for Ad {
 
     fn delete(&mut self, _: Instant, words: &[&str], _: &mut Vec<Output>) -> Result<(), WordError> {
         self.table.delete(words)
-    }
-
-    fn redirect(&mut self, xid: Xid, via: &[Xid]) -> Result<(), TableError> {
-        self.table.redirect(xid, via)
     }
 
     fn learn(&mut self, xid: Xid, via: &[Xid]) {
@@ -164,21 +160,19 @@ mod tests {
     }
 
     #[test]
-    fn many_redirects_end_at_the_first_that_cannot_be() {
+    fn what_a_protocol_has_found_all_at_once_is_no_different() {
         let mut forwarder = Forwarder::new(Limits::default(), Random::from_seed(1));
         forwarder.add_principal(Box::new(with(&[format!("local {}", domain(60))])));
         let gateways = [gateway(), Xid::new(XidType::HID, [8; 20])];
         let all: Vec<_> = (1..=100)
             .map(|id| (domain(id), std::slice::from_ref(&gateways[usize::from(id) % 2])))
             .collect();
-        let done = forwarder.principal_mut(XidType::AD).unwrap().redirect_all(&all);
-        assert_eq!(done, Err(TableError::IsLocal(domain(60))));
+        forwarder.principal_mut(XidType::AD).unwrap().learn_all(&all);
         let ad = forwarder.principal(XidType::AD).unwrap();
         for (id, (xid, via)) in (1..).zip(&all) {
             let answer = match id {
-                ..60 => Answer::Redirect(via[0]),
                 60 => Answer::Through,
-                _ => Answer::Unknown,
+                _ => Answer::Redirect(via[0]),
             };
             assert_eq!(ad.lookup(xid, &mut Vec::new()), answer, "domain {id}");
         }

@@ -33,7 +33,7 @@ use serde_json::{Value, json};
 use weft_base::{Instant, Random};
 use weft_xip::changes::Change;
 use weft_xip::principal::{Answer, BindError, Branch, Output, Principal, SocketId};
-use weft_xip::table::{TableError, XidTable, show_routes};
+use weft_xip::table::{XidTable, show_routes};
 use weft_xip::words::{WordError, WordReader};
 use weft_xip::{Xid, XidType};
 
@@ -76,10 +76,6 @@ impl Principal for Xdp {
     fn delete(&mut self, _: Instant, words: &[&str], _: &mut Vec<Output>) -> Result<(), WordError> {
         let mut reader = expect_route(words)?;
         self.table.delete_route(&mut reader)
-    }
-
-    fn redirect(&mut self, xid: Xid, via: &[Xid]) -> Result<(), TableError> {
-        self.table.redirect(xid, via)
     }
 
     fn learn(&mut self, xid: Xid, via: &[Xid]) {

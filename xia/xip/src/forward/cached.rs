@@ -14,7 +14,6 @@ use super::{CheckedPacket, DropReason, Forwarder, SlowPathLimit, Trip};
 use crate::changes::Change;
 use crate::offload::{Offload, OffloadRoom};
 use crate::principal::{Answer, Principal};
-use crate::table::TableError;
 use crate::{Targets, Xid, XidType};
 
 impl Forwarder {
@@ -217,17 +216,13 @@ pub struct PrincipalMut<'a> {
 const TOGETHER: usize = 16;
 
 impl PrincipalMut<'_> {
-    /// Redirects each of these as [`Principal::redirect`] does it. With a table that is larger than the processor's caches it
+    /// Redirects each of these as [`Principal::learn`] does it. With a table that is larger than the processor's caches it
     /// is faster than one call for each, since they do not wait for memory one after the other.
-    ///
-    /// # Errors
-    /// That of the first that cannot be; those before it are redirected then, and those behind it are not.
-    pub fn redirect_all(&mut self, redirects: &[(Xid, &[Xid])]) -> Result<(), TableError> {
-        for some in redirects.chunks(TOGETHER) {
+    pub fn learn_all(&mut self, found: &[(Xid, &[Xid])]) {
+        for some in found.chunks(TOGETHER) {
             some.iter().for_each(|(xid, _)| self.prefetch(xid));
-            some.iter().try_for_each(|(xid, via)| self.redirect(*xid, via))?;
+            some.iter().for_each(|(xid, via)| self.learn(*xid, via));
         }
-        Ok(())
     }
 }
 

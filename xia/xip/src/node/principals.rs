@@ -218,7 +218,7 @@ impl Node {
                     out.push(Action::FindNeighbour { interface, ip });
                 }
                 Output::Route { packet } => self.route(now, packet, out),
-                Output::Redirect { xid, via } => self.redirect(part, xid, via),
+                Output::Redirect(found) => self.redirect(part, found),
                 Output::Adjacency { own, neighbour, up } => {
                     self.adjacency(now, part, (own, neighbour), up, out);
                 }

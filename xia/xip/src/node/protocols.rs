@@ -100,9 +100,7 @@ impl Node {
         let found = self.protocols.running.remove_entry(name);
         let (name, gone) =
             found.ok_or_else(|| format!("the node does not run the protocol `{name}`"))?;
-        for xid in gone.redirects.keys() {
-            self.pass_on(xid);
-        }
+        self.pass_on(gone.redirects.keys().copied().collect());
         for pair in gone.adjacencies {
             self.tell_adjacency(now, pair, false, out);
         }
@@ -166,31 +164,37 @@ impl Node {
         self.protocols.told = locals;
     }
 
-    /// A part has found ways to an XID, or lost them.
-    pub(super) fn redirect(&mut self, part: Part, xid: Xid, via: Vec<Xid>) {
+    /// A part has found ways to these XIDs, or lost them.
+    pub(super) fn redirect(&mut self, part: Part, found: Vec<(Xid, Vec<Xid>)>) {
         // Only a protocol can: it is removed as a whole, and what it has found with it.
         let Part::Protocol(name) = part else { return };
         let Some(running) = self.protocols.running.get_mut(name) else { return };
-        match via.is_empty() {
-            false => running.redirects.insert(xid, via),
-            true => running.redirects.remove(&xid),
-        };
-        self.pass_on(&xid);
+        let xids = found.iter().map(|(xid, _)| *xid).collect();
+        for (xid, via) in found {
+            match via.is_empty() {
+                false => running.redirects.insert(xid, via),
+                true => running.redirects.remove(&xid),
+            };
+        }
+        self.pass_on(xids);
     }
 
-    /// Tells the principal of an XID where to look it up instead.
-    fn pass_on(&mut self, xid: &Xid) {
-        let via = self.protocols.redirect_of(xid);
-        if let Some(mut principal) = self.forwarder.principal_mut(xid.kind) {
-            principal.learn(*xid, via);
+    /// Tells the principals of these XIDs where to look them up instead, each of all of its own at once.
+    fn pass_on(&mut self, mut xids: Vec<Xid>) {
+        xids.sort_unstable();
+        xids.dedup();
+        for same in xids.chunk_by(|one, other| one.kind == other.kind) {
+            let Some(mut principal) = self.forwarder.principal_mut(same[0].kind) else { continue };
+            let found: Vec<_> =
+                same.iter().map(|xid| (*xid, self.protocols.redirect_of(xid))).collect();
+            principal.learn_all(&found);
         }
     }
 
     /// Tells a principal that was just added all that protocols have found for it.
     pub(super) fn redirect_again(&mut self, kind: XidType) {
         let all = self.protocols.running.values().flat_map(|running| running.redirects.keys());
-        let found: Vec<Xid> = all.filter(|xid| xid.kind == kind).copied().collect();
-        found.iter().for_each(|xid| self.pass_on(xid));
+        self.pass_on(all.filter(|xid| xid.kind == kind).copied().collect());
     }
 
     /// A protocol has found a neighbour, or lost one.
