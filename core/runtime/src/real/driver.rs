@@ -3,7 +3,7 @@
 //! One turn serves every source that is ready once, with one batch each, and then gives the process
 //! what its own actions caused (answers of the disk, failed opens). Events wait in a queue, so that
 //! carrying out an action never calls the process. Packets and messages sent in a turn leave at its
-//! end, or as soon as there is a whole batch.
+//! end, or as soon as there is a whole batch; routes are changed at its end.
 //!
 //! Background work gets a slice whenever a turn found nothing else to do, and one slice every
 //! [`TURNS_PER_SLICE`] turns otherwise.
@@ -123,7 +123,8 @@ impl Driver {
     /// Serves what is ready, then the deadline, then background work.
     fn turn(&mut self, ready: &[Ready]) {
         let mut unfinished = self.channels.take_unfinished();
-        let mut idle = ready.is_empty() && self.events.is_empty() && unfinished.is_empty();
+        let waits = !self.events.is_empty() || self.routes.has_answers();
+        let mut idle = ready.is_empty() && !waits && unfinished.is_empty();
         for ready in ready {
             if let (Source::Channel(channel), true) = (ready.source, ready.readable) {
                 unfinished.remove(&channel);
@@ -136,6 +137,7 @@ impl Driver {
             self.serve(Ready { source, readable: true, writable: false });
             self.deliver();
         }
+        self.events.extend(self.routes.take_answers());
         self.deliver();
         let now = clock::now();
         self.events.extend(self.channels.expire(now, &self.poller, &mut self.drops));
@@ -260,9 +262,7 @@ impl Driver {
             Action::ConfigureInterface { token, request } => {
                 events.extend(interfaces.configure(token, &request, poller));
             }
-            Action::Routes { token, request } => {
-                self.routes.carry_out(token, request, poller, events);
-            }
+            Action::Routes { token, request } => self.routes.ask(token, request),
             Action::Tune { token, interface, tuning } => {
                 let tuned = self.tuner.tune(interface, &tuning);
                 events.push_back(Event::Tuned { token, tuned });
@@ -337,7 +337,8 @@ impl Driver {
 
     /// The end of a turn: what was sent and printed leaves.
     fn flush(&mut self) {
-        let Self { poller, ports, channels, disk, terminal, drops, events, .. } = self;
+        let Self { poller, ports, channels, routes, disk, terminal, drops, events, .. } = self;
+        routes.flush(poller);
         ports.flush(poller, events);
         channels.flush(poller, events, drops);
         if disk.streams.has_output() {
@@ -353,7 +354,9 @@ impl Driver {
 
     /// How long to wait for sources.
     fn timeout(&self) -> Option<Duration> {
-        let more = !self.events.is_empty() || self.channels.are_unfinished();
+        let more = !self.events.is_empty()
+            || self.routes.has_answers()
+            || self.channels.are_unfinished();
         if more || self.process.has_background_work() {
             return Some(Duration::ZERO);
         }

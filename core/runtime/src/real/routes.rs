@@ -1,4 +1,8 @@
 //! Routes of the machine's IP, changed and read over rtnetlink, by `weft_netlink`.
+//!
+//! The kernel takes as long for a request as it has work with it, and the process waits. So requests of a turn are carried
+//! out at its end, and answered when the next one has served all sources: a process that asks for the next piece with each answer
+//! hears between any two of them what has come, and asks for what is urgent first.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -13,6 +17,10 @@ use crate::{Event, RouteReply, RouteRequest};
 /// What of it this process uses.
 #[derive(Default)]
 pub(super) struct Routes {
+    /// What was asked for in this turn.
+    requests: VecDeque<(Token, RouteRequest)>,
+    /// What is to be told when all sources are served.
+    answers: VecDeque<Event>,
     writer: Option<RouteWriter>,
     /// The dumps that are under way, by numbers of their own.
     dumps: BTreeMap<u32, (Token, RouteDump)>,
@@ -22,13 +30,35 @@ pub(super) struct Routes {
 }
 
 impl Routes {
-    pub(super) fn carry_out(
+    /// At the end of the turn.
+    pub(super) fn ask(&mut self, token: Token, request: RouteRequest) {
+        self.requests.push_back((token, request));
+    }
+
+    /// Whether there are answers to be told.
+    pub(super) fn has_answers(&self) -> bool {
+        !self.answers.is_empty()
+    }
+
+    pub(super) fn take_answers(&mut self) -> impl Iterator<Item = Event> {
+        self.answers.drain(..)
+    }
+
+    /// Has the kernel carry out what was asked for.
+    pub(super) fn flush(&mut self, poller: &Poller) {
+        while let Some((token, request)) = self.requests.pop_front() {
+            let answer = self.carry_out(token, request, poller);
+            self.answers.extend(answer);
+        }
+    }
+
+    /// What is to be told now, if anything.
+    fn carry_out(
         &mut self,
         token: Token,
         request: RouteRequest,
         poller: &Poller,
-        events: &mut VecDeque<Event>,
-    ) {
+    ) -> Option<Event> {
         let result = match request {
             RouteRequest::Change { space, changes } => self
                 .change(&space, &changes)
@@ -44,7 +74,7 @@ impl Routes {
                 .map_err(|error| format!("routes that others delete will not be noticed: {error}")),
         };
         let answer = result.transpose();
-        events.extend(answer.map(|result| Event::RoutesAnswered { token, result }));
+        answer.map(|result| Event::RoutesAnswered { token, result })
     }
 
     fn change(
@@ -98,6 +128,8 @@ impl Routes {
                 Err(format!("routes that others delete are not noticed any more: {error}"))
             }
         };
+        // In the order in which it was asked for.
+        events.extend(self.answers.drain(..));
         events.push_back(Event::RoutesAnswered { token, result });
     }
 
@@ -123,6 +155,8 @@ impl Routes {
             Ok(told) => Ok(RouteReply::Told { routes, told }),
             Err(error) => Err(format!("the kernel does not tell of routes any more: {error}")),
         };
+        // In the order in which it was asked for.
+        events.extend(self.answers.drain(..));
         events.push_back(Event::RoutesAnswered { token, result });
     }
 }

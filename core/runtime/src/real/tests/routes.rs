@@ -1,9 +1,11 @@
 //! Routes of the machine's IP, changed and read by a process in a network namespace of its own.
 
+use std::net::UdpSocket;
 use std::process::Command;
 use std::sync::Arc;
 
 use weft_base::Token;
+use weft_port::PortSpec;
 use weft_port::testing::{Namespace, privileged};
 
 use super::run_script;
@@ -83,6 +85,45 @@ fn a_process_sets_reads_and_deletes_routes_in_pieces() {
                     }
                 }
             },
+            other => panic!("{other:?}"),
+        })
+    });
+    assert_eq!(status, 0);
+}
+
+#[test]
+fn a_process_hears_what_has_come_before_it_asks_for_the_next_piece() {
+    if !privileged() {
+        return;
+    }
+    let namespace = Namespace::new();
+    let status = namespace.run(|| {
+        let blackhole = Arc::new(RouteTarget::Blackhole);
+        let add = move |number| change(number, RouteOperation::Add(Arc::clone(&blackhole)));
+        let words = "link set lo up";
+        assert!(Command::new("ip").args(words.split(' ')).status().unwrap().success());
+        let (sender, mut port) = (UdpSocket::bind("127.0.0.1:0").unwrap(), None);
+        let (mut pieces, mut heard) = (0, 0);
+        run_script(move |turn| match std::mem::replace(&mut turn.event, Event::Tick) {
+            Event::Start => {
+                let spec = PortSpec::Udp { local: "127.0.0.1:0".parse().unwrap() };
+                turn.out.push(Action::OpenPort { token: Token(1), spec });
+            }
+            Event::PortOpened { info, .. } => {
+                port = info.local;
+                sender.send_to(b"urgent", port.unwrap()).unwrap();
+                turn.out.push(changes(2, vec![add(pieces)]));
+            }
+            Event::Packets { packets, .. } => heard += packets.len(),
+            Event::RoutesAnswered { .. } => {
+                pieces += 1;
+                assert_eq!(heard, pieces as usize);
+                if pieces == 10 {
+                    return turn.exit(0);
+                }
+                sender.send_to(b"urgent", port.unwrap()).unwrap();
+                turn.out.push(changes(2, vec![add(pieces)]));
+            }
             other => panic!("{other:?}"),
         })
     });
