@@ -354,9 +354,8 @@ impl Driver {
 
     /// How long to wait for sources.
     fn timeout(&self) -> Option<Duration> {
-        let more = !self.events.is_empty()
-            || self.routes.has_answers()
-            || self.channels.are_unfinished();
+        let more =
+            !self.events.is_empty() || self.routes.has_answers() || self.channels.are_unfinished();
         if more || self.process.has_background_work() {
             return Some(Duration::ZERO);
         }

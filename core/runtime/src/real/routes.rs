@@ -53,12 +53,7 @@ impl Routes {
     }
 
     /// What is to be told now, if anything.
-    fn carry_out(
-        &mut self,
-        token: Token,
-        request: RouteRequest,
-        poller: &Poller,
-    ) -> Option<Event> {
+    fn carry_out(&mut self, token: Token, request: RouteRequest, poller: &Poller) -> Option<Event> {
         let result = match request {
             RouteRequest::Change { space, changes } => self
                 .change(&space, &changes)
