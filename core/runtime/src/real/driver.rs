@@ -335,7 +335,7 @@ impl Driver {
         }
     }
 
-    /// The end of a turn: what was sent and printed leaves.
+    /// The end of a turn: routes are changed, and what was sent and printed leaves.
     fn flush(&mut self) {
         let Self { poller, ports, channels, routes, disk, terminal, drops, events, .. } = self;
         routes.flush(poller);

@@ -30,7 +30,7 @@ pub(super) struct Routes {
 }
 
 impl Routes {
-    /// At the end of the turn.
+    /// Has this carried out at the end of the turn.
     pub(super) fn ask(&mut self, token: Token, request: RouteRequest) {
         self.requests.push_back((token, request));
     }
@@ -40,6 +40,7 @@ impl Routes {
         !self.answers.is_empty()
     }
 
+    /// Takes them, in the order in which they were asked for.
     pub(super) fn take_answers(&mut self) -> impl Iterator<Item = Event> {
         self.answers.drain(..)
     }
@@ -123,8 +124,17 @@ impl Routes {
                 Err(format!("routes that others delete are not noticed any more: {error}"))
             }
         };
-        // In the order in which it was asked for.
-        events.extend(self.answers.drain(..));
+        self.tell(token, result, events);
+    }
+
+    /// Tells what the kernel says by itself, behind what was answered before.
+    fn tell(
+        &mut self,
+        token: Token,
+        result: Result<RouteReply, String>,
+        events: &mut VecDeque<Event>,
+    ) {
+        events.extend(self.take_answers());
         events.push_back(Event::RoutesAnswered { token, result });
     }
 
@@ -150,8 +160,6 @@ impl Routes {
             Ok(told) => Ok(RouteReply::Told { routes, told }),
             Err(error) => Err(format!("the kernel does not tell of routes any more: {error}")),
         };
-        // In the order in which it was asked for.
-        events.extend(self.answers.drain(..));
-        events.push_back(Event::RoutesAnswered { token, result });
+        self.tell(token, result, events);
     }
 }

@@ -23,6 +23,10 @@ fn change(number: u32, operation: RouteOperation) -> RouteChange {
     RouteChange { destination, metric: 40, operation }
 }
 
+fn add(number: u32) -> RouteChange {
+    change(number, RouteOperation::Add(Arc::new(RouteTarget::Blackhole)))
+}
+
 fn changes(token: u32, changes: Vec<RouteChange>) -> Action {
     Action::Routes { token: Token(token), request: RouteRequest::Change { space: SPACE, changes } }
 }
@@ -38,12 +42,10 @@ fn a_process_sets_reads_and_deletes_routes_in_pieces() {
     }
     let namespace = Namespace::new();
     let status = namespace.run(|| {
-        let blackhole = Arc::new(RouteTarget::Blackhole);
-        let add = move |number| change(number, RouteOperation::Add(Arc::clone(&blackhole)));
         let (mut answers, mut told, mut over) = (0, 0, Vec::new());
         run_script(move |turn| match std::mem::replace(&mut turn.event, Event::Tick) {
             Event::Start => {
-                let all: Vec<_> = (0..COUNT).map(&add).collect();
+                let all: Vec<_> = (0..COUNT).map(add).collect();
                 let pieces = all.chunks(256).enumerate();
                 turn.out.extend(pieces.map(|(piece, some)| changes(piece as u32, some.to_vec())));
                 // Some of which are there, or are not.
@@ -98,8 +100,6 @@ fn a_process_hears_what_has_come_before_it_asks_for_the_next_piece() {
     }
     let namespace = Namespace::new();
     let status = namespace.run(|| {
-        let blackhole = Arc::new(RouteTarget::Blackhole);
-        let add = move |number| change(number, RouteOperation::Add(Arc::clone(&blackhole)));
         let words = "link set lo up";
         assert!(Command::new("ip").args(words.split(' ')).status().unwrap().success());
         let (sender, mut port) = (UdpSocket::bind("127.0.0.1:0").unwrap(), None);
@@ -137,12 +137,10 @@ fn a_process_hears_what_others_delete() {
     }
     let namespace = Namespace::new();
     let status = namespace.run(|| {
-        let blackhole = Arc::new(RouteTarget::Blackhole);
         run_script(move |turn| match std::mem::replace(&mut turn.event, Event::Tick) {
             Event::Start => {
                 let request = RouteRequest::Watch { protocol: SPACE.protocol };
                 turn.out.push(Action::Routes { token: Token(7), request });
-                let add = |number| change(number, RouteOperation::Add(Arc::clone(&blackhole)));
                 turn.out.push(changes(8, vec![add(1), add(2)]));
                 turn.out.push(changes(9, vec![change(2, RouteOperation::Delete)]));
             }
