@@ -15,9 +15,9 @@ use weft_base::Instant;
 use weft_protocol::{
     Batch, Hop, Origin, OriginNumber, Origins, Resolve, Resolver, Route, To, rib as interface,
 };
-use weft_routing::ip::{News, Version};
+use weft_routing::ip::{IpRoutes, News, Version};
 use weft_routing::{Candidate, Hears, OriginId, ReaderId, Said, Turns};
-use weft_xrl::{Input, Output};
+use weft_xrl::{Input, Lane, Output};
 
 use crate::routes::next_hops::{Due, Reached};
 use crate::routes::{Path, Point, Routes};
@@ -121,9 +121,15 @@ impl ToRib {
         while self.origins.may_tell()
             && let Some((version, reader)) = self.turns.next(&all, |one| is_behind(routes, one))
         {
-            let batch = self.batch(version, reader, routes);
-            batch.requests().for_each(|change| is_sent(change, routes));
-            self.origins.tell(batch, out);
+            let batch = self.batch(version, routes, |table| table.next(version, reader));
+            self.send(Lane::All, batch, routes, out);
+        }
+        // What is new does not wait until the RIB has taken more of what is not.
+        for (version, reader) in all {
+            if self.origins.may_tell_new(routes.table.new_waiting(version, reader)) {
+                let batch = self.batch(version, routes, |table| table.next_new(version, reader));
+                self.send(Lane::New, batch, routes, out);
+            }
         }
         for (version, reader) in all {
             self.agrees(version, reader, routes);
@@ -131,6 +137,11 @@ impl ToRib {
         if may_end && !all.iter().any(|one| is_behind(routes, one)) {
             self.origins.end(out);
         }
+    }
+
+    fn send(&mut self, lane: Lane, batch: Batch, routes: &mut Routes, out: &mut Vec<Output>) {
+        batch.requests().for_each(|change| is_sent(change, routes));
+        self.origins.tell(lane, batch, out);
     }
 
     /// Whether the RIB was told what is best, now and then, if there is nothing left to tell.
@@ -146,10 +157,15 @@ impl ToRib {
     }
 
     /// The next changes.
-    fn batch(&mut self, version: Version, reader: ReaderId, routes: &mut Routes) -> Batch {
+    fn batch(
+        &mut self,
+        version: Version,
+        routes: &mut Routes,
+        mut next: impl FnMut(&mut IpRoutes<Path>) -> Option<News<Path>>,
+    ) -> Batch {
         let mut batch = self.origins.batch(version.is_multicast());
         for _ in 0..Batch::MOST {
-            let Some(news) = routes.table.next(version, reader) else { break };
+            let Some(news) = next(&mut routes.table) else { break };
             self.note(version, &news, &mut batch, routes);
         }
         batch

@@ -10,6 +10,8 @@ use crate::protocol::Limits;
 
 /// The variable in which the launcher tells a child its [`Sandbox`].
 pub(crate) const SANDBOX: &str = "WEFT_SANDBOX";
+/// The class of the RIB.
+const RIB: &str = "rib";
 
 /// What kind of process an instance is, as far as its rights are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,12 +65,14 @@ impl Profile {
         }
     }
 
-    /// Its limits where the manager sets none.
-    pub(crate) fn limits(self) -> Limits {
+    /// The limits of a class of components with this profile where the manager sets none.
+    pub(crate) fn limits(self, class: &Name) -> Limits {
         // Packets wait for what the FEA does, and all processes for the Finder. Either has an effect only where the other
-        // has none, and both say three to one.
+        // has none, and both say three to one. The RIB is what protocols and the FEA wait for when they are all at work, and
+        // has less to do than they have.
         let (nice, weight) = match self {
             Self::Manager | Self::Finder | Self::Fea => (0, 300),
+            Self::Component if class.as_str() == RIB => (0, 1_000),
             Self::Program | Self::Application | Self::Component => (5, 100),
         };
         Limits {
@@ -119,5 +123,23 @@ impl Sandbox {
             format!("the variable {SANDBOX} is not what a launcher sets: {error}")
         })?;
         Ok(Some(sandbox))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_for_many_gives_way_to_who_is_waited_for() {
+        let limits = |class: &str| {
+            let class = class.parse::<Name>().unwrap();
+            let limits = Profile::of_class(&class).limits(&class);
+            (limits.processor_weight.unwrap(), limits.nice.unwrap())
+        };
+        assert_eq!(limits("rib"), (1_000, 0));
+        assert_eq!(limits("fea"), (300, 0));
+        assert_eq!(limits("bgp"), (100, 5));
+        assert_eq!(limits("program"), (100, 5), "whatever it is called inside");
     }
 }

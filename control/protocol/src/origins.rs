@@ -11,13 +11,11 @@ use std::net::{IpAddr, Ipv4Addr};
 use ipnet::IpNet;
 use weft_base::Instant;
 use weft_routing::Check;
-use weft_xrl::{Input, Output, Reply, XrlError};
+use weft_xrl::{Input, Lane, Output, Reply, Window, XrlError};
 
 use crate::dialogue::{Client, Dialogue};
 use crate::{Hop, Route, To, rib};
 
-/// Calls with changes under way.
-const CALLS: usize = 3;
 /// The first number of a set of hops.
 const FIRST_SET: u32 = 16;
 
@@ -40,7 +38,7 @@ pub struct OriginNumber(usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum About {
     Open(OriginNumber),
-    Change,
+    Change(Lane),
     End,
 }
 
@@ -68,7 +66,7 @@ pub struct Origins {
     dialogue: Dialogue<About>,
     all: Vec<Opened>,
     /// Calls with changes under way.
-    under_way: usize,
+    window: Window,
     /// Whether the RIB knows nothing any more.
     forgets: bool,
     /// What it was told: as routes of which number, whether for multicast.
@@ -81,7 +79,8 @@ impl Origins {
     pub fn new(number: u8) -> Self {
         let dialogue = Dialogue::new(rib::CLASS, number);
         let check = Check::default();
-        Self { dialogue, all: Vec::new(), under_way: 0, forgets: false, check }
+        let window = Window::default();
+        Self { dialogue, all: Vec::new(), window, forgets: false, check }
     }
 
     /// One more origin. It stays, with or without routes; the same protocol again is the same one. Returns whether it
@@ -132,7 +131,13 @@ impl Origins {
     /// Whether a batch of changes may be told now.
     #[must_use]
     pub fn may_tell(&self) -> bool {
-        self.is_open() && self.under_way < CALLS
+        self.is_open() && self.window.is_open()
+    }
+
+    /// Whether a batch may be told beside those under way: of changes that are new, of which so many wait.
+    #[must_use]
+    pub fn may_tell_new(&self, waiting: usize) -> bool {
+        self.is_open() && self.window.is_open_for_new(waiting)
     }
 
     /// A batch without changes: of routes by which packets are forwarded, or of those for multicast.
@@ -143,18 +148,18 @@ impl Origins {
         Batch { changes: changes(), moved: changes() }
     }
 
-    /// Tells the RIB changes.
+    /// Tells the RIB changes, among those under way or [beside them](Self::may_tell_new).
     ///
     /// # Panics
     /// A route is taken back that it was not told, where there are assertions.
     #[track_caller]
-    pub fn tell(&mut self, batch: Batch, out: &mut Vec<Output>) {
+    pub fn tell(&mut self, lane: Lane, batch: Batch, out: &mut Vec<Output>) {
         for request in batch.into_requests() {
             let key = |net| (request.origin, request.multicast == Some(true), net);
             request.routes.iter().for_each(|route| self.check.tell(key(route.net), ()));
             request.gone.iter().for_each(|net| self.check.change(key(*net), true, None));
-            self.under_way += 1;
-            self.dialogue.call(About::Change, request, out);
+            self.window.called(lane);
+            self.dialogue.call(About::Change(lane), request, out);
         }
     }
 
@@ -179,7 +184,7 @@ impl Origins {
     /// Everything is told: says so when the RIB has taken it, once. Routes of an earlier life that were not told again
     /// go.
     pub fn end(&mut self, out: &mut Vec<Output>) {
-        if !self.is_open() || self.under_way > 0 {
+        if !self.is_open() || !self.window.is_empty() {
             return;
         }
         for one in self.all.iter_mut().filter(|one| !one.has_ended) {
@@ -222,7 +227,7 @@ impl Client<About> for Origins {
         for one in &mut self.all {
             (one.number, one.kept, one.has_ended) = (None, false, false);
         }
-        (self.under_way, self.forgets) = (0, true);
+        (self.window, self.forgets) = (Window::default(), true);
         self.check.forget();
     }
 
@@ -238,7 +243,7 @@ impl Client<About> for Origins {
                 let opened = &mut self.all[place.0];
                 (opened.number, opened.kept) = (Some(origin), kept == Some(true));
             }
-            About::Change => self.under_way -= 1,
+            About::Change(lane) => self.window.answered(*lane),
             About::End => {}
         }
         Ok(())
@@ -255,9 +260,8 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// How many changes it may have. What is urgent waits for those that are under way, so they are no more than needed to
-    /// make the cost of a call small.
-    pub const MOST: usize = 512;
+    /// How many changes it may have.
+    pub const MOST: usize = Window::CHANGES;
 
     /// A network has this route now, or none; `before` is the origin whose route the RIB was told of.
     pub fn note(

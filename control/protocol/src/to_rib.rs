@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::IpNet;
 use weft_base::Instant;
-use weft_xrl::{Input, Output};
+use weft_xrl::{Input, Lane, Output};
 
 use crate::{Batch, Origin, OriginNumber, Origins, Route};
 
@@ -112,7 +112,7 @@ impl ToRib {
     pub fn tell(&mut self, may_end: bool, out: &mut Vec<Output>) {
         while self.origins.may_tell() && !self.changed.is_empty() {
             let batch = self.batch();
-            self.origins.tell(batch, out);
+            self.origins.tell(Lane::All, batch, out);
         }
         if self.changed.is_empty() {
             let routes = self.routes.iter().map(|(net, (place, _))| (*place, *net));

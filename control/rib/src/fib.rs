@@ -16,7 +16,7 @@ use weft_routing::ip::{IpRoutes, News, Version};
 use weft_routing::{Hears, ReaderId, Said};
 use weft_runtime::{Action, Level};
 use weft_xrl::profile::Profile;
-use weft_xrl::{Call, Output, Reply, Request, XrlError};
+use weft_xrl::{Call, Lane, Output, Reply, Request, Window, XrlError};
 
 use crate::arbiter::Route;
 use crate::connected::ORIGIN as CONNECTED;
@@ -26,16 +26,6 @@ use crate::tables::{Point, Tables};
 
 /// The FEA's class.
 pub(crate) const FEA: &str = "fea";
-/// Changes in one call: what is urgent waits for those that are under way, so they are no more than needed to make the cost
-/// of a call small.
-pub(crate) const BATCH: usize = 512;
-/// Calls under way.
-const CALLS: usize = 3;
-/// Calls under way beside them, with nothing but routes that were told just now: the FEA sets routes before it takes others
-/// back, but it must hear of them.
-const URGENT_CALLS: usize = 8;
-/// If more such routes wait it is a flood, which others need not wait for.
-const URGENT: usize = 256;
 /// When the FEA is asked again that has refused.
 const AGAIN: Duration = Duration::from_secs(1);
 /// How long a call may take: the FEA answers when it can take more, and the kernel can be slow.
@@ -71,10 +61,8 @@ pub(crate) struct Fib {
     reader: Option<ReaderId>,
     /// Which destinations the FEA has a route to.
     said: Said,
-    /// Calls under way.
-    calls: usize,
-    /// Calls under way beside them.
-    urgent_calls: usize,
+    /// Calls with changes under way. The FEA sets new routes before it takes others back, but it must hear of them.
+    window: Window,
     /// Grows with each beginning: answers of an earlier one mean nothing.
     life: u64,
     table: u32,
@@ -90,8 +78,8 @@ pub(crate) struct Fib {
 enum About {
     Begin,
     Change,
-    /// A change with routes that were told just now.
-    Urgent,
+    /// A change with nothing but routes that were told just now.
+    New,
     End,
     Events,
 }
@@ -104,8 +92,7 @@ impl Fib {
             state: State::Away,
             reader: None,
             said: Said::default(),
-            calls: 0,
-            urgent_calls: 0,
+            window: Window::default(),
             life: 0,
             table: 0,
             told: 0,
@@ -152,7 +139,7 @@ impl Fib {
     /// The FEA is gone. What it has put where packets are forwarded serves on.
     pub(crate) fn away(&mut self, tables: &mut Tables) {
         self.life += 1;
-        (self.calls, self.urgent_calls) = (0, 0);
+        self.window = Window::default();
         self.state = State::Away;
         self.said = Said::default();
         if let Some(reader) = self.reader.take() {
@@ -173,22 +160,18 @@ impl Fib {
     /// Tells what is to be told and can be. `may_end` says whether protocols have told all that they had.
     pub(crate) fn tell(&mut self, may_end: bool, tables: &mut Tables, out: &mut Vec<Output>) {
         let Some(reader) = self.reader else { return };
-        while self.calls < CALLS && tables.routes.is_behind(self.version, reader) {
+        while self.window.is_open() && tables.routes.is_behind(self.version, reader) {
             let change = self.batch(tables, |routes, version| routes.next(version, reader));
-            if !self.send(About::Change, change, &mut tables.profile, out) {
+            if !self.send(Lane::All, change, &mut tables.profile, out) {
                 break;
             }
-            self.calls += 1;
         }
-        let new = tables.routes.new_waiting(self.version, reader);
-        if (1..=URGENT).contains(&new) && self.urgent_calls < URGENT_CALLS {
+        if self.window.is_open_for_new(tables.routes.new_waiting(self.version, reader)) {
             let change = self.batch(tables, |routes, version| routes.next_new(version, reader));
-            self.urgent_calls +=
-                usize::from(self.send(About::Urgent, change, &mut tables.profile, out));
+            self.send(Lane::New, change, &mut tables.profile, out);
         }
         self.agrees(reader, tables);
-        let is_done =
-            self.calls + self.urgent_calls == 0 && !tables.routes.is_behind(self.version, reader);
+        let is_done = self.window.is_empty() && !tables.routes.is_behind(self.version, reader);
         if self.state == State::Beginning && may_end && is_done {
             self.state = State::Ending;
             let (table, is_ipv6) = (self.table, self.is_ipv6());
@@ -209,7 +192,7 @@ impl Fib {
     /// Tells the FEA of changes; false if there are none.
     fn send(
         &mut self,
-        about: About,
+        lane: Lane,
         change: interface::Change,
         profile: &mut Profile<Point>,
         out: &mut Vec<Output>,
@@ -221,7 +204,12 @@ impl Fib {
         let count = change.routes.len() + change.gone.len();
         self.told += count as u64;
         if count > 0 {
+            let about = match lane {
+                Lane::All => About::Change,
+                Lane::New => About::New,
+            };
             out.push(self.call(about, change));
+            self.window.called(lane);
         }
         count > 0
     }
@@ -240,7 +228,7 @@ impl Fib {
             gone: Vec::new(),
         };
         let mut numbers = BTreeMap::new();
-        while change.routes.len() + change.gone.len() < BATCH
+        while change.routes.len() + change.gone.len() < Window::CHANGES
             && let Some(news) = next(&mut tables.routes, self.version)
         {
             let net = self.version.net(&news.prefix);
@@ -281,8 +269,11 @@ impl Fib {
             return;
         }
         let is = |about: About| token & 7 == about as u64;
-        self.calls -= usize::from(is(About::Change));
-        self.urgent_calls -= usize::from(is(About::Urgent));
+        for (about, lane) in [(About::Change, Lane::All), (About::New, Lane::New)] {
+            if is(about) {
+                self.window.answered(lane);
+            }
+        }
         let news = match result {
             Ok(reply) if is(About::Events) => reply.read::<interface::Events>().map(Some),
             Ok(_) if is(About::Begin) => {

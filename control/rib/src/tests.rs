@@ -11,11 +11,11 @@ use weft_base::Instant;
 use weft_routing::ip::{Version, split, split_for};
 use weft_routing::{Hears, OriginId, Prefix, Refusal};
 use weft_runtime::{Interface, InterfaceAddress, InterfaceChange};
-use weft_xrl::Output;
+use weft_xrl::{Output, Window};
 
 use crate::arbiter::{Route, Standing};
 use crate::connected::Connected;
-use crate::fib::{BATCH, Fib};
+use crate::fib::Fib;
 use crate::hops::{BLACKHOLE, Hop, SetId, Way};
 use crate::tables::Tables;
 
@@ -526,7 +526,7 @@ fn what_is_told_now_does_not_wait_until_the_fea_has_answered() {
     let mut tables = Tables::new();
     // The first one's are the kernel's own.
     let [_, origin] = [(); 2].map(|()| tables.add_origin(INTERNAL));
-    for number in 0..3 * BATCH as u32 {
+    for number in 0..3 * Window::CHANGES as u32 {
         let to = Ipv4Net::new((0x4000_0000 + (number << 8)).into(), 24).unwrap();
         tell(&mut tables, origin, &to.to_string(), hop(Some("192.0.2.1"), 1), 0);
     }
@@ -542,7 +542,7 @@ fn what_is_told_now_does_not_wait_until_the_fea_has_answered() {
     tell(&mut tables, origin, "10.0.0.0/8", hop(Some("192.0.2.1"), 1), 0);
     assert_eq!(calls(&mut fib, &mut tables), 1, "but not with what is new");
     let (told, _) = fib.counts();
-    assert_eq!(told, 3 * BATCH as u64 + 1);
+    assert_eq!(told, 3 * Window::CHANGES as u64 + 1);
     // A flood is no news that others would have to wait for.
     for number in 0..1000u32 {
         let to = Ipv4Net::new((0x5000_0000 + (number << 8)).into(), 24).unwrap();

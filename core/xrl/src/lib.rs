@@ -19,6 +19,7 @@ mod secrets;
 mod signature;
 mod slab;
 pub mod text;
+mod window;
 
 pub use access::Access;
 pub use atom::{Atom, Binary, Id, Mac, Record, put_layout, take_layout};
@@ -35,6 +36,7 @@ pub use secrets::Secrets;
 pub use signature::{Signature, Signatures};
 pub use weft_base::Handle;
 pub use weft_xif::Version;
+pub use window::{Lane, Window};
 
 // Generated code names this crate from the outside.
 extern crate self as weft_xrl;

@@ -5,12 +5,14 @@
 //! datagram that the kernel is busy with; now and then one makes the kernel build a part of its table anew, which takes it
 //! tens of milliseconds when the table is large.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use weft_netlink::{InterfaceAddress, RouteChange, RouteOperation, RouteTarget, RouteWriter};
 use weft_routing::sweep_order;
+use weft_xrl::Ipv4Net;
 
 use super::super::bare_routes::{batches, carry_out};
 use super::super::samples::Samples;
@@ -79,11 +81,20 @@ pub(super) fn empty(count: usize, interval: Duration) -> Result<Vec<Emptied>, St
         })
     };
     let mut all = vec![emptied("as they were put there", &nets)?];
-    if !sweep_order(count).is_sorted() {
-        let gaps: Vec<_> = sweep_order(count).map(|place| nets[place]).collect();
+    let destinations: Option<Vec<_>> = nets.iter().map(destination).collect();
+    let order: Vec<_> = sweep_order(&destinations.unwrap_or_default()).collect();
+    if !order.is_sorted() {
+        let gaps: Vec<_> = order.into_iter().map(|place| nets[place]).collect();
         all.push(emptied("as weft's sweeps do", &gaps)?);
     }
     Ok(all)
+}
+
+fn destination(net: &InterfaceAddress) -> Option<Ipv4Net> {
+    match net.ip {
+        IpAddr::V4(ip) => Ipv4Net::new(ip, net.prefix_length).ok(),
+        IpAddr::V6(_) => None,
+    }
 }
 
 /// How long what comes in every `interval` waits for the end of the datagram that is under way, in milliseconds.

@@ -52,7 +52,7 @@ impl Base {
         if let Some(channel) = order.channel {
             add(channel, Kind::Channel, "launcher");
         }
-        let limits = with_defaults(order.limits, sandbox.profile.limits());
+        let limits = with_defaults(order.limits, sandbox.profile.limits(order.class));
         let groups = self
             .groups
             .prepare(order.instance, &limits)

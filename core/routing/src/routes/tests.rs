@@ -407,15 +407,19 @@ fn heard_while_working(table: &mut RouteTable<Ipv4Net, u32>, reader: ReaderId) -
 
 #[test]
 fn what_can_go_another_way_does_so_first_and_neighbours_go_one_long_after_the_other() {
+    // What a root of 2048 children is for.
     const COUNT: u32 = 1000;
+    let scattered = |number: u32| {
+        Ipv4Net::new_assert((number.wrapping_mul(0x9e37_79b1) & 0xffff_ff00).into(), 24)
+    };
     let mut table = RouteTable::<Ipv4Net, u32>::new();
     let (one, other, decide) = (table.add_origin(), table.add_origin(), Lowest { barred: None });
     for number in 0..COUNT {
-        table.set(far(number), one, 0, 1, &decide);
+        table.set(scattered(number), one, 0, 1, &decide);
     }
     let others: Vec<_> = (5..COUNT).step_by(100).collect();
     for number in &others {
-        table.set(far(*number), other, 0, 2, &decide);
+        table.set(scattered(*number), other, 0, 2, &decide);
     }
     let reader = table.open_reader(Hears::Best);
     while table.next(reader).is_some() {}
@@ -425,17 +429,23 @@ fn what_can_go_another_way_does_so_first_and_neighbours_go_one_long_after_the_ot
     assert_eq!(heard[..others.len()], others);
     assert_eq!(heard.len(), COUNT as usize);
     let gone = &heard[others.len()..];
-    // When a quarter has gone, no neighbours have.
-    let mut early = gone[..COUNT as usize / 4].to_vec();
-    early.sort_unstable();
-    assert!(early.windows(2).all(|pair| pair[1] - pair[0] >= 4));
+    // Of two neighbours one has gone when the first half has, of four all but one when three quarters have, and so on.
+    let child = |number: &u32| u32::from(scattered(*number).addr()) >> 21;
+    let bits = |number: &u32| [0, 1, 2].map(|bit| !child(number) >> bit & 1);
+    assert!(gone.is_sorted_by_key(bits));
+    assert!(gone.iter().any(|number| bits(number) == [1, 1, 1]));
+    // What came side by side does not go side by side, and the sweep does what it says that it will.
+    assert!(gone.windows(2).all(|pair| pair[0].abs_diff(pair[1]) >= 16));
+    let all: Vec<_> = (0..COUNT).map(scattered).collect();
+    let order = super::sweep_order(&all).map(|place| place as u32);
+    assert!(order.filter(|number| !others.contains(number)).eq(gone.iter().copied()));
     // What comes back afterwards stands where it stood.
     table.renew(other);
     table.sweep(other);
     heard_while_working(&mut table, reader);
     for number in 0..COUNT {
-        table.set(far(number), one, 0, 1, &decide);
-        assert_eq!(table.index().get(&far(number)), Some(number));
+        table.set(scattered(number), one, 0, 1, &decide);
+        assert_eq!(table.index().get(&scattered(number)), Some(number));
     }
 }
 

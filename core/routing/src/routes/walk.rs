@@ -8,11 +8,12 @@
 //! were told together, with the same attributes, are told together again. It decides, and takes stale routes where there
 //! are others: packets that can take another way do so first. What is stale and alone goes afterwards.
 //!
-//! In a large table that takes several passes, each of which visits one destination of many that follow one another. For
-//! whoever forwards has neighbours side by side, and when neighbours go one after the other, what is built for many is
-//! left with few in one place after the other, and built anew in large steps: of 1,000,000 routes of IPv4, in the order of
-//! the benchmarks, removing one takes Linux up to 76 ms instead of 42; in the order of their addresses all take it four times
-//! as long, and one up to a second. In small tables steps are short, and Linux is faster with neighbours together.
+//! In a large table that takes several passes, for whoever forwards has neighbours side by side, and when these go one after
+//! the other, what is built for many is left with few in one place after the other, and built anew in large steps: of
+//! 1,000,000 routes of IPv4, in the order of their addresses, all take Linux four times as long, and one up to a second. In
+//! small tables steps are short, and Linux is faster with neighbours together. Which destination goes in which pass is said
+//! by its [kind](Destination::pass); and what was told side by side, perhaps in the order of addresses, goes in several
+//! turns of each pass.
 
 use std::collections::VecDeque;
 
@@ -21,19 +22,23 @@ use super::{Candidate, Decide, Destination, Occasion, OriginId, RouteTable};
 
 /// From so many destinations on a table is large; in tests, which are about either kind, earlier.
 const LARGE: usize = if cfg!(test) { 512 } else { 1 << 18 };
-/// Passes in which what is alone goes there, a power of two. Measured with 16, 64 and 256.
-const PASSES: u32 = 64;
-/// How many visits of such a pass ahead a destination is read from memory.
+/// Turns of a pass in a large table, a power of two.
+const TURNS: u32 = 16;
+/// How many visits of such a turn ahead a destination is read from memory.
 const AHEAD: u32 = 4;
-/// A visit that finds nothing to do counts as this part of one.
-const IDLE_PART: usize = 8;
+/// What a visit counts at which there is something to do, in parts ...
+const DONE: usize = 64;
+/// ... at which nothing is found that goes ...
+const LOOKED: usize = 8;
+/// ... and of a destination that is not concerned by the pass.
+const PASSED: usize = 1;
 
 /// Where a walk is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     round: u64,
-    /// 0 for the first, in order; then those in which what is alone goes.
-    pass: u32,
+    /// 0 for the first, in order; then the turns in which what is alone goes.
+    turn: u32,
     /// The next destination. The table may grow meanwhile, so steps could not be counted.
     number: u32,
 }
@@ -45,52 +50,86 @@ impl Place {
     }
 
     fn is_in_first_pass(self) -> bool {
-        self.pass == 0
+        self.turn == 0
     }
 
-    /// The next in a table of `len` destinations; `passes` come behind the first pass.
-    fn advance(&mut self, len: usize, passes: u32) {
+    /// Which of these passes it is, behind the first.
+    fn pass(self, passes: Passes) -> u32 {
+        self.turn.saturating_sub(1) / passes.turns
+    }
+
+    /// The next in a table of `len` destinations; these passes come behind the first.
+    fn advance(&mut self, len: usize, passes: Passes) {
         // There are fewer than 2^31.
-        self.number += if self.is_in_first_pass() { 1 } else { passes.max(1) };
+        self.number += if self.is_in_first_pass() { 1 } else { passes.turns };
         while self.number as usize >= len {
-            if self.pass >= passes {
+            if self.turn >= passes.count * passes.turns {
                 *self = self.next_round();
                 return;
             }
-            self.pass += 1;
+            self.turn += 1;
             // Those that follow one another are far from one another.
-            let far = u64::from((self.pass - 1).reverse_bits()) << passes.trailing_zeros();
+            let turn = (self.turn - 1) % passes.turns;
+            let far = u64::from(turn.reverse_bits()) << passes.turns.trailing_zeros();
             self.number = (far >> u32::BITS) as u32;
         }
     }
 }
 
-/// Passes behind the first in a table of `len` destinations.
-fn passes(len: usize) -> u32 {
-    if len < LARGE { 1 } else { PASSES }
+/// Passes behind the first.
+#[derive(Clone, Copy, Debug)]
+struct Passes {
+    count: u32,
+    /// In how many turns each takes what it is about: one of so many that follow one another.
+    turns: u32,
 }
 
-/// The order in which destinations go that a sweep finds alone: their numbers, in a table of so many.
-pub fn sweep_order(len: usize) -> impl Iterator<Item = usize> {
-    let begin = Place { pass: 1, ..Place::default() };
-    let places = std::iter::successors(Some(begin), move |place| {
+impl Passes {
+    const NONE: Self = Self { count: 0, turns: 1 };
+
+    /// Those in a table of `len` destinations of a kind.
+    fn of<D: Destination>(len: usize) -> Self {
+        match len < LARGE {
+            true => Self { count: 1, turns: 1 },
+            false => Self { count: D::PASSES, turns: TURNS },
+        }
+    }
+}
+
+/// The order in which destinations go that a sweep finds alone, as places among all of a table.
+pub fn sweep_order<D: Destination>(all: &[D]) -> impl Iterator<Item = usize> {
+    let (len, passes) = (all.len(), Passes::of::<D>(all.len()));
+    let begin = Place { turn: 1, ..Place::default() };
+    let places = std::iter::successors((len > 0).then_some(begin), move |place| {
         let mut next = *place;
-        next.advance(len, passes(len));
+        next.advance(len, passes);
         (next.round == begin.round).then_some(next)
     });
-    places.map(|place| place.number as usize).take(len)
+    let concerns = move |place: &Place| {
+        passes.count == 1 || all[place.number as usize].pass(len) == place.pass(passes)
+    };
+    places.filter(concerns).map(|place| place.number as usize)
 }
 
 /// How far the walk has come.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Walk {
     place: Place,
-    /// How many passes come behind the first.
-    passes: u32,
+    /// What comes behind the first pass.
+    passes: Passes,
+    /// Of how many destinations, by which it is known what concerns which pass.
+    len: usize,
     /// How far it must go for whom, in order.
     sweeps: VecDeque<(Place, OriginId)>,
     /// Until where destinations are decided again.
     decides_until: Place,
+}
+
+impl Default for Walk {
+    fn default() -> Self {
+        let (place, decides_until) = (Place::default(), Place::default());
+        Self { place, passes: Passes::NONE, len: 0, sweeps: VecDeque::new(), decides_until }
+    }
 }
 
 impl Walk {
@@ -102,12 +141,20 @@ impl Walk {
         self.place < self.decides_until
     }
 
-    /// One step in a table of `len` destinations.
-    fn advance(&mut self, len: usize) {
+    /// One step in a table of `len` destinations of a kind.
+    fn advance<D: Destination>(&mut self, len: usize) {
         if self.place.is_in_first_pass() {
-            self.passes = if self.sweeps.is_empty() { 0 } else { passes(len) };
+            self.len = len;
+            self.passes = if self.sweeps.is_empty() { Passes::NONE } else { Passes::of::<D>(len) };
         }
         self.place.advance(len, self.passes);
+    }
+
+    /// Whether the pass in which the walk is concerns a destination.
+    fn concerns<D: Destination>(&self, destination: &D) -> bool {
+        self.place.is_in_first_pass()
+            || self.passes.count == 1
+            || destination.pass(self.len) == self.place.pass(self.passes)
     }
 
     /// Somebody needs the walk: it begins anew if nobody else does.
@@ -122,7 +169,7 @@ impl Walk {
         let next = self.place.next_round();
         match self.place.is_in_first_pass() {
             true => Place { number: self.place.number, ..next },
-            false => Place { pass: 1, ..next },
+            false => Place { turn: 1, ..next },
         }
     }
 
@@ -202,7 +249,7 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         self.walk.is_under_way()
     }
 
-    /// Does background work at up to this many destinations, or at some times as many at which there is nothing to do;
+    /// Does background work at up to this many destinations, or at more at which there is nothing to do;
     /// `gone` is told of each route that goes.
     pub fn work(
         &mut self,
@@ -210,11 +257,10 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         decide: &impl Decide<R>,
         mut gone: impl FnMut(&D, &Candidate<R>),
     ) {
-        let mut parts = most * IDLE_PART;
+        let mut parts = most * DONE;
         while parts > 0 && self.walk.is_under_way() {
-            let did = self.visit(self.walk.place, decide, &mut gone);
-            parts = parts.saturating_sub(if did { IDLE_PART } else { 1 });
-            self.walk.advance(self.nets.len());
+            parts = parts.saturating_sub(self.visit(decide, &mut gone));
+            self.walk.advance::<D>(self.nets.len());
             while let Some(origin) = self.walk.finished() {
                 let state = &mut self.origins[origin.place()];
                 state.swept_until = None;
@@ -227,21 +273,20 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         self.agrees();
     }
 
-    /// One destination that the walk has come to; whether there was something to do.
+    /// One destination that the walk has come to; how much was done, in parts.
     fn visit(
         &mut self,
-        place: Place,
         decide: &impl Decide<R>,
         gone: &mut impl FnMut(&D, &Candidate<R>),
-    ) -> bool {
-        let number = place.number;
-        let is_first = place.is_in_first_pass();
+    ) -> usize {
+        let number = self.walk.place.number;
+        let is_first = self.walk.place.is_in_first_pass();
         if !is_first {
-            self.nets.prefetch(number.saturating_add(AHEAD * self.walk.passes));
+            self.nets.prefetch(number.saturating_add(AHEAD * self.walk.passes.turns));
         }
         let net = self.nets.get(number);
-        if net.is_free() {
-            return false;
+        if net.is_free() || !self.walk.concerns(&net.destination) {
+            return PASSED;
         }
         let old = net.best().copied();
         let mut took = false;
@@ -256,7 +301,7 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         if took || decides {
             self.settle(number, old, decide, Occasion::Walk);
         }
-        took || decides
+        if took || decides { DONE } else { LOOKED }
     }
 
     /// Whether a route is stale, and stale ones of its origin go.

@@ -35,36 +35,72 @@ fn update(family: Family, next_hop: NextHop, nets: impl Iterator<Item = Prefix>)
     bytes
 }
 
-#[test]
-fn a_route_of_ipv6_does_not_wait_until_the_rib_has_all_of_ipv4() {
+/// A router to whose RIB as much is under way as may be, all of it of IPv4, and what it was told.
+fn busy() -> (World, Vec<Output>) {
     let mut world = World::started("");
     world.born(false);
     world.configure(["family ipv4-unicast ipv6-unicast;", ""]);
     world.connect_with(1, &Family::ALL.map(Capability::Multiprotocol));
-    let global = "2001:db8::2".parse().unwrap();
-    let (v4, v6) = (NextHop::V4(address(1)), NextHop::V6 { global, link_local: None });
-    let of_v6 = |number: u16| {
-        let net = ipnet::Ipv6Net::new([0x2001, 0xdb8, number, 0, 0, 0, 0, 0].into(), 48).unwrap();
-        update(Family::IPV6_UNICAST, v6, [net.prefix()].into_iter())
-    };
-    let of_v4 = (0..4096u32)
-        .map(|n| ipnet::Ipv4Net::new((0x1400_0000 + (n << 8)).into(), 24).unwrap().prefix());
     // How the next hops are reached is known from then on.
-    world.says(1, &update(Family::IPV4_UNICAST, v4, of_v4.clone().take(1)));
-    world.says(1, &of_v6(0));
+    world.says(1, &of_v4(0..1));
+    world.says(1, &of_v6(0..1));
     world.rib_waits = true;
-    let mut out = world.says(1, &update(Family::IPV4_UNICAST, v4, of_v4.skip(1)));
+    let out = world.says(1, &of_v4(1..4096));
     assert_eq!(changes(&out).len(), 3, "as many as may be under way");
-    out.extend(world.says(1, &of_v6(1)));
+    (world, out)
+}
+
+fn of_v4(numbers: std::ops::Range<u32>) -> Vec<u8> {
+    let net = |n: u32| ipnet::Ipv4Net::new((0x1400_0000 + (n << 8)).into(), 24).unwrap().prefix();
+    update(Family::IPV4_UNICAST, NextHop::V4(address(1)), numbers.map(net))
+}
+
+fn of_v6(numbers: std::ops::Range<u16>) -> Vec<u8> {
+    let net = |number: u16| {
+        let net = ipnet::Ipv6Net::new([0x2001, 0xdb8, number, 0, 0, 0, 0, 0].into(), 48);
+        net.unwrap().prefix()
+    };
+    let global = "2001:db8::2".parse().unwrap();
+    let next_hop = NextHop::V6 { global, link_local: None };
+    update(Family::IPV6_UNICAST, next_hop, numbers.map(net))
+}
+
+/// The RIB answers everything from now on.
+fn settle(world: &mut World, out: &[Output]) {
+    world.rib_waits = false;
+    for (place, _) in changes(out) {
+        let answer = world.rib.answer(&out[place]).unwrap();
+        world.input(answer);
+    }
+}
+
+#[test]
+fn a_new_route_does_not_wait_until_the_rib_has_taken_others() {
+    let (mut world, mut out) = busy();
+    out.extend(world.says(1, &of_v6(1..2)));
+    let all = changes(&out);
+    assert_eq!(all.len(), 4, "it goes beside those under way");
+    assert_eq!(all[3].1.routes.len(), 1);
+    // Those of the version of which many wait do not: they are no news for which others would have to wait.
+    out.extend(world.says(1, &of_v4(5000..5001)));
+    assert_eq!(changes(&out).len(), 4);
+    settle(&mut world, &out);
+    assert_eq!(world.rib.routes.len(), 4096 + 2 + 1, "and nothing is lost");
+}
+
+#[test]
+fn routes_of_ipv6_do_not_wait_until_the_rib_has_all_of_ipv4() {
+    let (mut world, mut out) = busy();
+    // More than what goes beside those under way.
+    out.extend(world.says(1, &of_v6(1..1000)));
     assert_eq!(changes(&out).len(), 3);
     // The RIB takes one of them: what is told next is the other version.
     let (place, _) = changes(&out).swap_remove(0);
     let answer = world.rib.answer(&out[place]).unwrap();
-    let next = changes(&world.input(answer));
-    assert!(next[0].1.routes.iter().all(|route| route.net.addr().is_ipv6()), "{next:?}");
-    world.rib_waits = false;
-    for (place, _) in changes(&out).split_off(1) {
-        let answer = world.rib.answer(&out[place]).unwrap();
-        world.input(answer);
-    }
+    let next = world.input(answer);
+    let told = changes(&next);
+    assert!(told[0].1.routes.iter().all(|route| route.net.addr().is_ipv6()), "{told:?}");
+    out.remove(place);
+    out.extend(next);
+    settle(&mut world, &out);
 }
