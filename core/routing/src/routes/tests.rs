@@ -433,9 +433,11 @@ fn what_can_go_another_way_does_so_first_and_neighbours_go_one_long_after_the_ot
     let child = |number: &u32| u32::from(scattered(*number).addr()) >> 21;
     let bits = |number: &u32| [0, 1, 2].map(|bit| !child(number) >> bit & 1);
     assert!(gone.is_sorted_by_key(bits));
-    assert!(gone.iter().any(|number| bits(number) == [1, 1, 1]));
-    // What came side by side does not go side by side, and the sweep does what it says that it will.
-    assert!(gone.windows(2).all(|pair| pair[0].abs_diff(pair[1]) >= 16));
+    // What goes last does not go in the order in which it came.
+    let last: Vec<_> = gone.iter().filter(|number| bits(number) == [1, 1, 1]).collect();
+    let far = last.windows(2).filter(|pair| pair[0].abs_diff(*pair[1]) >= 16).count();
+    assert!(last.len() > 50 && far + 1 == last.len());
+    // And the sweep does what it says that it will.
     let all: Vec<_> = (0..COUNT).map(scattered).collect();
     let order = super::sweep_order(&all).map(|place| place as u32);
     assert!(order.filter(|number| !others.contains(number)).eq(gone.iter().copied()));

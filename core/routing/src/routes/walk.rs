@@ -12,8 +12,8 @@
 //! the other, what is built for many is left with few in one place after the other, and built anew in large steps: of
 //! 1,000,000 routes of IPv4, in the order of their addresses, all take Linux four times as long, and one up to a second. In
 //! small tables steps are short, and Linux is faster with neighbours together. Which destination goes in which pass is said
-//! by its [kind](Destination::pass); and what was told side by side, perhaps in the order of addresses, goes in several
-//! turns of each pass.
+//! by its [kind](Destination::pass). What all others have gone beside, in the last pass, goes in several turns, so that what
+//! was told in the order of addresses does not go in that order.
 
 use std::collections::VecDeque;
 
@@ -22,7 +22,7 @@ use super::{Candidate, Decide, Destination, Occasion, OriginId, RouteTable};
 
 /// From so many destinations on a table is large; in tests, which are about either kind, earlier.
 const LARGE: usize = if cfg!(test) { 512 } else { 1 << 18 };
-/// Turns of a pass in a large table, a power of two.
+/// Turns of the last pass in a large table, a power of two.
 const TURNS: u32 = 16;
 /// How many visits of such a turn ahead a destination is read from memory.
 const AHEAD: u32 = 4;
@@ -55,21 +55,26 @@ impl Place {
 
     /// Which of these passes it is, behind the first.
     fn pass(self, passes: Passes) -> u32 {
-        self.turn.saturating_sub(1) / passes.turns
+        self.turn.saturating_sub(1).min(passes.whole)
+    }
+
+    /// How far the next destination is.
+    fn step(self, passes: Passes) -> u32 {
+        if self.turn > passes.whole { passes.turns } else { 1 }
     }
 
     /// The next in a table of `len` destinations; these passes come behind the first.
     fn advance(&mut self, len: usize, passes: Passes) {
         // There are fewer than 2^31.
-        self.number += if self.is_in_first_pass() { 1 } else { passes.turns };
+        self.number += self.step(passes);
         while self.number as usize >= len {
-            if self.turn >= passes.count * passes.turns {
+            if self.turn >= passes.whole + passes.turns {
                 *self = self.next_round();
                 return;
             }
             self.turn += 1;
+            let turn = self.turn.saturating_sub(passes.whole + 1);
             // Those that follow one another are far from one another.
-            let turn = (self.turn - 1) % passes.turns;
             let far = u64::from(turn.reverse_bits()) << passes.turns.trailing_zeros();
             self.number = (far >> u32::BITS) as u32;
         }
@@ -79,19 +84,20 @@ impl Place {
 /// Passes behind the first.
 #[derive(Clone, Copy, Debug)]
 struct Passes {
-    count: u32,
-    /// In how many turns each takes what it is about: one of so many that follow one another.
+    /// Those but the last.
+    whole: u32,
+    /// Turns of the last one, each of which visits one destination of so many that follow one another.
     turns: u32,
 }
 
 impl Passes {
-    const NONE: Self = Self { count: 0, turns: 1 };
+    const NONE: Self = Self { whole: 0, turns: 0 };
 
     /// Those in a table of `len` destinations of a kind.
     fn of<D: Destination>(len: usize) -> Self {
         match len < LARGE {
-            true => Self { count: 1, turns: 1 },
-            false => Self { count: D::PASSES, turns: TURNS },
+            true => Self { whole: 0, turns: 1 },
+            false => Self { whole: D::PASSES - 1, turns: TURNS },
         }
     }
 }
@@ -106,7 +112,7 @@ pub fn sweep_order<D: Destination>(all: &[D]) -> impl Iterator<Item = usize> {
         (next.round == begin.round).then_some(next)
     });
     let concerns = move |place: &Place| {
-        passes.count == 1 || all[place.number as usize].pass(len) == place.pass(passes)
+        passes.whole == 0 || all[place.number as usize].pass(len) == place.pass(passes)
     };
     places.filter(concerns).map(|place| place.number as usize)
 }
@@ -153,7 +159,7 @@ impl Walk {
     /// Whether the pass in which the walk is concerns a destination.
     fn concerns<D: Destination>(&self, destination: &D) -> bool {
         self.place.is_in_first_pass()
-            || self.passes.count == 1
+            || self.passes.whole == 0
             || destination.pass(self.len) == self.place.pass(self.passes)
     }
 
@@ -282,7 +288,8 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         let number = self.walk.place.number;
         let is_first = self.walk.place.is_in_first_pass();
         if !is_first {
-            self.nets.prefetch(number.saturating_add(AHEAD * self.walk.passes.turns));
+            self.nets
+                .prefetch(number.saturating_add(AHEAD * self.walk.place.step(self.walk.passes)));
         }
         let net = self.nets.get(number);
         if net.is_free() || !self.walk.concerns(&net.destination) {
