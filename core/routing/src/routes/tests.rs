@@ -452,6 +452,21 @@ fn what_can_go_another_way_does_so_first_and_neighbours_go_one_long_after_the_ot
 }
 
 #[test]
+fn a_few_routes_of_a_large_table_go_in_the_order_in_which_they_came() {
+    let mut table = RouteTable::<Ipv4Net, u32>::new();
+    let (one, other, decide) = (table.add_origin(), table.add_origin(), Lowest { barred: None });
+    for number in 0..1000 {
+        table.set(far(number), if number % 10 == 3 { one } else { other }, 0, 1, &decide);
+    }
+    let reader = table.open_reader(Hears::Best);
+    while table.next(reader).is_some() {}
+    table.renew(one);
+    table.sweep(one);
+    let gone = heard_while_working(&mut table, reader);
+    assert_eq!(gone, (3..1000).step_by(10).collect::<Vec<_>>());
+}
+
+#[test]
 fn a_sweep_takes_all_wherever_the_walk_is_when_it_begins() {
     let all = [300_u32, 700]
         .map(|count| (0..2 * count as usize).step_by(37).map(move |steps| (count, steps)));

@@ -8,7 +8,7 @@
 //! were told together, with the same attributes, are told together again. It decides, and takes stale routes where there
 //! are others: packets that can take another way do so first. What is stale and alone goes afterwards.
 //!
-//! In a large table that takes several passes, for whoever forwards has neighbours side by side, and when these go one after
+//! When most of a large table goes, that takes several passes, for whoever forwards has neighbours side by side, and when these go one after
 //! the other, what is built for many is left with few in one place after the other, and built anew in large steps: of
 //! 1,000,000 routes of IPv4, in the order of their addresses, all take Linux four times as long, and one up to a second. In
 //! small tables steps are short, and Linux is faster with neighbours together. Which destination goes in which pass is said
@@ -18,7 +18,7 @@
 use std::collections::VecDeque;
 
 use super::generation::Generation;
-use super::{Candidate, Decide, Destination, Occasion, OriginId, RouteTable};
+use super::{Candidate, Decide, Destination, Occasion, Origin, OriginId, RouteTable};
 
 /// From so many destinations on a table is large; in tests, which are about either kind, earlier.
 const LARGE: usize = if cfg!(test) { 512 } else { 1 << 18 };
@@ -93,18 +93,18 @@ struct Passes {
 impl Passes {
     const NONE: Self = Self { whole: 0, turns: 0 };
 
-    /// Those in a table of `len` destinations of a kind.
-    fn of<D: Destination>(len: usize) -> Self {
-        match len < LARGE {
-            true => Self { whole: 0, turns: 1 },
-            false => Self { whole: D::PASSES - 1, turns: TURNS },
+    /// Those in a table of `len` destinations of a kind, to which so many routes go.
+    fn of<D: Destination>(len: usize, going: usize) -> Self {
+        match len >= LARGE && going > len / 2 {
+            true => Self { whole: D::PASSES - 1, turns: TURNS },
+            false => Self { whole: 0, turns: 1 },
         }
     }
 }
 
 /// The order in which destinations go that a sweep finds alone, as places among all of a table.
 pub fn sweep_order<D: Destination>(all: &[D]) -> impl Iterator<Item = usize> {
-    let (len, passes) = (all.len(), Passes::of::<D>(all.len()));
+    let (len, passes) = (all.len(), Passes::of::<D>(all.len(), all.len()));
     let begin = Place { turn: 1, ..Place::default() };
     let places = std::iter::successors((len > 0).then_some(begin), move |place| {
         let mut next = *place;
@@ -147,11 +147,18 @@ impl Walk {
         self.place < self.decides_until
     }
 
-    /// One step in a table of `len` destinations of a kind.
-    fn advance<D: Destination>(&mut self, len: usize) {
-        if self.place.is_in_first_pass() {
+    /// One step in a table of `len` destinations of a kind, with routes of these origins.
+    fn advance<D: Destination>(&mut self, len: usize, origins: &[Origin]) {
+        if self.place.is_in_first_pass() && self.place.number as usize + 1 >= len {
+            let going = self.sweeps.iter().map(|(_, origin)| {
+                let Origin { routes, fresh, .. } = &origins[origin.place()];
+                routes - fresh
+            });
             self.len = len;
-            self.passes = if self.sweeps.is_empty() { Passes::NONE } else { Passes::of::<D>(len) };
+            self.passes = match self.sweeps.is_empty() {
+                true => Passes::NONE,
+                false => Passes::of::<D>(len, going.sum()),
+            };
         }
         self.place.advance(len, self.passes);
     }
@@ -266,7 +273,7 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         let mut parts = most * DONE;
         while parts > 0 && self.walk.is_under_way() {
             parts = parts.saturating_sub(self.visit(decide, &mut gone));
-            self.walk.advance::<D>(self.nets.len());
+            self.walk.advance::<D>(self.nets.len(), &self.origins);
             while let Some(origin) = self.walk.finished() {
                 let state = &mut self.origins[origin.place()];
                 state.swept_until = None;
@@ -288,8 +295,8 @@ impl<D: Destination, R: Copy + PartialEq> RouteTable<D, R> {
         let number = self.walk.place.number;
         let is_first = self.walk.place.is_in_first_pass();
         if !is_first {
-            self.nets
-                .prefetch(number.saturating_add(AHEAD * self.walk.place.step(self.walk.passes)));
+            let step = self.walk.place.step(self.walk.passes);
+            self.nets.prefetch(number.saturating_add(AHEAD * step));
         }
         let net = self.nets.get(number);
         if net.is_free() || !self.walk.concerns(&net.destination) {
