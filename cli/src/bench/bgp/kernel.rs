@@ -81,8 +81,8 @@ pub(super) fn empty(count: usize, interval: Duration) -> Result<Vec<Emptied>, St
         })
     };
     let mut all = vec![emptied("as they were put there", &nets)?];
-    let destinations: Option<Vec<_>> = nets.iter().map(destination).collect();
-    let order: Vec<_> = sweep_order(&destinations.unwrap_or_default()).collect();
+    let destinations = nets.iter().map(destination).collect::<Result<Vec<_>, _>>()?;
+    let order: Vec<_> = sweep_order(&destinations).collect();
     if !order.is_sorted() {
         let gaps: Vec<_> = order.into_iter().map(|place| nets[place]).collect();
         all.push(emptied("as weft's sweeps do", &gaps)?);
@@ -90,10 +90,11 @@ pub(super) fn empty(count: usize, interval: Duration) -> Result<Vec<Emptied>, St
     Ok(all)
 }
 
-fn destination(net: &InterfaceAddress) -> Option<Ipv4Net> {
+/// A network of the table as a sweep knows it.
+fn destination(net: &InterfaceAddress) -> Result<Ipv4Net, String> {
     match net.ip {
-        IpAddr::V4(ip) => Ipv4Net::new(ip, net.prefix_length).ok(),
-        IpAddr::V6(_) => None,
+        IpAddr::V4(ip) => Ipv4Net::new(ip, net.prefix_length).map_err(|error| error.to_string()),
+        IpAddr::V6(ip) => Err(format!("{ip} is no network of the benchmark's table of IPv4")),
     }
 }
 

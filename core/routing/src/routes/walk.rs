@@ -8,12 +8,12 @@
 //! were told together, with the same attributes, are told together again. It decides, and takes stale routes where there
 //! are others: packets that can take another way do so first. What is stale and alone goes afterwards.
 //!
-//! When most of a large table goes, that takes several passes, for whoever forwards has neighbours side by side, and when these go one after
-//! the other, what is built for many is left with few in one place after the other, and built anew in large steps: of
-//! 1,000,000 routes of IPv4, in the order of their addresses, all take Linux four times as long, and one up to a second. In
-//! small tables steps are short, and Linux is faster with neighbours together. Which destination goes in which pass is said
-//! by its [kind](Destination::pass). What all others have gone beside, in the last pass, goes in several turns, so that what
-//! was told in the order of addresses does not go in that order.
+//! When most of a large table goes, that takes several passes. For whoever forwards has neighbours side by side, and when
+//! these go one after the other, what is built for many is left with few in one place after the other, and built anew in
+//! large steps: of 1,000,000 routes of IPv4, in the order of their addresses, all take Linux four times as long, and one up
+//! to a second. In small tables steps are short, and Linux is faster with neighbours together. Which destination goes in
+//! which pass is said by its [kind](Destination::pass). The last pass goes through the table in several turns, so that what
+//! was told in the order of addresses does not go in that order: which of the last destinations goes matters most.
 
 use std::collections::VecDeque;
 
