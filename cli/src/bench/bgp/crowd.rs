@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::ops::Range;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use weft_bgp::wire::{
-    AsPath, Attributes, Context, Family, Neighbour, NextHop, Origin, UpdateEncoder,
+    AsPath, Attributes, Context, Family, Neighbour, NextHop, Origin, UpdateEncoder, withdraw,
 };
 use weft_routing::Prefix;
 
@@ -26,6 +26,9 @@ use crate::output::{Outcome, print_lines};
 const TOGETHER: usize = 16;
 /// The first network of all; each route is one of 256 addresses.
 const FIRST: u32 = 20 << 24;
+/// How often one route more comes and goes, and how long it is quiet before it does.
+const SINGLES: u32 = 25;
+const QUIET: Duration = Duration::from_millis(20);
 const LENGTH: u8 = 24;
 
 /// The arguments of the process.
@@ -62,11 +65,33 @@ pub(super) fn run(args: &CrowdArgs) -> Outcome {
         let bytes = announcement(Peer::of_crowd(number as u16), member.own.clone()).into();
         member.session.push(Piece { bytes, note: () });
     }
-    exchange(&mut members, u32::from(args.peers - 1) * args.routes)?;
+    let others = u32::from(args.peers - 1) * args.routes;
+    exchange(&mut members, |_| others)?;
     print_lines([format!("told {}", milliseconds(begin))])?;
+    print_lines([format!("one {}", singles(&mut members, args)?)])?;
     // Whoever has started this looks at the router now.
     let _ = std::io::stdin().read(&mut [0]);
     Ok(0)
+}
+
+/// One route more that the first of them announces and withdraws: after how many milliseconds all others know, the median.
+fn singles(members: &mut [Member], args: &CrowdArgs) -> Result<f64, String> {
+    let others = u32::from(args.peers - 1) * args.routes;
+    let extra = u32::from(args.peers) * args.routes;
+    let announced = announcement(Peer::of_crowd(0), extra..extra + 1);
+    let mut withdrawn = Vec::new();
+    let context = Context::new(Neighbour::External);
+    withdraw(Family::IPV4_UNICAST, &context, [(0, prefix(extra))], &mut withdrawn);
+    let mut times = Vec::new();
+    for (bytes, more) in (0..SINGLES).flat_map(|_| [(&announced, 1), (&withdrawn, 0)]) {
+        thread::sleep(QUIET);
+        let begin = Time::now();
+        members[0].session.push(Piece { bytes: bytes.clone().into(), note: () });
+        exchange(members, |place| others + if place == 0 { 0 } else { more })?;
+        times.push(milliseconds(begin));
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times[times.len() / 2])
 }
 
 fn milliseconds(since: Time) -> f64 {
@@ -76,7 +101,8 @@ fn milliseconds(since: Time) -> f64 {
 /// Opens all sessions.
 fn open(args: &CrowdArgs) -> Result<Vec<Member>, String> {
     let numbers: Vec<_> = (0..args.peers).collect();
-    let words = (u32::from(args.peers) * args.routes).div_ceil(u64::BITS) as usize;
+    // One route more comes and goes at the end.
+    let words = (u32::from(args.peers) * args.routes + 1).div_ceil(u64::BITS) as usize;
     let member = |number: &u16| {
         let peer = Peer::of_crowd(*number);
         let Peer { address, router, autonomous_system, .. } = peer;
@@ -140,10 +166,14 @@ impl Member {
     }
 }
 
-/// Sends and receives until everybody was told of so many routes.
-fn exchange(members: &mut [Member], wanted: u32) -> Result<(), String> {
+/// Sends and receives until everybody, by his place, has been told of so many routes.
+fn exchange(members: &mut [Member], wanted: impl Fn(usize) -> u32) -> Result<(), String> {
     let mut chunk = vec![0; CHUNK];
-    let mut waiting: BTreeSet<usize> = (0..members.len()).collect();
+    let is_done = |place: usize, member: &Member| {
+        member.count == wanted(place) && !member.session.is_sending()
+    };
+    let mut waiting: BTreeSet<usize> =
+        (0..members.len()).filter(|place| !is_done(*place, &members[*place])).collect();
     while !waiting.is_empty() {
         for place in ready(members)? {
             let member = &mut members[place];
@@ -151,7 +181,7 @@ fn exchange(members: &mut [Member], wanted: u32) -> Result<(), String> {
             member.session.send(|(), _, _| {})?;
             member.session.receive(&mut chunk, |what, prefix, _| said.push((what, prefix)))?;
             said.iter().for_each(|(what, prefix)| member.note(*what, prefix));
-            if member.count == wanted {
+            if is_done(place, member) {
                 waiting.remove(&place);
             } else {
                 waiting.insert(place);

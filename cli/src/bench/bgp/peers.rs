@@ -2,7 +2,8 @@
 //! by one for each peer, as a route server has them, and the same to peers that take all routes to a prefix (ADD-PATH).
 //!
 //! From an attempt to open the first session until all are open, with the start of the router; from the first route
-//! until every peer has been told of those of all others; and the memory that takes.
+//! until every peer has been told of those of all others; then, one route at a time, until all others are told of it; and
+//! the memory that takes.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -18,6 +19,7 @@ use super::router::{BIRD, Kind, Router};
 
 const OPEN: &str = "until all sessions are open";
 const TOLD: &str = "until all are told of everything";
+const ONE: &str = "one more, until all others are told of it, median";
 const MEMORY: &str = "peak memory";
 
 /// What peers are told.
@@ -114,7 +116,7 @@ fn talk(router: &Router, args: CrowdArgs) -> Result<Vec<f64>, String> {
         let number = line.as_ref().and_then(|line| line.strip_prefix(word)?.trim().parse().ok());
         number.ok_or_else(|| "the peers have ended before they were done".to_owned())
     };
-    let values: [f64; 2] = [next("open")?, next("told")?];
+    let values: [f64; 3] = [next("open")?, next("told")?, next("one")?];
     let memory = peak(&router.memory());
     // They read their input until it ends.
     drop(crowd.0.stdin.take());
@@ -126,6 +128,7 @@ impl Session for Crowd {
         let figures = [
             (OPEN, "ms", "Until all are told"),
             (TOLD, "ms", "Until all are told"),
+            (ONE, "ms", "One route"),
             (MEMORY, "MiB", "Peak memory"),
         ];
         let experiment = |telling| {

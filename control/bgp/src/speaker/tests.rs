@@ -3,6 +3,7 @@
 mod ahead;
 mod blackhole;
 mod damped;
+mod deadlines;
 mod detail;
 mod fair;
 mod faults;
