@@ -84,8 +84,8 @@ impl Network {
                 let peer = self.plan.address(link, self.plan.links[link].other(router));
                 // Where a session ends, both sides keep routes on every other link.
                 let hard = (soft.is_none() && link % 2 == 1).then_some(true);
-                routers[router]
-                    .clear(world, Clear { peer: peer.into(), soft: soft.map(str::to_owned), hard });
+                let (peer, soft) = (peer.into(), soft.map(str::to_owned));
+                routers[router].clear(world, Clear { peer, soft, hard, others: None });
             }
         }
     }

@@ -19,16 +19,13 @@ pub(super) fn run(args: &ClearArgs) -> Outcome {
             chosen(&shown, (args.remote_as, args.group.as_deref()), soft.is_some())?
         }
     };
-    let mut lines = Vec::new();
-    for peer in &peers {
-        let request = Clear { peer: *peer, soft: soft.map(str::to_owned), hard: Some(args.hard) };
-        // What was done for those before is done.
-        asker.ask("bgp", request).map_err(|error| {
-            let done = lines.join("; ");
-            if done.is_empty() { error } else { format!("{error} (before that: {done})") }
-        })?;
-        lines.push(line(*peer, soft, args.hard));
+    // With all of them or with none; and what they are told again is made once for all.
+    if let [peer, others @ ..] = &peers[..] {
+        let (peer, others) = (*peer, (!others.is_empty()).then(|| others.to_vec()));
+        let (soft, hard) = (soft.map(str::to_owned), Some(args.hard));
+        asker.ask("bgp", Clear { peer, soft, hard, others })?;
     }
+    let lines: Vec<_> = peers.iter().map(|peer| line(*peer, soft, args.hard)).collect();
     let shown = match args.peer {
         Some(peer) => json!({ "peer": peer.to_string(), "soft": soft, "hard": args.hard }),
         None => {

@@ -322,8 +322,11 @@ impl World {
             }
             Step::Again(peer) if self.up[peer] => {
                 // Some of them know where it begins and ends.
-                let (origin, is_marked) = (self.origins[peer], peer % 2 == 0);
-                self.fanout.tell_again(origin, Version::V4, is_marked, &mut self.routes);
+                let is_marked = peer % 2 == 0;
+                // And another one of those, if there is one.
+                let others = self.origins.get(peer ^ 2);
+                let asks = others.into_iter().chain([&self.origins[peer]]).copied().collect();
+                self.fanout.tell_again(&asks, Version::V4, is_marked, &mut self.routes);
             }
             Step::Work => {
                 self.routes.work();
@@ -684,6 +687,53 @@ fn cohorts_take_turns_when_there_are_many() {
         assert!(has_heard >= 40.min(7 * calls), "{has_heard} have heard something after {calls}");
     }
     assert!(heard.values().all(|count| *count == usize::from(NETS)), "{heard:?}");
+}
+
+/// What they are told again is made once, and they are with the others again when they have heard it.
+#[test]
+fn peers_that_ask_together_are_told_together() {
+    let mut world = World::new();
+    let (no_llgr, is_stale) = (false, false);
+    let what = Announced { length: 0, med: 0, preference: 0, community: false, no_llgr, is_stale };
+    world.step(&Step::Up(0));
+    world.step(&Step::Announce { peer: 0, net: 0, what });
+    while world.routes.has_work() {
+        world.routes.work();
+    }
+    let mut join = || {
+        let origin = world.routes.add_source(source(1));
+        let audience = world.audience(1);
+        world.fanout.join(origin, Version::V4, audience, context(1), &mut world.routes);
+        origin
+    };
+    let [one, other, third] = [join(), join(), join()];
+    let tell = |world: &mut World| {
+        let mut sendings = Vec::new();
+        while world.fanout.has_work(&world.routes) {
+            sendings.extend(world.fanout.tell(&mut world.routes));
+        }
+        sendings
+    };
+    tell(&mut world);
+    let together = world.fanout.count();
+    let asks = BTreeSet::from([one, other]);
+    world.fanout.tell_again(&asks, Version::V4, false, &mut world.routes);
+    assert_eq!(world.fanout.count().0, together.0 + 1);
+    let sendings = tell(&mut world);
+    assert!(sendings.iter().all(|sending| sending.to == [one, other]), "{sendings:?}");
+    let updates = sendings.iter().flat_map(|sending| messages(&sending.bytes));
+    let told: usize = updates
+        .map(|(_, body)| {
+            let update = Update::new_checked(&body, &context(1)).unwrap();
+            update.reach().map(|reach| reach.nlri.iter().count()).sum::<usize>()
+        })
+        .sum();
+    assert_eq!((told, world.fanout.count()), (1, together));
+    // All of them need no other cohort.
+    let all = BTreeSet::from([one, other, third]);
+    world.fanout.tell_again(&all, Version::V4, false, &mut world.routes);
+    assert_eq!(world.fanout.count(), together);
+    assert!(tell(&mut world).iter().all(|sending| sending.to == [one, other, third]));
 }
 
 /// While a policy takes effect the session ends, and begins with another one.

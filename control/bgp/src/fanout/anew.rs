@@ -62,26 +62,29 @@ impl Fanout {
         self.changed.insert(peer, audience);
     }
 
-    /// A peer is to hear everything of a family again, with marks around it (RFC 7313) or not. What it was told and would not be
-    /// told now is withdrawn.
+    /// Peers are to hear everything of a family again, with marks around it (RFC 7313) or not. What they were told and would not
+    /// be told now is withdrawn. Those that are told the same, and have asked together, stay together.
     pub(crate) fn tell_again(
         &mut self,
-        peer: OriginId,
+        peers: &BTreeSet<OriginId>,
         version: Version,
         is_marked: bool,
         routes: &mut Routes,
     ) {
-        let is_its =
-            |cohort: &&mut Cohort| cohort.kind.version == version && cohort.peers.contains(&peer);
-        let Some(cohort) = self.cohorts.iter_mut().find(is_its) else { return };
-        let telling = Telling::again(cohort.telling, is_marked);
-        if cohort.peers.len() == 1 {
-            return cohort.tell_all(telling);
+        let mut more = Vec::new();
+        for cohort in self.cohorts.iter_mut().filter(|cohort| cohort.kind.version == version) {
+            let of_it: BTreeSet<_> = cohort.peers.intersection(peers).copied().collect();
+            let telling = Telling::again(cohort.telling, is_marked);
+            if of_it.len() == cohort.peers.len() {
+                cohort.tell_all(telling);
+            } else if !of_it.is_empty() {
+                cohort.peers.retain(|peer| !of_it.contains(peer));
+                let mut apart = cohort.fork(of_it, routes);
+                apart.tell_all(telling);
+                more.push(apart);
+            }
         }
-        cohort.peers.remove(&peer);
-        let mut alone = cohort.fork(BTreeSet::from([peer]), routes);
-        alone.tell_all(telling);
-        self.cohorts.push(alone);
+        self.cohorts.append(&mut more);
     }
 
     /// Peers that have become other audiences go on as such; those that are told the same stay together.

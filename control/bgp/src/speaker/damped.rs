@@ -33,12 +33,11 @@ impl Bgp {
 }
 
 impl Peer {
-    /// Forgets how its routes have come and gone: those that are damped are used again. False if they are not damped.
-    pub(super) fn forget_damping(&mut self, world: &mut World<'_>) -> bool {
+    /// Forgets how its routes have come and gone: those that are damped are used again.
+    pub(super) fn forget_damping(&mut self, world: &mut World<'_>) {
         let is_damped = world.routes.forget_damping(self.origin);
         if let Some(up) = self.up.as_ref().filter(|_| is_damped) {
             world.routes.refilter(up.announcer.clone());
         }
-        is_damped
     }
 }

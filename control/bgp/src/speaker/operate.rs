@@ -3,86 +3,126 @@
 //! Reference: RFC 4271 §8.1.2 (ManualStop and ManualStart); RFC 2918 (routes again without that); RFC 4486 (what the peer
 //! is told); RFC 8538 §4 (what it keeps then); RFC 2439 §4.8 (what is forgotten of routes).
 
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
 use weft_base::Instant;
+use weft_routing::ip::Version;
 use weft_xrl::{Encoded, Output, XrlError};
 
 use super::Bgp;
+use super::context::World;
 use super::limit::Limit;
+use super::peer::Peer;
 use crate::fsm::Input;
 use crate::interface::Clear;
 use crate::numbers::cease;
 use crate::wire::Notification;
 
+/// What is done with peers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// The session ends, and begins again.
+    Reset { is_hard: bool },
+    /// They are asked to announce everything again.
+    In,
+    /// They are told everything again.
+    Out,
+    /// It is forgotten how their routes have come and gone.
+    Damping,
+}
+
+impl Way {
+    fn of(request: &Clear) -> Result<Self, XrlError> {
+        let is_hard = request.hard == Some(true);
+        match request.soft.as_deref() {
+            None => Ok(Self::Reset { is_hard }),
+            Some(_) if is_hard => Err(XrlError::bad_args(
+                "the session cannot both end by a hard reset and go on: say `soft` or `hard`",
+            )),
+            Some("in") => Ok(Self::In),
+            Some("out") => Ok(Self::Out),
+            Some("damping") => Ok(Self::Damping),
+            Some(other) => Err(XrlError::bad_args(format!(
+                "`{other}` is no way to clear: say in, out or damping, or nothing"
+            ))),
+        }
+    }
+}
+
 impl Bgp {
-    /// Ends a session, or has routes exchanged again.
+    /// Ends sessions, or has routes exchanged again: with all peers that are named, or with none.
     pub(super) fn clear(
         &mut self,
         now: Instant,
         request: &Clear,
         out: &mut Vec<Output>,
     ) -> Result<Encoded, XrlError> {
-        let address = request.peer;
+        let way = Way::of(request)?;
+        let others = request.others.iter().flatten();
+        let addresses: BTreeSet<_> = others.chain([&request.peer]).copied().collect();
+        addresses.iter().try_for_each(|address| self.may_clear(*address, way))?;
+        if way == Way::Out {
+            self.tell_again(&addresses);
+            return Ok(Encoded::default());
+        }
+        for address in addresses {
+            self.with_peer(now, address, out, |peer, world| match way {
+                Way::Reset { is_hard } => peer.reset(is_hard, world),
+                Way::In => peer.ask_again(world),
+                Way::Damping => peer.forget_damping(world),
+                Way::Out => {}
+            });
+        }
+        Ok(Encoded::default())
+    }
+
+    /// Whether this can be done with a peer.
+    fn may_clear(&self, address: IpAddr, way: Way) -> Result<(), XrlError> {
         let Some(peer) = self.peers.get(&address) else {
             let note = format!("there is no peer {address}: `weft show bgp peers` lists them");
             return Err(XrlError::bad_args(note));
         };
-        if request.soft.as_deref() == Some("damping") {
-            let mut is_damped = false;
-            self.with_peer(now, address, out, |peer, world| {
-                is_damped = peer.forget_damping(world);
-            });
-            let note = || {
+        let is_up = peer.up.is_some();
+        let why_not = match way {
+            Way::In | Way::Out if !is_up => {
+                format!("no routes are exchanged with {address}: clear it without `soft`")
+            }
+            Way::In if !peer.can_ask_again() => {
+                format!("{address} sends nothing again: clear it without `soft`")
+            }
+            Way::Damping if self.routes.damping(peer.origin).is_none() => {
                 format!("routes of {address} are not damped: the statement `damping` has them so")
-            };
-            return is_damped.then(Encoded::default).ok_or_else(|| XrlError::failed(note()));
-        }
-        let soft = match request.soft.as_deref() {
-            None => None,
-            Some("in") => Some(true),
-            Some("out") => Some(false),
-            Some(other) => {
-                let note =
-                    format!("`{other}` is no way to clear: say in, out or damping, or nothing");
-                return Err(XrlError::bad_args(note));
             }
+            _ => return Ok(()),
         };
-        let hard = request.hard == Some(true);
-        if hard && request.soft.is_some() {
-            let note =
-                "the session cannot both end by a hard reset and go on: say `soft` or `hard`";
-            return Err(XrlError::bad_args(note));
+        Err(XrlError::failed(why_not))
+    }
+
+    /// Peers are told everything again; those that are told the same, together.
+    fn tell_again(&mut self, addresses: &BTreeSet<IpAddr>) {
+        let peers = addresses.iter().filter_map(|address| self.peers.get(address));
+        let origins: BTreeSet<_> = peers.map(|peer| peer.origin).collect();
+        for version in Version::ALL {
+            self.fanout.tell_again(&origins, version, false, &mut self.routes);
         }
-        if soft.is_some() && peer.up.is_none() {
-            let note = format!("no routes are exchanged with {address}: clear it without `soft`");
-            return Err(XrlError::failed(note));
+    }
+}
+
+impl Peer {
+    /// The session ends, if there is one, and begins again.
+    fn reset(&mut self, is_hard: bool, world: &mut World<'_>) {
+        self.limit = Limit::default();
+        if self.up.is_none() {
+            // Nothing of it is waited for any more.
+            self.stale.end_all(world.routes);
         }
-        let mut knows = true;
-        self.with_peer(now, address, out, |peer, world| match soft {
-            None => {
-                peer.limit = Limit::default();
-                if peer.up.is_none() {
-                    // Nothing of it is waited for any more.
-                    peer.stale.end_all(world.routes);
-                }
-                let subcode = cease::ADMIN_RESET;
-                peer.handle(
-                    match hard {
-                        true => Input::Stop { subcode, text: "" },
-                        false => Input::Reset(Notification::cease(subcode)),
-                    },
-                    world,
-                );
-                peer.start(world);
-            }
-            Some(true) => knows = peer.ask_again(world),
-            Some(false) => peer.tell_again(world),
-        });
-        match knows {
-            true => Ok(Encoded::default()),
-            false => {
-                let note = format!("{address} sends nothing again: clear it without `soft`");
-                Err(XrlError::failed(note))
-            }
-        }
+        let subcode = cease::ADMIN_RESET;
+        let input = match is_hard {
+            true => Input::Stop { subcode, text: "" },
+            false => Input::Reset(Notification::cease(subcode)),
+        };
+        self.handle(input, world);
+        self.start(world);
     }
 }

@@ -514,24 +514,18 @@ impl Peer {
         Some(Input::Stop { subcode: cease::MAX_PREFIXES, text: "" })
     }
 
-    /// It is told everything again.
-    pub(super) fn tell_again(&mut self, world: &mut World<'_>) {
-        for version in self.families() {
-            world.fanout.tell_again(self.origin, version, false, world.routes);
-        }
+    /// Whether it knows how to announce everything again.
+    pub(super) fn can_ask_again(&self) -> bool {
+        self.session.negotiated().is_some_and(|negotiated| negotiated.route_refresh)
     }
 
-    /// It is asked to announce everything again; false if it does not know how.
-    pub(super) fn ask_again(&mut self, world: &mut World<'_>) -> bool {
-        if !self.session.negotiated().is_some_and(|negotiated| negotiated.route_refresh) {
-            return false;
-        }
+    /// It is asked to announce everything again.
+    pub(super) fn ask_again(&mut self, world: &mut World<'_>) {
         for version in self.families() {
             let (family, kind) = (family(version), RefreshKind::Request);
             let asked = RouteRefresh { family, kind }.emit();
             self.tell(Buffer::from_slice(&asked), world);
         }
-        true
     }
 
     /// The peer wants to hear everything again, or says where its own hearing begins and ends.
@@ -545,7 +539,8 @@ impl Peer {
         match refresh.kind {
             RefreshKind::Request => {
                 // RFC 7313 §4: what is not sent between two marks is gone.
-                world.fanout.tell_again(self.origin, version, up.is_enhanced, world.routes);
+                let (asks, is_marked) = (BTreeSet::from([self.origin]), up.is_enhanced);
+                world.fanout.tell_again(&asks, version, is_marked, world.routes);
             }
             RefreshKind::Begin if up.may_refresh(version) => {
                 up.refreshing.insert(version);

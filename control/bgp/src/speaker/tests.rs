@@ -52,6 +52,11 @@ fn address(peer: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, peer, 2)
 }
 
+/// A session is to end, and to begin again.
+fn clear(peer: u8) -> interface::Clear {
+    interface::Clear { peer: address(peer).into(), soft: None, hard: None, others: None }
+}
+
 /// Two external peers, with this besides, and these of each of them.
 fn configured(more: &str, of: [&str; 2]) -> Option<Config> {
     let peer = |number: u8| {
@@ -352,9 +357,8 @@ fn a_peer_that_asks_while_it_is_told_everything_hears_where_both_end() {
     // An operator has it told again while it is: that is between the same marks.
     world.is_busy = true;
     let mut out = world.says(1, &request(Family::IPV4_UNICAST));
-    world.bgp.with_peer(world.now, address(1).into(), &mut out, |peer, world| {
-        peer.tell_again(world);
-    });
+    let again = interface::Clear { soft: Some("out".to_owned()), ..clear(1) };
+    world.bgp.clear(world.now, &again, &mut out).unwrap();
     world.is_busy = false;
     out.extend(world.happens(Event::Tick));
     assert_eq!(marks(&out), ["begin", "routes", "end"]);

@@ -63,10 +63,10 @@ fn shown(world: &World) -> (Value, Value) {
     (routes[0]["paths"][0]["damping"].clone(), shown(show("peers"))[0]["damping"].clone())
 }
 
-fn clear(world: &mut World) -> Result<Vec<Output>, String> {
-    let (peer, soft) = (address(1).into(), Some("damping".to_owned()));
+fn forget(world: &mut World) -> Result<Vec<Output>, String> {
+    let soft = Some("damping".to_owned());
     let mut out = Vec::new();
-    let request = interface::Clear { peer, soft, hard: None };
+    let request = interface::Clear { soft, ..clear(1) };
     world.bgp.clear(world.now, &request, &mut out).map_err(|error| error.to_string())?;
     world.answered(&mut out);
     out.extend(world.happens(Event::Slice));
@@ -106,7 +106,7 @@ fn without_a_statement_and_inside_the_system_nothing_is_damped() {
         flap(&mut world, 20);
         assert!(is_used(&world), "{config} {of}");
         assert_eq!(shown(&world), (Value::Null, Value::Null));
-        assert!(clear(&mut world).unwrap_err().contains("are not damped"));
+        assert!(forget(&mut world).unwrap_err().contains("are not damped"));
     }
 }
 
@@ -147,7 +147,7 @@ fn a_change_of_policies_uses_no_damped_route() {
 fn an_operator_forgets_what_is_known_or_wants_no_damping() {
     let mut world = two(DAMPING);
     flap(&mut world, 7);
-    assert!(told(2, &clear(&mut world).unwrap()).is_some());
+    assert!(told(2, &forget(&mut world).unwrap()).is_some());
     assert!(is_used(&world));
     assert_eq!(shown(&world).1["known"], 0);
     flap(&mut world, 7);

@@ -222,7 +222,7 @@ fn an_operator_has_routes_kept_or_not() {
     {
         let mut world = helped(&graceful(false, true, notifies), &[1]);
         let peer = address(1).into();
-        let request = interface::Clear { peer, soft: None, hard: Some(hard) };
+        let request = interface::Clear { hard: Some(hard), ..clear(1) };
         let mut out = Vec::new();
         world.bgp.clear(world.now, &request, &mut out).unwrap();
         let sent = notification(1, &out).unwrap();
@@ -237,7 +237,7 @@ fn an_operator_has_routes_kept_or_not() {
     }
     let mut world = helped(&graceful(false, true, true), &[1]);
     let soft = Some("in".to_owned());
-    let both = interface::Clear { peer: address(1).into(), soft, hard: Some(true) };
+    let both = interface::Clear { soft, hard: Some(true), ..clear(1) };
     assert!(world.bgp.clear(world.now, &both, &mut Vec::new()).is_err());
 }
 

@@ -16,10 +16,10 @@ fn prefix(number: u8) -> Prefix {
 
 impl World {
     fn clear(&mut self, number: u8, soft: Option<&str>) -> Result<Vec<Output>, String> {
-        let (peer, soft) = (address(number).into(), soft.map(str::to_owned));
+        let soft = soft.map(str::to_owned);
         let mut out = Vec::new();
         self.bgp
-            .clear(self.now, &Clear { peer, soft, hard: None }, &mut out)
+            .clear(self.now, &Clear { soft, ..clear(number) }, &mut out)
             .map_err(|error| error.note.to_string())?;
         out.extend(self.happens(Event::Tick));
         Ok(out)
@@ -125,6 +125,42 @@ fn operators_end_sessions_or_have_routes_sent_again() {
         assert!(error.contains(part), "{error}");
     }
     world.connect(1);
+}
+
+/// With several peers it is done with all, or with none.
+#[test]
+fn operators_clear_several_peers_or_none() {
+    let mut world = World::new();
+    world.announces(2, &prefix(1));
+    world.announces(1, &prefix(2));
+    let all = |soft: Option<&str>, others: &[u8]| Clear {
+        soft: soft.map(str::to_owned),
+        others: Some(others.iter().map(|number| address(*number).into()).collect()),
+        ..clear(1)
+    };
+    let mut out = Vec::new();
+    world.bgp.clear(world.now, &all(Some("out"), &[2, 1]), &mut out).unwrap();
+    out.extend(world.happens(Event::Tick));
+    assert!(told(1, &out).is_some() && told(2, &out).is_some());
+    for (soft, part) in [(None, "no peer"), (Some("in"), "no peer"), (Some("damping"), "damped")] {
+        let mut out = Vec::new();
+        let others: &[u8] = if soft == Some("damping") { &[2] } else { &[2, 9] };
+        let error = world.bgp.clear(world.now, &all(soft, others), &mut out).unwrap_err();
+        assert!(error.note.contains(part), "{error}");
+        assert!(out.is_empty() && world.is_up(1) && world.is_up(2));
+    }
+    let mut out = Vec::new();
+    world.bgp.clear(world.now, &all(Some("in"), &[2]), &mut out).unwrap();
+    let asked = |number| messages(number, &out).first().map(|one| one.0);
+    assert_eq!([asked(1), asked(2)], [Some(MessageType::RouteRefresh); 2]);
+    world.bgp.clear(world.now, &all(None, &[2]), &mut out).unwrap();
+    assert!(!world.is_up(1) && !world.is_up(2));
+    world.connect(1);
+    // One that is away cannot be told anything, so the other one is not either.
+    let mut out = Vec::new();
+    let error = world.bgp.clear(world.now, &all(Some("out"), &[2]), &mut out).unwrap_err();
+    assert!(error.note.contains("no routes are exchanged with 10.0.2.2"), "{error}");
+    assert!(out.is_empty() && messages(1, &world.happens(Event::Tick)).is_empty());
 }
 
 #[test]

@@ -337,9 +337,8 @@ fn an_operator_can_end_it() {
         (peer.stale.long_lived().count(), peer.stale.ends())
     };
     assert_eq!(shown(&world), (1, Some(later + seconds(LONG - 1))));
-    let (peer, soft) = (address(1).into(), None);
     let mut out = Vec::new();
-    world.bgp.clear(world.now, &interface::Clear { peer, soft, hard: None }, &mut out).unwrap();
+    world.bgp.clear(world.now, &clear(1), &mut out).unwrap();
     out.extend(world.happens(Event::Slice));
     assert_eq!(told(2, &out).1, nets(&[1]));
     assert_eq!(shown(&world), (0, None));
