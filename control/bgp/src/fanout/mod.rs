@@ -136,14 +136,13 @@ impl Fanout {
 
     /// When somebody can be told something who may be told nothing yet.
     pub(crate) fn deadline(&self, routes: &Routes) -> Option<Instant> {
-        // Few rest, or none: they are found first, for this is asked after all that happens.
-        let resting = self.cohorts.iter().filter(|cohort| cohort.is_resting(routes.now));
-        let waits = |cohort: &&Cohort| self.can_take(cohort) && cohort.has_work(routes);
-        resting.filter(waits).filter_map(|cohort| cohort.rests).min()
+        let waiting = self.cohorts.iter().filter(|cohort| self.can_take(cohort));
+        let rests = |cohort: &&Cohort| cohort.is_resting(routes.now) && cohort.has_work(routes);
+        waiting.filter(rests).filter_map(|cohort| cohort.rests).min()
     }
 
     fn can_take(&self, cohort: &Cohort) -> bool {
-        self.congested.is_empty() || cohort.peers.is_disjoint(&self.congested)
+        cohort.peers.is_disjoint(&self.congested)
     }
 
     /// Tells cohorts that can take it some of what they have not heard, [`TOGETHER`] destinations and those of one cohort more

@@ -17,7 +17,6 @@ mod links;
 mod listeners;
 mod operate;
 mod peer;
-mod peers;
 mod restart;
 mod show;
 mod stale;
@@ -51,7 +50,6 @@ use context::World;
 use links::Links;
 use listeners::{LISTENERS, Listeners};
 use peer::Peer;
-use peers::Peers;
 use restart::Restart;
 use telling::Ahead;
 
@@ -84,7 +82,7 @@ pub struct Bgp {
     ahead: Ahead,
     to_rib: ToRib,
     own: OwnNetworks,
-    peers: Peers,
+    peers: BTreeMap<IpAddr, Peer>,
     /// Origins of peers that there are and were, so that both tables number them alike.
     origins: BTreeMap<IpAddr, OriginId>,
     by_origin: BTreeMap<OriginId, IpAddr>,
@@ -113,7 +111,7 @@ impl Bgp {
             random,
             to_rib: ToRib::new(),
             own: OwnNetworks::new(),
-            peers: Peers::default(),
+            peers: BTreeMap::new(),
             origins: BTreeMap::new(),
             by_origin: BTreeMap::new(),
             free_origins: Vec::new(),
@@ -143,7 +141,9 @@ impl Bgp {
         out: &mut Vec<Output>,
         act: impl FnOnce(&mut Peer, &mut World<'_>),
     ) {
-        let Some(config) = &self.config else { return };
+        let (Some(config), Some(peer)) = (&self.config, self.peers.get_mut(&address)) else {
+            return;
+        };
         let mut world = World {
             now,
             config,
@@ -156,11 +156,8 @@ impl Bgp {
             counters: &mut self.counters,
             out,
         };
-        let is_stranger = self.peers.change(address, |peer| {
-            act(peer, &mut world);
-            peer.range.is_some()
-        });
-        if is_stranger == Some(true) {
+        act(peer, &mut world);
+        if peer.range.is_some() {
             self.forget_gone(address);
         }
     }
@@ -254,7 +251,7 @@ impl Bgp {
         let new = std::mem::replace(&mut self.config, old);
         for address in gone {
             self.stop(now, address, (cease::PEER_DECONFIGURED, ""), out);
-            self.peers.remove(address);
+            self.peers.remove(&address);
             if let Some(origin) = self.origins.get(&address) {
                 self.routes.set_damping(*origin, None);
             }
@@ -266,8 +263,8 @@ impl Bgp {
             config.as_ref().is_some_and(|config| config.peers.contains_key(address))
         };
         for (address, wanted) in &wanted {
-            if named(address) {
-                self.peers.change(*address, |peer| peer.range = None);
+            if let Some(peer) = self.peers.get_mut(address).filter(|_| named(address)) {
+                peer.range = None;
             }
             self.configure_peer(now, *address, wanted, is_other_router, out);
         }
@@ -309,7 +306,7 @@ impl Bgp {
                 self.routes.set_source(peer.origin, source);
                 self.origins.insert(address, peer.origin);
                 self.by_origin.insert(peer.origin, address);
-                self.peers.insert(peer);
+                self.peers.insert(address, peer);
             }
         }
         if self.restart.may_begin() {
@@ -330,7 +327,7 @@ impl Bgp {
     fn stand(&mut self) {
         let Some(own) = &self.config else { return };
         let standing = self.restart.standing();
-        self.peers.change_all(|peer| peer.stand(own, standing));
+        self.peers.values_mut().for_each(|peer| peer.stand(own, standing));
     }
 
     fn stop(
@@ -455,7 +452,9 @@ impl Bgp {
 
     fn tick(&mut self, now: Instant, out: &mut Vec<Output>) {
         self.listeners.tick(now, out);
-        for address in self.peers.due(now) {
+        let is_due = |peer: &&Peer| peer.deadline().is_some_and(|deadline| deadline <= now);
+        let due: Vec<_> = self.peers.values().filter(is_due).map(|peer| peer.address).collect();
+        for address in due {
             self.with_peer(now, address, out, |peer, world| peer.tick(world));
         }
         self.use_again(now, out);
@@ -510,11 +509,12 @@ impl Component for Bgp {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        let others = [self.peers.deadline(), self.listeners.deadline()];
+        let sessions = self.peers.values().filter_map(Peer::deadline);
+        let others = self.listeners.deadline();
         let rib = [self.to_rib.deadline(), self.own.deadline(), self.patience];
         let damping = self.routes.damping_deadline();
         let fanout = self.fanout.deadline(&self.routes);
-        others.into_iter().chain(rib).chain([damping, fanout]).flatten().min()
+        sessions.chain(others).chain(damping).chain(fanout).chain(rib.into_iter().flatten()).min()
     }
 
     fn has_background_work(&self) -> bool {

@@ -59,7 +59,9 @@ impl Bgp {
         let has_origin = !self.free_origins.is_empty() || self.routes.sources() < MOST_ORIGINS;
         if like < range.most && has_origin {
             self.configure_peer(now, address, &range.peer, false, out);
-            self.peers.change(address, |peer| peer.range = Some(range.net));
+            if let Some(peer) = self.peers.get_mut(&address) {
+                peer.range = Some(range.net);
+            }
         }
     }
 
@@ -79,7 +81,7 @@ impl Bgp {
     /// Forgets a peer that no name is known of, if nothing of it is left.
     pub(super) fn forget_gone(&mut self, address: IpAddr) {
         if self.peers.get(&address).is_some_and(|peer| peer.has_gone(&self.routes)) {
-            self.peers.remove(address);
+            self.peers.remove(&address);
             if let Some(origin) = self.origins.remove(&address) {
                 self.by_origin.remove(&origin);
                 self.routes.set_damping(origin, None);

@@ -3,7 +3,6 @@
 mod ahead;
 mod blackhole;
 mod damped;
-mod deadlines;
 mod detail;
 mod fair;
 mod faults;
