@@ -26,8 +26,9 @@ use crate::output::{Outcome, print_lines};
 const TOGETHER: usize = 16;
 /// The first network of all; each route is one of 256 addresses.
 const FIRST: u32 = 20 << 24;
-/// How often one route more comes and goes, and how long it is quiet before it does.
+/// How often one route more comes and goes.
 const SINGLES: u32 = 25;
+/// How long it is quiet before it does.
 const QUIET: Duration = Duration::from_millis(20);
 const LENGTH: u8 = 24;
 
