@@ -1,6 +1,8 @@
 //! Routes go in as UPDATEs and come out as UPDATEs: what each peer believes in the end is compared with a naive twin,
 //! whatever peers come, go, and cannot take more meanwhile.
 
+mod cohorts;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -632,108 +634,6 @@ fn run_with_policies(steps: &[Step]) -> Result<(), TestCaseError> {
         prop_assert_eq!(world.shown(peer), world.heard[peer].clone(), "peer {}", peer);
     }
     finish(world)
-}
-
-/// Forty peers that are told different things take turns: in one go no more is told than others can wait for.
-#[test]
-fn cohorts_take_turns_when_there_are_many() {
-    const NETS: u16 = 1500;
-    let mut world = World::new();
-    world.step(&Step::Up(0));
-    let what = Announced {
-        length: 0,
-        med: 0,
-        preference: 0,
-        community: false,
-        no_llgr: false,
-        is_stale: false,
-    };
-    let encoder =
-        UpdateEncoder::new(&attributes(0, what), Family::IPV4_UNICAST, &context(0)).unwrap();
-    let net = |number: u16| {
-        let [high, low] = number.to_be_bytes();
-        (0, Ipv4Net::new(Ipv4Addr::new(203, high, low, 0), 24).unwrap().prefix())
-    };
-    let mut bytes = Vec::new();
-    encoder.all((0..NETS).map(net).collect::<Vec<_>>(), &mut bytes);
-    world.take(0, &bytes);
-    while world.routes.has_work() {
-        world.routes.work();
-    }
-    let mut heard = BTreeMap::new();
-    for number in 0..40 {
-        let origin = world.routes.add_source(source(1));
-        let audience = Audience { local_address: [10, 0, 1, number].into(), ..world.audience(1) };
-        world.fanout.join(origin, Version::V4, audience, context(1), &mut world.routes);
-        heard.insert(origin, 0);
-    }
-    let mut calls = 0;
-    while world.fanout.has_work(&world.routes) {
-        let mut at_once = 0;
-        for Sending { to, bytes } in world.fanout.tell(&mut world.routes) {
-            for (_, body) in messages(&bytes) {
-                let update = Update::new_checked(&body, &context(1)).unwrap();
-                let count: usize = update.reach().map(|reach| reach.nlri.iter().count()).sum();
-                at_once += count;
-                for origin in &to {
-                    *heard.get_mut(origin).unwrap_or(&mut 0) += count;
-                }
-            }
-        }
-        calls += 1;
-        assert!(at_once < TOGETHER + 512, "{at_once} at once");
-        let has_heard = heard.values().filter(|count| **count > 0).count();
-        // The one that has announced them has its turns, too, and hears nothing.
-        assert!(has_heard >= 40.min(7 * calls), "{has_heard} have heard something after {calls}");
-    }
-    assert!(heard.values().all(|count| *count == usize::from(NETS)), "{heard:?}");
-}
-
-/// What they are told again is made once, and they are with the others again when they have heard it.
-#[test]
-fn peers_that_ask_together_are_told_together() {
-    let mut world = World::new();
-    let (no_llgr, is_stale) = (false, false);
-    let what = Announced { length: 0, med: 0, preference: 0, community: false, no_llgr, is_stale };
-    world.step(&Step::Up(0));
-    world.step(&Step::Announce { peer: 0, net: 0, what });
-    while world.routes.has_work() {
-        world.routes.work();
-    }
-    let mut join = || {
-        let origin = world.routes.add_source(source(1));
-        let audience = world.audience(1);
-        world.fanout.join(origin, Version::V4, audience, context(1), &mut world.routes);
-        origin
-    };
-    let [one, other, third] = [join(), join(), join()];
-    let tell = |world: &mut World| {
-        let mut sendings = Vec::new();
-        while world.fanout.has_work(&world.routes) {
-            sendings.extend(world.fanout.tell(&mut world.routes));
-        }
-        sendings
-    };
-    tell(&mut world);
-    let together = world.fanout.count();
-    let asks = BTreeSet::from([one, other]);
-    world.fanout.tell_again(&asks, Version::V4, false, &mut world.routes);
-    assert_eq!(world.fanout.count().0, together.0 + 1);
-    let sendings = tell(&mut world);
-    assert!(sendings.iter().all(|sending| sending.to == [one, other]), "{sendings:?}");
-    let updates = sendings.iter().flat_map(|sending| messages(&sending.bytes));
-    let told: usize = updates
-        .map(|(_, body)| {
-            let update = Update::new_checked(&body, &context(1)).unwrap();
-            update.reach().map(|reach| reach.nlri.iter().count()).sum::<usize>()
-        })
-        .sum();
-    assert_eq!((told, world.fanout.count()), (1, together));
-    // All of them need no other cohort.
-    let all = BTreeSet::from([one, other, third]);
-    world.fanout.tell_again(&all, Version::V4, false, &mut world.routes);
-    assert_eq!(world.fanout.count(), together);
-    assert!(tell(&mut world).iter().all(|sending| sending.to == [one, other, third]));
 }
 
 /// While a policy takes effect the session ends, and begins with another one.

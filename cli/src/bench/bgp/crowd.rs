@@ -15,6 +15,7 @@ use weft_bgp::wire::{
 };
 use weft_routing::Prefix;
 
+use super::super::samples::Samples;
 use super::Time;
 use super::network::Peer;
 use super::speaker::Ends;
@@ -46,6 +47,18 @@ pub(crate) struct CrowdArgs {
     pub(super) paths: bool,
 }
 
+impl CrowdArgs {
+    /// How many routes all of them announce.
+    fn of_all(&self) -> u32 {
+        u32::from(self.peers) * self.routes
+    }
+
+    /// How many routes each of them is told of.
+    fn of_others(&self) -> u32 {
+        self.of_all() - self.routes
+    }
+}
+
 /// One of them.
 struct Member {
     session: Session<()>,
@@ -66,8 +79,7 @@ pub(super) fn run(args: &CrowdArgs) -> Outcome {
         let bytes = announcement(Peer::of_crowd(number as u16), member.own.clone()).into();
         member.session.push(Piece { bytes, note: () });
     }
-    let others = u32::from(args.peers - 1) * args.routes;
-    exchange(&mut members, |_| others)?;
+    exchange(&mut members, |_| args.of_others())?;
     print_lines([format!("told {}", milliseconds(begin))])?;
     print_lines([format!("one {}", singles(&mut members, args)?)])?;
     // Whoever has started this looks at the router now.
@@ -77,8 +89,7 @@ pub(super) fn run(args: &CrowdArgs) -> Outcome {
 
 /// One route more that the first of them announces and withdraws: after how many milliseconds all others know, the median.
 fn singles(members: &mut [Member], args: &CrowdArgs) -> Result<f64, String> {
-    let others = u32::from(args.peers - 1) * args.routes;
-    let extra = u32::from(args.peers) * args.routes;
+    let (others, extra) = (args.of_others(), args.of_all());
     let announced = announcement(Peer::of_crowd(0), extra..extra + 1);
     let mut withdrawn = Vec::new();
     let context = Context::new(Neighbour::External);
@@ -91,8 +102,7 @@ fn singles(members: &mut [Member], args: &CrowdArgs) -> Result<f64, String> {
         exchange(members, |place| others + if place == 0 { 0 } else { more })?;
         times.push(milliseconds(begin));
     }
-    times.sort_by(f64::total_cmp);
-    Ok(times[times.len() / 2])
+    Ok(Samples::new(times).median())
 }
 
 fn milliseconds(since: Time) -> f64 {
@@ -103,7 +113,7 @@ fn milliseconds(since: Time) -> f64 {
 fn open(args: &CrowdArgs) -> Result<Vec<Member>, String> {
     let numbers: Vec<_> = (0..args.peers).collect();
     // One route more comes and goes at the end.
-    let words = (u32::from(args.peers) * args.routes + 1).div_ceil(u64::BITS) as usize;
+    let words = (args.of_all() + 1).div_ceil(u64::BITS) as usize;
     let member = |number: &u16| {
         let peer = Peer::of_crowd(*number);
         let Peer { address, router, autonomous_system, .. } = peer;

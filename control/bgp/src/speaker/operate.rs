@@ -20,7 +20,7 @@ use crate::numbers::cease;
 use crate::wire::Notification;
 
 /// What is done with peers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 enum Way {
     /// The session ends, and begins again.
     Reset { is_hard: bool },
@@ -62,17 +62,17 @@ impl Bgp {
         let others = request.others.iter().flatten();
         let addresses: BTreeSet<_> = others.chain([&request.peer]).copied().collect();
         addresses.iter().try_for_each(|address| self.may_clear(*address, way))?;
-        if way == Way::Out {
-            self.tell_again(&addresses);
-            return Ok(Encoded::default());
-        }
+        let act: &dyn Fn(&mut Peer, &mut World<'_>) = match way {
+            Way::Reset { is_hard } => &move |peer, world| peer.reset(is_hard, world),
+            Way::In => &Peer::ask_again,
+            Way::Damping => &Peer::forget_damping,
+            Way::Out => {
+                self.tell_again(&addresses);
+                return Ok(Encoded::default());
+            }
+        };
         for address in addresses {
-            self.with_peer(now, address, out, |peer, world| match way {
-                Way::Reset { is_hard } => peer.reset(is_hard, world),
-                Way::In => peer.ask_again(world),
-                Way::Damping => peer.forget_damping(world),
-                Way::Out => {}
-            });
+            self.with_peer(now, address, out, act);
         }
         Ok(Encoded::default())
     }
