@@ -1,0 +1,11 @@
+//! The RPKI-to-router protocol, the router's side.
+//!
+//! Reference: RFC 8210 (version 1), RFC 6810 (version 0).
+//!
+//! * [`pdu`] reads and writes messages, which are called protocol data units there, and cuts them out of a stream.
+//! * `session` is the life of a session with a cache.
+
+pub mod pdu;
+pub(crate) mod session;
+#[cfg(test)]
+mod tests;
