@@ -41,6 +41,7 @@ test   openssl         openssl
 test   procps          ps
 test   python3         python3
 test   python3-prometheus-client
+test   stayrtr         stayrtr
 test   systemd         systemd-analyze
 test   tcpdump         tcpdump
 test   tshark          tshark
@@ -55,4 +56,5 @@ exabgp  exabgp.service
 frr  frr.service
 gobgpd  gobgpd.service
 smcroute  smcroute.service smcroute-helper.service
+stayrtr  stayrtr.service
 '

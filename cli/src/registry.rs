@@ -11,6 +11,7 @@ use weft_manager::{Class, Socket};
 use weft_policy::Variable;
 use weft_protocol::{Beginning, Protocol};
 use weft_rib::Rib;
+use weft_rpki::Rpki;
 use weft_runtime::Component;
 use weft_translator::Translator;
 use weft_xia_ad::Ad;
@@ -119,9 +120,9 @@ fn components() -> Vec<Registered> {
         Registered {
             class: Class {
                 statement: Some(weft_bgp::STATEMENT),
-                reads: &[weft_policy::STATEMENT],
+                reads: &[weft_policy::STATEMENT, weft_bgp::RPKI],
                 needs: NEEDS_RIB,
-                access: "rib/rib fea/fea/1.0/open_stream?port=179 \
+                access: "rib/rib rpki/rpki/1.0 fea/fea/1.0/open_stream?port=179 \
                          fea/fea/1.0/open_stream_listener?port=179 fea/fea/1.0/cancel_stream fea/fea/1.0/set_stream_keys \
                          fea/fea/1.0/close_stream_listener fea/fea/1.0/watch_interfaces"
                     .into(),
@@ -129,6 +130,15 @@ fn components() -> Vec<Registered> {
             },
             schema: weft_bgp::SCHEMA,
             make: bgp,
+        },
+        Registered {
+            class: Class {
+                statement: Some(weft_rpki::STATEMENT),
+                access: "fea/fea/1.0/open_stream fea/fea/1.0/cancel_stream".into(),
+                ..Class::new("rpki")
+            },
+            schema: weft_rpki::SCHEMA,
+            make: |_, _| Ok((weft_rpki::interfaces(), Box::<Rpki>::default())),
         },
         Registered {
             class: Class {

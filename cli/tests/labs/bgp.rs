@@ -61,6 +61,11 @@ fn a_large_table_comes_goes_and_comes_back() {
 }
 
 #[test]
+fn what_may_not_be_announced_is_not_accepted() {
+    run(EXAMPLES, "rpki");
+}
+
+#[test]
 fn ten_thousand_routes_go_each_way_with_each_router() {
     run(INTEROP, "tables");
 }

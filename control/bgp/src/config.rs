@@ -46,6 +46,8 @@ pub(crate) use session::{Excess, PrefixLimit, SessionConfig, least_ttl, listener
 
 /// The statement.
 pub const STATEMENT: &str = "bgp";
+/// The statement of the process that says what the RPKI says.
+pub const RPKI: &str = "rpki";
 
 /// The port of BGP (RFC 4271 §3); the FEA opens no other for this process.
 pub(crate) const PORT: u16 = 179;
@@ -90,6 +92,8 @@ pub struct Config {
     pub(crate) multipath: usize,
     pub(crate) graceful: Graceful,
     pub(crate) policies: Rc<Policies>,
+    /// There is somebody to say what the RPKI says.
+    pub(crate) has_rpki: bool,
     pub(crate) peers: BTreeMap<IpAddr, PeerConfig>,
     /// Of neighbours that are not named; the smallest are first.
     pub(crate) ranges: Vec<Range>,
@@ -206,6 +210,7 @@ pub(crate) fn read(source: &str, text: &str) -> Result<Option<Config>, Errors> {
     let mut block = document.block();
     let policies = Rc::new(Policies::take(&mut block)?);
     let mut filters = Filters::new(&policies);
+    let has_rpki = block.one(RPKI)?.is_some();
     let entry = block.one(STATEMENT)?;
     block.finish()?;
     let Some(entry) = entry else { return Ok(None) };
@@ -240,6 +245,7 @@ pub(crate) fn read(source: &str, text: &str) -> Result<Option<Config>, Errors> {
             multipath,
             graceful,
             policies,
+            has_rpki,
             peers,
             ranges,
             own,

@@ -17,6 +17,7 @@ use crate::routes::attribute_sets::AttributesId;
 use crate::routes::conventions;
 use crate::routes::decision::Source;
 use crate::routes::{Path, Point, Routes};
+use crate::validation;
 use crate::wire::{
     Attributes, Context, Disposition, Family, Fault, MessageError, Neighbour, NextHop, Nlri, Reach,
     Role, Update,
@@ -233,7 +234,12 @@ impl Announcer {
         if !self.accepts(attributes, version) {
             return AttributesId::NONE;
         }
-        let view = self.view(attributes, prefix, routes.source(self.origin));
+        let asked = prefix.filter(|_| self.import.asks_for_validity());
+        let validity = asked.map(|net| {
+            routes.validation.validity(&net, validation::origin(&attributes.as_path, self.local_as))
+        });
+        let view =
+            RouteView { validity, ..self.view(attributes, prefix, routes.source(self.origin)) };
         let source = routes.source(self.origin);
         let is_blackhole = source.is_blackhole(&attributes.communities);
         match self.import.run(&view) {
@@ -277,6 +283,7 @@ impl Announcer {
             from: Some(party),
             to: None,
             own: (self.local_address, self.local_as),
+            validity: None,
         }
     }
 

@@ -56,9 +56,10 @@ mod speaker;
 #[cfg(test)]
 mod tests;
 mod to_rib;
+mod validation;
 pub mod wire;
 
-pub use config::{SCHEMA, STATEMENT};
+pub use config::{RPKI, SCHEMA, STATEMENT};
 pub use policy::VARIABLES;
 pub use speaker::{Bgp, interfaces};
 
@@ -66,4 +67,13 @@ pub use speaker::{Bgp, interfaces};
 pub mod interface {
     //! BGP's interface.
     include!(concat!(env!("OUT_DIR"), "/bgp.rs"));
+}
+
+#[allow(missing_docs, unreachable_pub, dead_code, reason = "made from the interface file")]
+mod rpki {
+    //! What the process of the RPKI answers.
+    include!(concat!(env!("OUT_DIR"), "/rpki.rs"));
+
+    /// Its class.
+    pub const CLASS: &str = "rpki";
 }

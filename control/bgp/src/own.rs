@@ -197,6 +197,7 @@ impl OwnNetworks {
             from: None,
             to: None,
             own: (here(&net), self.local_as),
+            validity: None,
         };
         match wanted.policy.run(&view) {
             None => AttributesId::NONE,

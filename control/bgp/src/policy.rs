@@ -17,6 +17,7 @@ use weft_policy::{
     Variable,
 };
 
+use crate::validation::Validity;
 use crate::wire::{Attributes, LargeCommunity, NextHop, Origin, SegmentKind};
 
 /// Numbers of 32 bits.
@@ -43,6 +44,7 @@ const PEER_ADDRESS: usize = 17;
 const PROTOCOL: usize = 18;
 const METRIC: usize = 19;
 const TAG: usize = 20;
+const VALIDITY: usize = 21;
 
 /// The variables of BGP's routes. Aligned by hand with the constants above.
 pub static VARIABLES: &[Variable] = &[
@@ -77,6 +79,11 @@ pub static VARIABLES: &[Variable] = &[
     Variable::new("metric", NUMBER, "how far the network is, to that protocol"),
     Variable::new("tag", NUMBER, "a mark that goes with the route to other protocols; 0 without")
         .with(Access::Write),
+    Variable::new(
+        "origin-validation",
+        Kind::Word(Validity::WORDS),
+        "whether the system where it begins may announce it, as the RPKI says; on import",
+    ),
 ];
 
 /// Which routes pass.
@@ -98,7 +105,13 @@ impl Filter {
 
     /// Whether what becomes of a route depends on more than its attributes and its source.
     pub(crate) fn asks_for_prefix(&self) -> bool {
-        matches!(self, Self::Policies(program) if program.reads(PREFIX))
+        let asks = |program: &Program| program.reads(PREFIX) || program.reads(VALIDITY);
+        matches!(self, Self::Policies(program) if asks(program))
+    }
+
+    /// Whether it depends on whether the system where it begins may announce it.
+    pub(crate) fn asks_for_validity(&self) -> bool {
+        matches!(self, Self::Policies(program) if program.reads(VALIDITY))
     }
 
     /// Whether it depends on which of several peers of the same kind is told.
@@ -162,6 +175,8 @@ pub(crate) struct RouteView<'a> {
     pub(crate) to: Option<Party>,
     /// This router's address of the session, and its system.
     pub(crate) own: (IpAddr, u32),
+    /// Whether the system where it begins may announce it; none where nobody asks.
+    pub(crate) validity: Option<Validity>,
 }
 
 impl Route for RouteView<'_> {
@@ -194,6 +209,7 @@ impl Route for RouteView<'_> {
             PROTOCOL => Value::Text(Cow::Borrowed(self.protocol)),
             METRIC => number(self.metric?),
             TAG => number(attributes.rare().tag),
+            VALIDITY => Value::Word(self.validity?.place()),
             PEER_ADDRESS => Value::Address(self.to.or(self.from)?.address),
             variable => {
                 let from = FROM.iter().position(|one| *one == variable);
@@ -391,6 +407,7 @@ mod tests {
             from: Some(from),
             to: None,
             own,
+            validity: None,
         };
         let changes = filter.run(&view).unwrap();
         assert!(changes.sets_med() && changes.sets_next_hop());

@@ -113,7 +113,8 @@ fn rows(prefix: &Value, columns: &[Column]) -> Vec<Vec<String>> {
     items(&prefix["paths"]).iter().map(row).collect()
 }
 
-/// The best path has a star, one that may not be used a minus, one that is damped a d, one that lives long (RFC 9494) an s.
+/// The best path has a star, one that may not be used a minus, one that is damped a d; and besides one that lives long (RFC 9494) an s,
+/// one whose origin is invalid (RFC 6811) an i.
 fn mark(path: &Value) -> String {
     let is = |value: &Value| *value == Value::Bool(true);
     let mark = match () {
@@ -121,7 +122,9 @@ fn mark(path: &Value) -> String {
         () if path["accepted"] == Value::Bool(false) => "-".to_owned(),
         () => star(&path["best"]),
     };
-    if is(&path["long-lived-stale"]) { mark + "s" } else { mark }
+    let long_lived = if is(&path["long-lived-stale"]) { "s" } else { "" };
+    let invalid = if path["validity"] == "invalid" { "i" } else { "" };
+    mark + long_lived + invalid
 }
 
 /// Who announces it: of a network of the router's own its protocol.
@@ -147,6 +150,9 @@ fn summary(shown: &Value) -> Vec<String> {
         format!("peers: {states}"),
         format!("sets of attributes: {}", text(&shown["attributes"])),
     ];
+    if shown["rpki-payloads"].as_u64().is_some_and(|payloads| payloads > 0) {
+        all.push(format!("origins are validated by {} payloads", text(&shown["rpki-payloads"])));
+    }
     if shown["rib"] == Value::Bool(false) {
         all.push("the RIB is away: what is decided waits for it".to_owned());
     }

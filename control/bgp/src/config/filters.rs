@@ -16,6 +16,9 @@ use weft_policy::{Policies, Program};
 
 use crate::policy::{Filter, VARIABLES};
 
+/// What is said of routes that come.
+const IMPORT: &str = "import";
+
 /// Makes filters of policies. Peers with the same policies share one.
 pub(super) struct Filters<'a> {
     policies: &'a Policies,
@@ -37,11 +40,18 @@ impl<'a> Filters<'a> {
         let names: Vec<Located<Name>> = block.list(direction)?;
         let usual = if is_internal { weft_policy::Filter::All } else { weft_policy::Filter::None };
         let read = weft_policy::Filter::read(&names, usual, |names| self.program(names))?;
-        Ok(match read {
+        let filter = match read {
             weft_policy::Filter::All => Filter::All,
             weft_policy::Filter::None => Filter::None,
             weft_policy::Filter::Policies(program) => Filter::Policies(program),
-        })
+        };
+        let misplaced = direction != IMPORT && filter.asks_for_validity();
+        if let Some(first) = names.first().filter(|_| misplaced) {
+            let sentence = "`origin-validation` is known on import alone: let `import` of peers mark routes, as with a community or \
+                            the tag, and ask for that here";
+            return Err(first.location.error(sentence).into());
+        }
+        Ok(filter)
     }
 
     fn program(&mut self, names: &[Located<Name>]) -> Result<Rc<Program>, Errors> {

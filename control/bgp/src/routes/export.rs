@@ -137,6 +137,7 @@ impl Audience {
             from: source.party(),
             to: Some(self.peer.unwrap_or(anybody)),
             own: (self.local_address, self.local_as),
+            validity: None,
         }
     }
 

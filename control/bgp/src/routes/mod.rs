@@ -18,6 +18,7 @@ mod lost;
 pub(crate) mod next_hops;
 pub(crate) mod packed;
 pub(crate) mod path_ids;
+mod revalidation;
 mod rounds;
 
 use std::collections::BTreeMap;
@@ -28,12 +29,14 @@ use weft_routing::{Candidate, OriginId, Prefix};
 use weft_xrl::profile::Profile;
 
 use crate::damping::Damping;
+use crate::validation::Validation;
 use crate::wire::Attributes;
 use accepted::AcceptedCounts;
 use attribute_sets::{AttributeSets, AttributesId};
 use decision::{Decision, Known, Source};
 use next_hops::{Due, NextHopId, NextHops};
 use path_ids::PathIds;
+use revalidation::Revalidation;
 use rounds::Round;
 
 /// Destinations that one slice of background work visits: some tenths of a millisecond.
@@ -81,6 +84,10 @@ pub(crate) struct Routes {
     accepted: AcceptedCounts,
     /// With whose routes there is something to be done.
     rounds: Vec<Round>,
+    /// Who may announce what.
+    pub(crate) validation: Validation,
+    /// Of which routes that is to be looked at again.
+    revalidation: Revalidation,
     /// What is known of routes that come and go, of peers where they are damped.
     damping: BTreeMap<OriginId, Damping>,
     /// When what happens now happens.
@@ -100,6 +107,8 @@ impl Routes {
             table: IpRoutes::new(),
             accepted: AcceptedCounts::default(),
             rounds: Vec::new(),
+            validation: Validation::default(),
+            revalidation: Revalidation::default(),
             damping: BTreeMap::new(),
             now: Instant::ZERO,
             profile: Profile::default(),
@@ -285,7 +294,7 @@ impl Routes {
 
     /// Whether there is background work.
     pub(crate) fn has_work(&self) -> bool {
-        self.table.has_work() || !self.rounds.is_empty()
+        self.table.has_work() || !self.rounds.is_empty() || self.revalidates()
     }
 
     /// Does a slice of background work.

@@ -134,15 +134,8 @@ impl Routes {
         for (path, old) in own {
             let new = match &round.task {
                 Task::Refilter(announcer) => {
-                    let net = self.table.net(version, number);
-                    let accepted = match self.is_damped(round.origin, &(version, net, path)) {
-                        true => AttributesId::NONE,
-                        false => {
-                            let net = (version, net);
-                            announcer.accept(old.received, net, &mut found.accepted, self)
-                        }
-                    };
-                    Some(Path { accepted, ..old })
+                    let one = (path, old);
+                    Some(self.accept_anew(announcer, round.place, one, &mut found.accepted))
                 }
                 Task::LiveLong => self.marked(old, found),
             };
@@ -154,6 +147,22 @@ impl Routes {
                 }
             }
         }
+    }
+
+    /// A path that this peer has announced, with what is accepted of it now.
+    pub(super) fn accept_anew(
+        &mut self,
+        announcer: &Announcer,
+        (version, number): (Version, u32),
+        (path, old): (u32, Path),
+        known: &mut Accepted,
+    ) -> Path {
+        let net = self.table.net(version, number);
+        let accepted = match self.is_damped(announcer.origin, &(version, net, path)) {
+            true => AttributesId::NONE,
+            false => announcer.accept(old.received, (version, net), known, self),
+        };
+        Path { accepted, ..old }
     }
 
     /// A route has other attributes, which somebody else uses, too.

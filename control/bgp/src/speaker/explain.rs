@@ -72,6 +72,7 @@ impl Bgp {
             from: source.party(),
             to: None,
             own: self.own(peer),
+            validity: Some(self.validity(&net, received)),
         };
         let is_refused = up.is_some_and(|up| !up.announcer.accepts(received, place.0));
         let is_damped = self.routes.is_damped(one.origin, &(place.0, net, one.path));
@@ -108,6 +109,7 @@ impl Bgp {
                 is_external,
             }),
             own: self.own(Some(to)),
+            validity: None,
         };
         let may_hear = to.up.as_ref().is_none_or(|up| up.may_hear(attributes, source));
         let note = (!may_hear || one.origin == to.origin)

@@ -26,6 +26,7 @@ mod telling;
 mod tests;
 mod unused;
 mod up;
+mod validation;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -46,6 +47,7 @@ use crate::numbers::cease;
 use crate::own::OwnNetworks;
 use crate::routes::Routes;
 use crate::to_rib::ToRib;
+use crate::validation::FromRpki;
 use context::World;
 use links::Links;
 use listeners::{LISTENERS, Listeners};
@@ -81,6 +83,7 @@ pub struct Bgp {
     fanout: Fanout,
     ahead: Ahead,
     to_rib: ToRib,
+    from_rpki: FromRpki,
     own: OwnNetworks,
     peers: BTreeMap<IpAddr, Peer>,
     /// Origins of peers that there are and were, so that both tables number them alike.
@@ -110,6 +113,7 @@ impl Bgp {
             ahead: Ahead::default(),
             random,
             to_rib: ToRib::new(),
+            from_rpki: FromRpki::new(),
             own: OwnNetworks::new(),
             peers: BTreeMap::new(),
             origins: BTreeMap::new(),
@@ -257,6 +261,8 @@ impl Bgp {
             }
         }
         self.config = new;
+        let has_rpki = config.as_ref().is_some_and(|config| config.has_rpki);
+        self.from_rpki.want(has_rpki, &mut self.routes.validation);
         let multipath = config.as_ref().map_or(1, |config| config.multipath);
         self.to_rib.set_multipath(multipath, &mut self.routes);
         let named = |address: &IpAddr| {
@@ -437,6 +443,7 @@ impl Bgp {
             }
             Event::Slice => {
                 self.ahead.begin();
+                self.go_on_revalidating();
                 self.routes.work();
             }
             Event::Tick => self.tick(now, out),
@@ -501,9 +508,12 @@ impl Component for Bgp {
         self.routes.begin(now);
         let input = self.own.hear(now, input, out);
         let input = input.and_then(|input| self.to_rib.hear(now, input, &mut self.routes, out));
+        let validation = &mut self.routes.validation;
+        let input = input.and_then(|input| self.from_rpki.hear(now, input, validation, out));
         if let Some(input) = input {
             self.hear(now, input, out);
         }
+        self.heed_rpki(now, out);
         self.own.settle(&mut self.routes);
         self.tell(now, out);
     }
@@ -511,10 +521,16 @@ impl Component for Bgp {
     fn deadline(&self) -> Option<Instant> {
         let sessions = self.peers.values().filter_map(Peer::deadline);
         let others = self.listeners.deadline();
-        let rib = [self.to_rib.deadline(), self.own.deadline(), self.patience];
+        let (rpki, rib) = (self.from_rpki.deadline(), self.to_rib.deadline());
+        let components = [rib, rpki, self.own.deadline(), self.patience];
         let damping = self.routes.damping_deadline();
         let fanout = self.fanout.deadline(&self.routes);
-        sessions.chain(others).chain(damping).chain(fanout).chain(rib.into_iter().flatten()).min()
+        sessions
+            .chain(others)
+            .chain(damping)
+            .chain(fanout)
+            .chain(components.into_iter().flatten())
+            .min()
     }
 
     fn has_background_work(&self) -> bool {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ipnet::IpNet;
 use serde_json::{Map, Value, json};
 use weft_base::Instant;
 use weft_routing::Candidate;
@@ -81,6 +82,7 @@ impl Bgp {
             "ipv4-multicast": table.len(Version::V4Multicast), "ipv6-multicast": table.len(Version::V6Multicast),
             "attributes": self.routes.sets.len(), "cohorts": cohorts, "slow-cohorts": slow,
             "waiting": table.waiting(), "rib": self.to_rib.is_there(),
+            "rpki-payloads": self.routes.validation.len(),
             "restarting": self.restart.defers(),
         })
     }
@@ -185,6 +187,7 @@ impl Bgp {
             ("path-id", one.path.into()),
             ("unused", self.unused((version, net), one).into()),
             ("lost-by", routes.lost_by(place, one).into()),
+            ("validity", self.shown_validity(&net, one).into()),
             ("long-lived-stale", source.is_stale(&attributes.communities).into()),
             ("blackhole", (one.route.is_accepted() && routes.is_blackhole(one)).into()),
             ("damping", standing.into()),
@@ -195,6 +198,13 @@ impl Bgp {
             shown[name] = value;
         }
         shown
+    }
+
+    /// Whether the origin of a path is valid, if the RPKI says anything of any.
+    fn shown_validity(&self, net: &IpNet, one: &Candidate<Path>) -> Option<&'static str> {
+        let received = &self.routes.sets.get(one.route.received).unpack();
+        let is_asked = self.routes.validation.len() > 0;
+        is_asked.then(|| self.validity(net, received).word())
     }
 
     /// A path as a peer is told it.

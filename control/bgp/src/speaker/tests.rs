@@ -18,6 +18,7 @@ mod rib;
 mod sessions;
 mod shown;
 mod slow;
+mod validation;
 
 use std::net::Ipv4Addr;
 use std::time::Duration;

@@ -70,6 +70,18 @@ impl<R: Copy + PartialEq> IpRoutes<R> {
         Ok(found.map(|number| (version, number)))
     }
 
+    /// The next destination within a prefix and its number: the one behind `last`, which is within it, or the first. It need not
+    /// have a route.
+    #[must_use]
+    pub fn next_within(
+        &self,
+        version: Version,
+        within: &Prefix,
+        last: Option<&Prefix>,
+    ) -> Option<(Prefix, u32)> {
+        with!(self, version, table => next_within(table, within, last))
+    }
+
     /// The destinations that are asked for.
     ///
     /// # Errors
@@ -135,21 +147,31 @@ fn append<D: Destination<Index = PrefixIndex> + BitString, R: Copy + PartialEq>(
     found: &mut Vec<(Version, u32)>,
 ) -> Option<IpNet> {
     let has_routes = |number| table.candidates(number).next().is_some();
-    let is_within = |net: &D| range.within.is_none_or(|within| within.contains(&net.prefix()));
-    // Within a prefix come, right behind it, all that begin with it.
-    if let (None, Some(within)) = (range.behind, &range.within)
-        && let Some(number) = table.index().table().get(within).copied()
-        && has_routes(number)
-    {
-        found.push((version, number));
-    }
-    let mut last = range.behind.or(range.within).map(|prefix| D::from_prefix(&prefix));
+    let within = range.within.unwrap_or(Prefix::ALL);
+    let mut last = range.behind;
     while found.len() < most {
-        let (net, number) = table.after(last.as_ref()).filter(|(net, _)| is_within(net))?;
-        last = Some(net);
+        let (prefix, number) = next_within(table, &within, last.as_ref())?;
+        last = Some(prefix);
         if has_routes(number) {
             found.push((version, number));
         }
     }
-    last.map(|net| version.net(&net.prefix()))
+    last.map(|prefix| version.net(&prefix))
+}
+
+/// The next destination within a prefix, behind one within it or the first.
+fn next_within<D: Destination<Index = PrefixIndex> + BitString, R: Copy + PartialEq>(
+    table: &RouteTable<D, R>,
+    within: &Prefix,
+    last: Option<&Prefix>,
+) -> Option<(Prefix, u32)> {
+    if last.is_none()
+        && let Some(number) = table.index().table().get(within)
+    {
+        return Some((*within, *number));
+    }
+    // Right behind a prefix come all that begin with it.
+    let (net, number) = table.after(Some(&D::from_prefix(last.unwrap_or(within))))?;
+    let prefix = net.prefix();
+    within.contains(&prefix).then_some((prefix, number))
 }

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use weft_xrl::{Calls, Decoder, Encoded, Input, Method, Output, Reply};
 
 use weft_protocol::rib::{
-    Call, Change, OpenOriginReply, Redistribute, RedistributeReply, RegisterReply, Used, Way,
+    CLASS, Call, Change, OpenOriginReply, Redistribute, RedistributeReply, RegisterReply, Used, Way,
 };
 
 #[derive(Debug, Default)]
@@ -47,6 +47,9 @@ impl Rib {
     /// The reply to what BGP does, if that is a call.
     pub(super) fn answer(&mut self, output: &Output) -> Option<Input> {
         let Output::Call(call) = output else { return None };
+        if call.target != CLASS {
+            return None;
+        }
         let Method::Known(_, method) = call.method else { panic!("not a method of the RIB") };
         let mut from = Decoder::new(call.arguments.args.bytes(), Vec::new());
         let encoded = match Call::decode(method, &mut from).unwrap() {
