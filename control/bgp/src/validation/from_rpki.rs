@@ -12,6 +12,7 @@ use weft_protocol::{Client, Dialogue};
 use weft_xrl::{Input, Output, Reply, XrlError};
 
 use super::Validation;
+use super::table::Disordered;
 use crate::rpki;
 
 /// The number of the dialogue; lower ones are those with the RIB.
@@ -67,8 +68,8 @@ pub(crate) struct FromRpki {
     dialogue: Dialogue<About>,
     /// Whether the configuration has that process.
     is_wanted: bool,
-    /// What the pages of the list had so far.
-    listed: Validation,
+    /// The last payload of the page before; there are pages to come.
+    behind: Option<rpki::Payload>,
     /// The edition that changes are asked for after: that of the first page.
     edition: Option<u64>,
     /// Until when what was told counts.
@@ -81,7 +82,7 @@ impl FromRpki {
         Self {
             dialogue: Dialogue::new(rpki::CLASS, DIALOGUE),
             is_wanted: false,
-            listed: Validation::default(),
+            behind: None,
             edition: None,
             until: None,
             changed: Changed::default(),
@@ -103,8 +104,11 @@ impl FromRpki {
         self.until = None;
     }
 
-    /// Takes what has changed, if anything has.
+    /// Takes what has changed, if anything has; nothing while pages are to come.
     pub(crate) fn take_changed(&mut self) -> Option<Changed> {
+        if self.behind.is_some() {
+            return None;
+        }
         let changed = std::mem::take(&mut self.changed);
         (!changed.is_nothing()).then_some(changed)
     }
@@ -137,7 +141,7 @@ impl FromRpki {
     }
 
     fn begin(&mut self, out: &mut Vec<Output>) {
-        (self.listed, self.edition) = (Validation::default(), None);
+        (self.behind, self.edition) = (None, None);
         self.list(None, out);
     }
 
@@ -152,21 +156,21 @@ impl FromRpki {
         reply: rpki::ListReply,
         validation: &mut Validation,
         out: &mut Vec<Output>,
-    ) {
+    ) -> Result<(), Disordered> {
         if !reply.ready {
             // What was told in an earlier life counts until then.
-            return self.begin(out);
+            self.begin(out);
+            return Ok(());
         }
         self.edition.get_or_insert(reply.edition);
-        for payload in &reply.payloads {
-            self.listed.set(payload, true);
+        let (mut page, is_last) = (reply.payloads, reply.next.is_none());
+        self.changed.add(validation.take_page(self.behind.as_ref(), &page, is_last)?);
+        self.behind = page.pop().or(self.behind.take()).filter(|_| !is_last);
+        match is_last {
+            true => self.ask(out),
+            false => self.list(reply.next, out),
         }
-        if reply.next.is_some() {
-            return self.list(reply.next, out);
-        }
-        let before = std::mem::replace(validation, std::mem::take(&mut self.listed));
-        self.changed.add(before.differences(validation));
-        self.ask(out);
+        Ok(())
     }
 
     fn heard_changes(
@@ -205,6 +209,10 @@ impl Client<About> for Both<'_> {
         self.from_rpki.begin(out);
     }
 
+    fn ended(&mut self) {
+        self.from_rpki.behind = None;
+    }
+
     fn answered(
         &mut self,
         about: &About,
@@ -212,7 +220,11 @@ impl Client<About> for Both<'_> {
         out: &mut Vec<Output>,
     ) -> Result<(), XrlError> {
         match about {
-            About::List => self.from_rpki.listed(reply.read::<rpki::List>()?, self.validation, out),
+            About::List => {
+                let reply = reply.read::<rpki::List>()?;
+                let listed = self.from_rpki.listed(reply, self.validation, out);
+                listed.map_err(|error| XrlError::failed(error.to_string()))?;
+            }
             About::Changes => {
                 let reply = reply.read::<rpki::Changes>()?;
                 self.from_rpki.heard_changes(reply, self.validation, out);

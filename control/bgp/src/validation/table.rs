@@ -1,33 +1,64 @@
 //! What the RPKI says, by prefixes.
 
 use ipnet::IpNet;
-use weft_routing::ip::split;
+use weft_routing::ip::{Version, split};
 use weft_routing::{Prefix, PrefixTable};
 
 use super::Validity;
 use crate::rpki::Payload;
 
-/// Who may announce a prefix, and prefixes of which length at most within it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// Who may announce a prefix, and prefixes of which length at most within it. In the order of `rpki/1.0`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Allowed {
-    system: u32,
     max_length: u8,
+    system: u32,
 }
+
+/// Who may announce one prefix: at least one, and as a rule one.
+#[derive(Debug, Default)]
+struct Permits {
+    first: Allowed,
+    others: Box<[Allowed]>,
+}
+
+impl Permits {
+    fn iter(&self) -> impl Iterator<Item = &Allowed> {
+        std::iter::once(&self.first).chain(&self.others)
+    }
+
+    /// Of these, which are in order; none of none.
+    fn of(all: &[Allowed]) -> Option<Self> {
+        let (first, others) = all.split_first()?;
+        Some(Self { first: *first, others: others.into() })
+    }
+}
+
+/// A payload as it stands here: in the table of its version of IP, at its prefix. In the order of `rpki/1.0`.
+type Place = (usize, Prefix, Allowed);
 
 /// All payloads.
 #[derive(Debug, Default)]
 pub(crate) struct Validation {
     /// Of IPv4 and of IPv6.
-    tables: [PrefixTable<Vec<Allowed>>; 2],
+    tables: [PrefixTable<Permits>; 2],
     len: usize,
 }
 
-/// The table, the prefix in it, and who may announce it.
-fn place(payload: &Payload) -> (usize, Prefix, Allowed) {
+/// A page is not in order, or not behind the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("payloads are not in order")]
+pub(crate) struct Disordered;
+
+fn place(payload: &Payload) -> Place {
     let (version, prefix) = split(payload.net);
     // No prefix of IP has more bits than fit.
     let max_length = payload.max_length.min(u8::MAX.into()) as u8;
-    (usize::from(version.is_ipv6()), prefix, Allowed { system: payload.system, max_length })
+    (usize::from(version.is_ipv6()), prefix, Allowed { max_length, system: payload.system })
+}
+
+/// The prefix of a place.
+fn net((version, prefix, _): &Place) -> IpNet {
+    Version::both(false)[*version].net(prefix)
 }
 
 impl Validation {
@@ -38,27 +69,74 @@ impl Validation {
 
     /// A payload is there, or not any more. Returns whether that is new.
     pub(crate) fn set(&mut self, payload: &Payload, is_there: bool) -> bool {
-        let (table, prefix, allowed) = place(payload);
-        let table = &mut self.tables[table];
-        let mut all = table.get_mut(&prefix).map(std::mem::take).unwrap_or_default();
-        let place = all.binary_search(&allowed);
-        match (place, is_there) {
-            (Err(place), true) => all.insert(place, allowed),
-            (Ok(place), false) => drop(all.remove(place)),
-            _ => {}
+        self.set_place(&place(payload), is_there)
+    }
+
+    fn set_place(&mut self, (table, prefix, allowed): &Place, is_there: bool) -> bool {
+        let table = &mut self.tables[*table];
+        let before =
+            table.get(prefix).map_or(Vec::new(), |permits| permits.iter().copied().collect());
+        let was_there = before.contains(allowed);
+        if was_there == is_there {
+            return false;
         }
-        if all.is_empty() {
-            table.remove(&prefix);
-        } else {
-            table.insert(prefix, all);
-        }
-        let is_new = place.is_ok() != is_there;
+        let mut all = before;
         match is_there {
-            true if is_new => self.len += 1,
-            false if is_new => self.len -= 1,
-            _ => {}
+            true => all.push(*allowed),
+            false => all.retain(|one| one != allowed),
         }
-        is_new
+        all.sort_unstable();
+        match Permits::of(&all) {
+            Some(permits) => drop(table.insert(*prefix, permits)),
+            None => drop(table.remove(prefix)),
+        }
+        self.len = if is_there { self.len + 1 } else { self.len - 1 };
+        true
+    }
+
+    /// A page of all payloads that there are: these come behind that one, and nothing is between them, nor behind the last page.
+    /// Returns the prefixes of which something else is said now.
+    ///
+    /// # Errors
+    /// They are not in order: nothing is changed.
+    pub(crate) fn take_page(
+        &mut self,
+        behind: Option<&Payload>,
+        page: &[Payload],
+        is_last: bool,
+    ) -> Result<Vec<IpNet>, Disordered> {
+        let behind = behind.map(place);
+        let page: Vec<_> = page.iter().map(place).collect();
+        if !behind.iter().chain(&page).is_sorted_by(|one, next| one < next) {
+            return Err(Disordered);
+        }
+        let end = page.last().or(behind.as_ref()).filter(|_| !is_last).copied();
+        let gone = self.behind(behind).take_while(|one| end.is_none_or(|end| *one <= end));
+        let gone: Vec<_> = gone.filter(|one| page.binary_search(one).is_err()).collect();
+        let mut changed: Vec<_> = gone.iter().map(net).collect();
+        for one in &gone {
+            self.set_place(one, false);
+        }
+        changed.extend(page.iter().filter(|one| self.set_place(one, true)).map(net));
+        Ok(changed)
+    }
+
+    /// What is there behind a place, or all, in order.
+    fn behind(&self, place: Option<Place>) -> impl Iterator<Item = Place> {
+        let tables = self.tables.iter().enumerate();
+        let all =
+            tables.skip(place.map_or(0, |(table, ..)| table)).flat_map(move |(number, table)| {
+                let at = place.filter(|(of, ..)| *of == number).map(|(_, prefix, _)| prefix);
+                let here = at.and_then(|prefix| Some((prefix, table.get(&prefix)?)));
+                let mut cursor =
+                    at.map_or_else(|| table.cursor(), |prefix| table.cursor_behind(prefix));
+                let rest = std::iter::from_fn(move || cursor.next(table));
+                let permits = here.into_iter().chain(rest);
+                permits.flat_map(move |(prefix, permits)| {
+                    permits.iter().map(move |one| (number, prefix, *one))
+                })
+            });
+        all.filter(move |one| place.is_none_or(|place| *one > place))
     }
 
     /// Whether a system may announce a prefix; with none it may not be told which system it is.
@@ -80,25 +158,11 @@ impl Validation {
         }
         validity
     }
-
-    /// The prefixes of which another one says something else.
-    pub(crate) fn differences(&self, other: &Self) -> Vec<IpNet> {
-        let mut all = Vec::new();
-        for (version, (own, others)) in weft_routing::ip::Version::both(false)
-            .into_iter()
-            .zip(self.tables.iter().zip(&other.tables))
-        {
-            let is_other = own.iter().filter(|(prefix, one)| others.get(prefix) != Some(*one));
-            let is_new = others.iter().filter(|(prefix, _)| own.get(prefix).is_none());
-            all.extend(is_other.chain(is_new).map(|(prefix, _)| version.net(&prefix)));
-        }
-        all
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use proptest::prelude::*;
 
@@ -164,7 +228,8 @@ mod tests {
         #[test]
         fn it_is_as_if_all_payloads_were_asked(
             steps in prop::collection::vec((any_payload(), any::<bool>()), 0..40),
-            others in prop::collection::vec((any_payload(), any::<bool>()), 0..40),
+            others in prop::collection::vec(any_payload(), 0..40),
+            size in 1..6_usize,
         ) {
             let (mut all, mut model) = (Validation::default(), BTreeSet::new());
             let key = |one: &Payload| (one.net, one.max_length, one.system);
@@ -193,16 +258,39 @@ mod tests {
                     }
                 }
             }
-            let (mut other, mut other_model) = (Validation::default(), BTreeSet::new());
-            for (payload, is_there) in others {
-                other.set(&payload, is_there);
-                match is_there {
-                    true => other_model.insert(key(&payload)),
-                    false => other_model.remove(&key(&payload)),
-                };
+            // All of another set, in pages.
+            let others: Vec<_> = others.into_iter().map(|one| (place(&one), one)).collect::<BTreeMap<_, _>>().into_values().collect();
+            prop_assert!(others.is_sorted_by_key(key), "the order is that of prefixes, lengths and systems");
+            let keys: BTreeSet<_> = others.iter().map(key).collect();
+            let (mut changed, mut behind) = (BTreeSet::new(), None);
+            let pages: Vec<_> = others.chunks(size).collect();
+            for (number, page) in pages.iter().enumerate() {
+                let is_last = number + 1 == pages.len();
+                changed.extend(all.take_page(behind.as_ref(), page, is_last).unwrap());
+                behind = page.last().cloned();
             }
-            let different: BTreeSet<_> = model.symmetric_difference(&other_model).map(|one| one.0).collect();
-            prop_assert_eq!(all.differences(&other).into_iter().collect::<BTreeSet<_>>(), different);
+            if pages.is_empty() {
+                changed.extend(all.take_page(None, &[], true).unwrap());
+            }
+            let different = model.symmetric_difference(&keys).map(|one| one.0);
+            prop_assert_eq!(changed, different.collect::<BTreeSet<_>>());
+            prop_assert_eq!(all.len(), keys.len());
+            let there: BTreeSet<_> = all.behind(None).map(|one| (net(&one), u32::from(one.2.max_length), one.2.system)).collect();
+            prop_assert_eq!(there, keys);
         }
+    }
+    #[test]
+    fn pages_that_are_not_in_order_change_nothing() {
+        let (one, two) = (payload("10.0.0.0/8", 8, 1), payload("10.0.0.0/8", 9, 1));
+        let mut all = of(&[payload("11.0.0.0/8", 8, 1)]);
+        for (behind, page) in [
+            (None, vec![two.clone(), one.clone()]),
+            (Some(&two), vec![one.clone()]),
+            (None, vec![one.clone(), one.clone()]),
+        ] {
+            assert_eq!(all.take_page(behind, &page, true), Err(Disordered));
+        }
+        assert_eq!(all.len(), 1);
+        assert_eq!(all.take_page(Some(&one), &[], false), Ok(Vec::new()), "a page may be empty");
     }
 }
