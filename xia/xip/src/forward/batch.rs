@@ -182,8 +182,9 @@ impl Forwarder {
         let bytes = packet.bytes();
         let Glance { total_len, rows, edges } = Glance::at(bytes)?;
         ahead.fate = Fate::Looking;
-        ahead.key = KeyRows::new(rows, edges, received);
-        ahead.tag = self.dst.tag(&ahead.key.of_packet(&XipPacket::checked_before(bytes)));
+        let key = KeyRows::new(rows, edges, received);
+        ahead.key = key;
+        ahead.tag = self.dst.tag(&key.of_packet(&XipPacket::checked_before(bytes)));
         Some(bytes.len() - total_len)
     }
 

@@ -30,19 +30,19 @@ impl Glance {
         let fixed = bytes.first_chunk::<FIXED_HEADER_LEN>()?;
         let [rows, source_rows] = [field::NUM_DST, field::NUM_SRC].map(|at| usize::from(fixed[at]));
         let last = usize::from(fixed[field::LAST_NODE]);
-        // The row that has the edges.
+        // The row that has the edges, and the first that they may lead to.
         let is_entry = last == usize::from(LastNode::ENTRY_BYTE);
-        let row = if is_entry { rows.wrapping_sub(1) } else { last };
+        let (row, first) = if is_entry { (rows.wrapping_sub(1), 0) } else { (last, last + 1) };
         let total_len = header_len(fixed) + usize::from(payload_len(fixed));
-        let is_sound = fixed[field::VERSION] == XIP_VERSION
-            && rows <= MAX_NODES
-            && source_rows <= MAX_NODES
-            && row < rows
-            && total_len <= bytes.len();
+        // One jump for all of it.
+        let is_sound = (fixed[field::VERSION] == XIP_VERSION)
+            & (rows <= MAX_NODES)
+            & (source_rows <= MAX_NODES)
+            & (row < rows)
+            & (total_len <= bytes.len());
         if !is_sound {
             return None;
         }
-        let first = if is_entry { 0 } else { row + 1 };
         let to = bytes.get(row_offset(row) + XID_LEN..)?.first_chunk::<MAX_FAN_OUT>()?;
         let edges = sound_edges(&to.map(Edge::from_byte), first, rows)?;
         (edges > 0).then_some(Self { total_len, rows: *to, edges })

@@ -62,17 +62,18 @@ pub(in crate::forward) trait Key {
     #[inline]
     fn hash(&self, hash: &KeyedHash) -> u64 {
         let kind = self.kind();
-        let start = hash.start() ^ u64::from(kind.0);
-        let all = 0..kind.edges().min(MAX_FAN_OUT);
-        all.fold(start, |state, at| hash.mix(state, self.words(at)))
+        let first = hash.mix(hash.start() ^ u64::from(kind.0), self.words(0));
+        let others = 1..kind.edges().min(MAX_FAN_OUT);
+        others.fold(first, |state, at| hash.mix(state, self.words(at)))
     }
 }
 
 /// Where in a packet its key stands.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::forward) struct KeyRows {
-    /// As many as the kind says; behind them is anything.
-    rows: [u8; MAX_FAN_OUT],
+    /// As many bytes as the kind says, the lowest first; behind them is anything. One number and no array: that stays in a
+    /// register of the processor, whichever byte is asked for.
+    rows: u32,
     kind: Kind,
 }
 
@@ -80,7 +81,7 @@ impl KeyRows {
     /// Of a packet whose last node has so many edges, to these rows of its destination.
     #[inline]
     pub(in crate::forward) fn new(rows: [u8; MAX_FAN_OUT], edges: usize, received: bool) -> Self {
-        Self { rows, kind: Kind::new(edges, received) }
+        Self { rows: u32::from_le_bytes(rows), kind: Kind::new(edges, received) }
     }
 
     /// The same.
@@ -88,6 +89,12 @@ impl KeyRows {
         let mut rows = [0; MAX_FAN_OUT];
         rows[..targets.len()].copy_from_slice(targets);
         Self::new(rows, targets.len(), received)
+    }
+
+    /// The row of the XID at a place; any row if there are not so many.
+    #[inline]
+    fn row(self, at: usize) -> u8 {
+        (self.rows >> (u8::BITS as usize * (at % MAX_FAN_OUT))) as u8
     }
 
     /// The key of this packet, which stays where it is.
@@ -115,7 +122,7 @@ impl<T: AsRef<[u8]>> Key for PacketKey<'_, T> {
 
     #[inline]
     fn words(&self, at: usize) -> XidWords {
-        to_words(self.packet.xid_bytes(self.place.rows[at]))
+        to_words(self.packet.xid_bytes(self.place.row(at)))
     }
 }
 
