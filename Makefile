@@ -22,7 +22,7 @@ weft := $(target)/release/weft
 # built anew each time.
 release := RUSTFLAGS="$$(scripts/release-flags.sh)" cargo build --release --locked
 libraries := $(target)/release/libweftflow.so $(target)/release/libweftxia.so
-benches := config fib flow link-state restart route-latency route-load route-peers route-storm routing xip-attack xip-engine xip-forward xia-push xrl zfilter
+benches := config fib flow link-state restart route-latency route-load route-origins route-peers route-storm routing xip-attack xip-engine xip-forward xia-push xrl zfilter
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test lint bench fuzz soak profile docs install clean

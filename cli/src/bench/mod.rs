@@ -53,6 +53,7 @@ const BENCHES: &[&dyn Bench] = &[
     &restart::Restart,
     &bgp::RouteLatency,
     &bgp::RouteLoad,
+    &bgp::RouteOrigins,
     &bgp::RoutePeers,
     &bgp::RouteStorm,
     &routing::Routing,

@@ -14,12 +14,14 @@
 //!
 //! Reference: Handley et al., "Designing Extensible IP Router Software", NSDI 2005, §8.2, §8.3.
 
+mod cache;
 mod crowd;
 mod kernel;
 mod latency;
 mod load;
 mod memory;
 mod network;
+mod origins;
 mod peers;
 mod reflector;
 mod remote;
@@ -33,6 +35,7 @@ mod told;
 
 pub(super) use latency::RouteLatency;
 pub(super) use load::RouteLoad;
+pub(super) use origins::RouteOrigins;
 pub(super) use peers::RoutePeers;
 pub(super) use router::BIRD;
 pub(super) use storm::RouteStorm;
@@ -55,6 +58,8 @@ enum Role {
     Crowd(crowd::CrowdArgs),
     /// What tells each peer what it has read from the others
     Reflector,
+    /// A cache of the RPKI that says what it is told on standard input
+    Cache(cache::CacheArgs),
 }
 
 /// Carries it out.
@@ -63,6 +68,7 @@ pub(crate) fn run_end(args: &BgpEndArgs) -> Outcome {
         Role::Speaker(args) => speaker::run(args),
         Role::Crowd(args) => crowd::run(args),
         Role::Reflector => reflector::run(),
+        Role::Cache(args) => cache::run(args),
     }
 }
 

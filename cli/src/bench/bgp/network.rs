@@ -25,6 +25,8 @@ pub(super) struct Peer {
     pub(super) has_policy: bool,
     /// Whether the router tells it of all routes to a prefix, not of the best alone.
     pub(super) hears_paths: bool,
+    /// It is no peer but a cache of the RPKI: routes that are invalid by it are not taken.
+    pub(super) tells_payloads: bool,
 }
 
 /// What the router does with its third peer.
@@ -36,6 +38,14 @@ pub(super) enum Third {
 }
 
 impl Peer {
+    /// Where a cache listens.
+    pub(super) const CACHE_PORT: u16 = 3323;
+
+    /// The cache among these, if there is one.
+    pub(super) fn cache(peers: &[Self]) -> Option<Ipv4Addr> {
+        peers.iter().find(|peer| peer.tells_payloads).map(|peer| peer.address)
+    }
+
     /// Peer `number` of a thousand or more, from 0 on.
     pub(super) fn of_crowd(number: u16) -> Self {
         Self {
@@ -45,6 +55,7 @@ impl Peer {
             is_told: true,
             has_policy: false,
             hears_paths: false,
+            tells_payloads: false,
         }
     }
 
@@ -57,6 +68,7 @@ impl Peer {
             is_told,
             has_policy: false,
             hears_paths: false,
+            tells_payloads: false,
         }
     }
 

@@ -21,7 +21,7 @@ use super::super::xip_forward::prefixes::prefixes;
 /// How many probes there can be; `told.bpf.c` has the same number.
 pub(super) const MOST_PROBES: usize = 8192;
 /// The probes are the networks of this length in 198.18.0.0/15 (RFC 2544).
-const PROBE_LENGTH: u8 = 28;
+pub(super) const PROBE_LENGTH: u8 = 28;
 const FIRST_PROBE: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 0);
 
 /// Numbers of autonomous systems to draw from.

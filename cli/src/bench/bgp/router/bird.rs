@@ -21,8 +21,20 @@ fn configuration(peers: &[Peer], has_kernel: bool) -> String {
         // Once an hour it compares the whole table: not while it is measured.
         text += "protocol kernel { scan time 3600; ipv4 { import none; export all; }; }\n";
     }
-    for (number, peer) in peers.iter().enumerate() {
-        let Peer { router, address, autonomous_system, is_told, has_policy, hears_paths } = peer;
+    let mut import = "import all";
+    if let Some(address) = Peer::cache(peers) {
+        let port = Peer::CACHE_PORT;
+        text += &format!(
+            "roa4 table payloads4;\nroa6 table payloads6;\nprotocol rpki cache {{ \
+             roa4 {{ table payloads4; }}; roa6 {{ table payloads6; }}; \
+             remote {address} port {port}; retry keep 1; refresh keep 3600; expire keep 7200; }}\n"
+        );
+        import = "import table; import filter \
+                  { if roa_check(payloads4, net, bgp_path.last) = ROA_INVALID then reject; accept; }";
+    }
+    for (number, peer) in peers.iter().filter(|peer| !peer.tells_payloads).enumerate() {
+        let Peer { router, address, autonomous_system, is_told, has_policy, hears_paths, .. } =
+            peer;
         let paths = if *hears_paths { "add paths tx; " } else { "" };
         let export = match (is_told, has_policy) {
             (false, _) => "none".to_owned(),
@@ -34,7 +46,7 @@ fn configuration(peers: &[Peer], has_kernel: bool) -> String {
         text += &format!(
             "protocol bgp p{number} {{ local {router} as {ROUTER_AS}; \
              neighbor {address} as {autonomous_system}; passive on; \
-             ipv4 {{ {paths}import all; export {export}; }}; }}\n"
+             ipv4 {{ {paths}{import}; export {export}; }}; }}\n"
         );
     }
     text

@@ -29,8 +29,20 @@ fn configuration(peers: &[Peer]) -> String {
              then {{ accept; }}\n    }}\n"
         );
     }
+    let cache = Peer::cache(peers);
+    let import = if cache.is_some() { "origins rest" } else { "all" };
+    if let Some(address) = cache {
+        let port = Peer::CACHE_PORT;
+        text += &format!(
+            "    policy-statement origins {{ from {{ origin-validation invalid; }} then {{ reject; }} }}\n    \
+             policy-statement rest {{ then {{ accept; }} }}\n}}\nrpki {{\n    \
+             cache bench {{ address {address}; port {port}; }}\n"
+        );
+    }
     text += &format!("}}\nbgp {{\n    as {ROUTER_AS};\n    router-id 10.255.0.1;\n");
-    for Peer { router, address, autonomous_system, is_told, has_policy, hears_paths } in peers {
+    for Peer { router, address, autonomous_system, is_told, has_policy, hears_paths, .. } in
+        peers.iter().filter(|peer| !peer.tells_payloads)
+    {
         let paths = if *hears_paths { "add-path send; " } else { "" };
         let export = match (is_told, has_policy) {
             (false, _) => "none".to_owned(),
@@ -39,7 +51,7 @@ fn configuration(peers: &[Peer]) -> String {
         };
         text += &format!(
             "    peer {address} {{ as {autonomous_system}; local-address {router}; passive on; \
-             {paths}import all; export {export}; }}\n"
+             {paths}import {import}; export {export}; }}\n"
         );
     }
     text + "}\n"
@@ -52,7 +64,10 @@ mod tests {
     #[test]
     fn the_configuration_is_one() {
         let with_policy = Peer { has_policy: true, hears_paths: true, ..Peer::of_crowd(0) };
-        let peers = [Peer::behind(1, true), Peer::behind(2, false), with_policy];
-        crate::node::file::parse("node.conf", &configuration(&peers)).unwrap().check().unwrap();
+        let cache = Peer { tells_payloads: true, ..Peer::behind(3, false) };
+        let peers = [Peer::behind(1, true), Peer::behind(2, false), with_policy, cache];
+        for peers in [&peers[..3], &peers] {
+            crate::node::file::parse("node.conf", &configuration(peers)).unwrap().check().unwrap();
+        }
     }
 }
