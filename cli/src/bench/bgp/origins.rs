@@ -1,7 +1,7 @@
 //! `weft bench route-origins`: a cache of the RPKI says who may announce what, and routes that are invalid by that go.
 //!
-//! One peer has announced a table, another one was told of it. Then the cache has 600,000 payloads at once, as many as there are, of
-//! which some make routes of the table invalid: the clock runs from just before it says that there is something new until the
+//! One peer has announced a table, another one was told of it. Then the cache has 600,000 payloads at once, of which some
+//! make routes of the table invalid: the clock runs from just before it says that there is something new until the
 //! other peer was told that all of these are gone. Then, with one payload at a time, until it was told that one route is. What the
 //! router has taken of memory is with both.
 
@@ -28,7 +28,7 @@ const ALL: &str = "all payloads, until the other peer knows what has gone";
 const ONE: &str = "one payload, until the other peer knows, median";
 const MEMORY: &str = "peak memory";
 
-/// Payloads: about as many as the RPKI has in 2025.
+/// Payloads: the RPKI has some hundred thousand.
 const PAYLOADS: usize = 600_000;
 /// Routes that become invalid one by one, and how long it is quiet before.
 const SINGLES: usize = 50;
