@@ -109,7 +109,21 @@ impl Rpki {
         if let Some(channel) = cache.channel {
             out.push(Output::World(Action::Close { channel }));
         }
-        self.payloads.replace(cache.id, &[]);
+        self.forget(cache.id);
+    }
+
+    /// What a cache has told counts no more, and is forgotten. Others count in its place first, so that what they say, too, does not
+    /// go and come.
+    fn forget(&mut self, cache: CacheId) {
+        self.count();
+        self.payloads.replace(cache, &[]);
+    }
+
+    /// Those caches count that do.
+    fn count(&mut self) {
+        let counting = self.caches.values().filter(|cache| self.counts(cache));
+        let counting: Vec<_> = counting.map(|cache| cache.id).collect();
+        self.payloads.count(counting);
     }
 
     /// Does something with the session of a cache, and what follows from it.
@@ -120,6 +134,7 @@ impl Rpki {
         out: &mut Vec<Output>,
     ) {
         let Some(cache) = self.caches.get_mut(name) else { return };
+        let (id, mut has_expired) = (cache.id, false);
         let mut outcomes = Vec::new();
         act(cache, &self.payloads, &mut outcomes);
         for outcome in outcomes {
@@ -157,8 +172,7 @@ impl Rpki {
                 }
                 Outcome::Expired => {
                     self.counters.add(Activity::Expired, 1);
-                    self.payloads.replace(cache.id, &[]);
-                    cache.has_told = false;
+                    (cache.has_told, has_expired) = (false, true);
                     report(Level::Warning, name, "what it has told is too old to count", out);
                 }
                 Outcome::Failed(why) => {
@@ -169,6 +183,9 @@ impl Rpki {
                     cache.failure = Some(why);
                 }
             }
+        }
+        if has_expired {
+            self.forget(id);
         }
     }
 
@@ -330,10 +347,7 @@ impl Component for Rpki {
                 _ => {}
             },
         }
-        let preference = self.preference();
-        let all = self.caches.values().filter(|cache| cache.has_told);
-        let counting = all.filter(|cache| preference == Some(cache.config.preference));
-        self.payloads.count(counting.map(|cache| cache.id));
+        self.count();
         self.waiting.answer(now, self.is_ready(), &self.payloads, out);
     }
 

@@ -231,6 +231,32 @@ fn caches_with_the_least_preference_count_while_they_have_data() {
     assert_eq!((world.there(), world.attempts.len()), (set(&[]), 0));
 }
 
+/// What both say is there all the time.
+#[test]
+fn what_another_cache_says_too_does_not_go_and_come() {
+    let mut world = World::new(BOTH);
+    world.connect("192.0.2.10:323", 1);
+    world.connect("192.0.2.11:323", 2);
+    world.tells(1, &[ONE, TWO]);
+    world.tells(2, &[TWO, THREE]);
+    let edition = world.list().unwrap().edition;
+    world.configure("cache far { address 192.0.2.11; preference 2; }");
+    let news = world.changes(edition).unwrap();
+    assert_eq!(news.edition, edition + 2, "one goes, and one comes");
+    // The same when what the first has said is too old.
+    let mut world = World::new(BOTH);
+    world.connect("192.0.2.10:323", 1);
+    world.tells(1, &[ONE, TWO]);
+    world.pass(3000);
+    world.connect("192.0.2.11:323", 2);
+    world.tells(2, &[TWO, THREE]);
+    world.world(Event::Closed { channel: ChannelId(1) });
+    let edition = world.list().unwrap().edition;
+    world.pass(4200);
+    let news = world.changes(edition).unwrap();
+    assert_eq!((news.edition, world.there()), (edition + 2, set(&[TWO, THREE])));
+}
+
 #[test]
 fn what_expires_is_gone() {
     let mut world = World::new(NEAR);
