@@ -144,8 +144,13 @@ impl Payloads {
         let begin = self.log.len().checked_sub(missed)?;
         let some = self.log.range(begin..begin + missed.min(at_most));
         let edition = after + some.len() as u64;
-        // What came and went meanwhile is not told, for it may have been there before or not.
-        let net: BTreeMap<_, _> = some.copied().collect();
+        // What came and went meanwhile, or went and came, is as it was: each change is another one than the one before.
+        let mut net = BTreeMap::new();
+        for (payload, is_there) in some.copied() {
+            if net.remove(&payload).is_none() {
+                net.insert(payload, is_there);
+            }
+        }
         let of =
             |is: bool| net.iter().filter(move |(_, one)| **one == is).map(|(payload, _)| *payload);
         Some(News { edition, announced: of(true).collect(), withdrawn: of(false).collect() })
@@ -240,6 +245,21 @@ mod tests {
             }
             prop_assert_eq!(copy, payloads.behind(None).copied().collect::<BTreeSet<_>>());
         }
+    }
+
+    #[test]
+    fn what_comes_and_goes_before_somebody_asks_is_no_news() {
+        let mut payloads = Payloads::default();
+        payloads.count([CacheId(0)]);
+        payloads.set(CacheId(0), payload(1), true);
+        for number in [2, 1] {
+            let is_there = number == 1;
+            payloads.set(CacheId(0), payload(number), !is_there);
+            payloads.set(CacheId(0), payload(number), is_there);
+        }
+        assert_eq!(payloads.changes(1, 9), Some(News { edition: 5, ..News::default() }));
+        let halfway = payloads.changes(1, 1).unwrap();
+        assert_eq!((halfway.edition, halfway.announced), (2, vec![payload(2)]));
     }
 
     #[test]
