@@ -35,7 +35,7 @@ use config::Config;
 pub use config::{SCHEMA, STATEMENT};
 pub use payload::{NoPayload, Payload, PayloadError};
 use payloads::{CacheId, MOST_CACHES, Payloads};
-use rtr::session::Outcome;
+use rtr::session::{Held, Outcome};
 use waiting::Waiting;
 
 #[allow(missing_docs, unreachable_pub, dead_code, reason = "made from the interface file")]
@@ -64,6 +64,8 @@ pub fn interfaces() -> Vec<&'static Interface> {
 #[derive(Debug, Default)]
 pub struct Rpki {
     is_configured: bool,
+    /// A cache has told everything, though that may be too old by now.
+    has_known: bool,
     /// By their names.
     caches: BTreeMap<String, Cache>,
     payloads: Payloads,
@@ -95,9 +97,9 @@ impl Rpki {
         cache.has_told && self.preference() == Some(cache.config.preference)
     }
 
-    /// Whether it is known what the RPKI says.
+    /// Whether it is known what the RPKI says: nothing, if all that was told is too old.
     fn is_ready(&self) -> bool {
-        self.is_configured && (self.caches.is_empty() || self.preference().is_some())
+        self.is_configured && (self.caches.is_empty() || self.has_known)
     }
 
     /// There is no such cache any more.
@@ -160,7 +162,7 @@ impl Rpki {
                 Outcome::Everything(all) => {
                     self.counters.add(Activity::Everything, 1);
                     self.payloads.replace(cache.id, &all);
-                    (cache.has_told, cache.failure) = (true, None);
+                    (cache.has_told, cache.failure, self.has_known) = (true, None, true);
                     report(Level::Info, name, &format!("it has told {} payloads", all.len()), out);
                 }
                 Outcome::Changes(changes) => {
@@ -237,8 +239,9 @@ impl Rpki {
                 if outcomes.contains(&Outcome::Close) {
                     return;
                 }
-                let holds = |payload: &Payload| payloads.holds(cache.id, payload);
-                cache.session.received(now, message.bytes(), holds, outcomes);
+                let (id, count) = (cache.id, payloads.count_of(cache.id));
+                let held = Held { count, holds: |payload: &Payload| payloads.holds(id, payload) };
+                cache.session.received(now, message.bytes(), &held, outcomes);
             }
         };
         self.act(&name, receive, out);

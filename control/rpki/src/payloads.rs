@@ -32,8 +32,9 @@ pub(crate) struct Payloads {
     all: BTreeMap<Payload, u16>,
     /// Those that count.
     counting: u16,
-    /// How many payloads are there.
+    /// How many payloads are there, and how many each cache has announced.
     len: usize,
+    of_caches: [usize; MOST_CACHES],
     /// How many changes there were.
     edition: u64,
     /// The last of them: what came (true) and went.
@@ -66,7 +67,7 @@ impl Payloads {
 
     /// How many payloads a cache has announced.
     pub(crate) fn count_of(&self, cache: CacheId) -> usize {
-        self.all.values().filter(|caches| *caches & cache.bit() != 0).count()
+        self.of_caches[usize::from(cache.0)]
     }
 
     /// Those that are there, behind one or all, in order.
@@ -86,6 +87,12 @@ impl Payloads {
     pub(crate) fn set(&mut self, cache: CacheId, payload: Payload, announced: bool) {
         let before = self.all.get(&payload).copied().unwrap_or_default();
         let now = if announced { before | cache.bit() } else { before & !cache.bit() };
+        let of_cache = &mut self.of_caches[usize::from(cache.0)];
+        match announced {
+            _ if before == now => return,
+            true => *of_cache += 1,
+            false => *of_cache -= 1,
+        }
         match now {
             0 => drop(self.all.remove(&payload)),
             now => drop(self.all.insert(payload, now)),
@@ -144,13 +151,8 @@ impl Payloads {
         let begin = self.log.len().checked_sub(missed)?;
         let some = self.log.range(begin..begin + missed.min(at_most));
         let edition = after + some.len() as u64;
-        // What came and went meanwhile, or went and came, is as it was: each change is another one than the one before.
-        let mut net = BTreeMap::new();
-        for (payload, is_there) in some.copied() {
-            if net.remove(&payload).is_none() {
-                net.insert(payload, is_there);
-            }
-        }
+        // Each as it is in the end, also where that is as it was: who has read pages meanwhile may have it otherwise.
+        let net: BTreeMap<_, _> = some.copied().collect();
         let of =
             |is: bool| net.iter().filter(move |(_, one)| **one == is).map(|(payload, _)| *payload);
         Some(News { edition, announced: of(true).collect(), withdrawn: of(false).collect() })
@@ -177,6 +179,34 @@ mod tests {
         Count(BTreeSet<u8>),
         /// Whoever keeps a copy asks for so many changes.
         Ask(usize),
+        /// Another one reads a page of so many.
+        Page(usize),
+    }
+
+    /// Reads everything page by page, and then what has changed since the first page.
+    #[derive(Default)]
+    struct Reader {
+        copy: BTreeSet<Payload>,
+        edition: Option<u64>,
+        last: Option<Payload>,
+        has_all: bool,
+    }
+
+    impl Reader {
+        fn read(&mut self, payloads: &Payloads, at_most: usize) {
+            let edition = *self.edition.get_or_insert(payloads.edition());
+            if self.has_all {
+                let news = payloads.changes(edition, at_most).expect("it is in the log");
+                self.edition = Some(news.edition);
+                self.copy.retain(|one| !news.withdrawn.contains(one));
+                self.copy.extend(news.announced);
+                return;
+            }
+            let page: Vec<_> = payloads.behind(self.last).take(at_most).copied().collect();
+            self.has_all = page.len() < at_most;
+            self.last = page.last().copied().or(self.last);
+            self.copy.extend(page);
+        }
     }
 
     fn step() -> impl Strategy<Value = Step> {
@@ -188,6 +218,7 @@ mod tests {
                 .prop_map(|(cache, numbers)| Step::Replace(cache, numbers)),
             1 => prop::collection::btree_set(cache, 0..3).prop_map(Step::Count),
             3 => (1..5_usize).prop_map(Step::Ask),
+            3 => (1..4_usize).prop_map(Step::Page),
         ]
     }
 
@@ -199,6 +230,7 @@ mod tests {
             let mut model = [const { BTreeSet::new() }; 3];
             let mut counting = BTreeSet::new();
             let (mut copy, mut edition) = (BTreeSet::new(), 0);
+            let mut reader = Reader::default();
             for step in steps {
                 match step {
                     Step::Set(cache, number, is) => {
@@ -218,6 +250,7 @@ mod tests {
                         payloads.count(caches.iter().map(|cache| CacheId(*cache)));
                         counting = caches;
                     }
+                    Step::Page(at_most) => reader.read(&payloads, at_most),
                     Step::Ask(at_most) => {
                         let news = payloads.changes(edition, at_most).expect("it is in the log");
                         prop_assert!(news.edition <= edition + at_most as u64);
@@ -243,23 +276,12 @@ mod tests {
                 copy.extend(news.announced);
                 copy.retain(|one| !news.withdrawn.contains(one));
             }
-            prop_assert_eq!(copy, payloads.behind(None).copied().collect::<BTreeSet<_>>());
+            prop_assert_eq!(&copy, &payloads.behind(None).copied().collect::<BTreeSet<_>>());
+            for _ in 0..200 {
+                reader.read(&payloads, 3);
+            }
+            prop_assert_eq!(reader.copy, copy);
         }
-    }
-
-    #[test]
-    fn what_comes_and_goes_before_somebody_asks_is_no_news() {
-        let mut payloads = Payloads::default();
-        payloads.count([CacheId(0)]);
-        payloads.set(CacheId(0), payload(1), true);
-        for number in [2, 1] {
-            let is_there = number == 1;
-            payloads.set(CacheId(0), payload(number), !is_there);
-            payloads.set(CacheId(0), payload(number), is_there);
-        }
-        assert_eq!(payloads.changes(1, 9), Some(News { edition: 5, ..News::default() }));
-        let halfway = payloads.changes(1, 1).unwrap();
-        assert_eq!((halfway.edition, halfway.announced), (2, vec![payload(2)]));
     }
 
     #[test]

@@ -12,7 +12,6 @@ use weft_protocol::{Client, Dialogue};
 use weft_xrl::{Input, Output, Reply, XrlError};
 
 use super::Validation;
-use super::table::Disordered;
 use crate::rpki;
 
 /// The number of the dialogue; lower ones are those with the RIB.
@@ -22,6 +21,8 @@ const AT_MOST: u32 = 4096;
 const QUIET: u32 = 20_000;
 /// How long what was told counts while nobody is there: what caches say as a rule (RFC 8210 §6).
 const KEPT: Duration = Duration::from_secs(7200);
+/// The most payloads: there are less than a million.
+const MOST: usize = 4 << 20;
 /// With more prefixes than these it is as well to look at all routes.
 const MANY: usize = 4096;
 
@@ -54,6 +55,14 @@ impl Default for Changed {
     }
 }
 
+/// Whether so many more can be taken: who says more than was asked for, or there can be, is not believed.
+fn bounded(more: usize, validation: &Validation) -> Result<(), XrlError> {
+    match more <= AT_MOST as usize && validation.len() <= MOST {
+        true => Ok(()),
+        false => Err(XrlError::failed("these are more payloads than are taken")),
+    }
+}
+
 /// What a call is about.
 #[derive(Debug)]
 pub(crate) enum About {
@@ -72,6 +81,8 @@ pub(crate) struct FromRpki {
     behind: Option<rpki::Payload>,
     /// The edition that changes are asked for after: that of the first page.
     edition: Option<u64>,
+    /// Whether what is known is what that process says, as far as it has said it.
+    is_current: bool,
     /// Until when what was told counts.
     until: Option<Instant>,
     changed: Changed,
@@ -84,6 +95,7 @@ impl FromRpki {
             is_wanted: false,
             behind: None,
             edition: None,
+            is_current: false,
             until: None,
             changed: Changed::default(),
         }
@@ -122,9 +134,10 @@ impl FromRpki {
         out: &mut Vec<Output>,
     ) -> Option<Input> {
         let input = Both { from_rpki: self, validation }.hear(now, input, out);
-        if self.dialogue.is_there() || validation.len() == 0 {
+        let is_over = !self.is_wanted && !self.dialogue.is_there();
+        if self.is_current || validation.len() == 0 {
             self.until = None;
-        } else if !self.is_wanted || *self.until.get_or_insert(now + KEPT) <= now {
+        } else if *self.until.get_or_insert(now + KEPT) <= now || is_over {
             self.forget(validation);
         }
         input
@@ -141,7 +154,7 @@ impl FromRpki {
     }
 
     fn begin(&mut self, out: &mut Vec<Output>) {
-        (self.behind, self.edition) = (None, None);
+        (self.behind, self.edition, self.is_current) = (None, None, false);
         self.list(None, out);
     }
 
@@ -156,7 +169,8 @@ impl FromRpki {
         reply: rpki::ListReply,
         validation: &mut Validation,
         out: &mut Vec<Output>,
-    ) -> Result<(), Disordered> {
+    ) -> Result<(), XrlError> {
+        bounded(reply.payloads.len(), validation)?;
         if !reply.ready {
             // What was told in an earlier life counts until then.
             self.begin(out);
@@ -164,7 +178,9 @@ impl FromRpki {
         }
         self.edition.get_or_insert(reply.edition);
         let (mut page, is_last) = (reply.payloads, reply.next.is_none());
-        self.changed.add(validation.take_page(self.behind.as_ref(), &page, is_last)?);
+        let taken = validation.take_page(self.behind.as_ref(), &page, is_last);
+        self.changed.add(taken.map_err(|error| XrlError::failed(error.to_string()))?);
+        self.is_current = is_last;
         self.behind = page.pop().or(self.behind.take()).filter(|_| !is_last);
         match is_last {
             true => self.ask(out),
@@ -178,9 +194,11 @@ impl FromRpki {
         reply: rpki::ChangesReply,
         validation: &mut Validation,
         out: &mut Vec<Output>,
-    ) {
+    ) -> Result<(), XrlError> {
+        bounded(reply.announced.len(), validation)?;
         if reply.again {
-            return self.begin(out);
+            self.begin(out);
+            return Ok(());
         }
         self.edition = Some(reply.edition);
         let comes = reply.announced.iter().map(|payload| (payload, true));
@@ -191,6 +209,7 @@ impl FromRpki {
             }
         }
         self.ask(out);
+        Ok(())
     }
 }
 
@@ -210,7 +229,7 @@ impl Client<About> for Both<'_> {
     }
 
     fn ended(&mut self) {
-        self.from_rpki.behind = None;
+        (self.from_rpki.behind, self.from_rpki.is_current) = (None, false);
     }
 
     fn answered(
@@ -222,14 +241,12 @@ impl Client<About> for Both<'_> {
         match about {
             About::List => {
                 let reply = reply.read::<rpki::List>()?;
-                let listed = self.from_rpki.listed(reply, self.validation, out);
-                listed.map_err(|error| XrlError::failed(error.to_string()))?;
+                self.from_rpki.listed(reply, self.validation, out)
             }
             About::Changes => {
                 let reply = reply.read::<rpki::Changes>()?;
-                self.from_rpki.heard_changes(reply, self.validation, out);
+                self.from_rpki.heard_changes(reply, self.validation, out)
             }
         }
-        Ok(())
     }
 }

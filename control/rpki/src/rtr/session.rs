@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How long to wait after the first failure; twice as long after each other one, up to the cache's own time.
 const FIRST_RETRY: Duration = Duration::from_secs(5);
 /// The most payloads that are taken of a cache: there are less than a million.
-const MOST: usize = 4 << 20;
+pub(super) const MOST: usize = 2 << 20;
 
 /// What a session wants to be done, or has found.
 #[derive(Debug, PartialEq, Eq)]
@@ -61,6 +61,12 @@ enum Question {
     Changes,
 }
 
+/// What is known of a cache: how many payloads it has announced, and which.
+pub(crate) struct Held<H> {
+    pub(crate) count: usize,
+    pub(crate) holds: H,
+}
+
 /// What was answered so far.
 #[derive(Debug, PartialEq, Eq)]
 struct Answer {
@@ -87,6 +93,8 @@ pub(crate) struct Session {
     is_agreed: bool,
     /// What was told last: in which life of the cache, and what it had come to.
     known: Option<(u16, u32)>,
+    /// What the cache has said that it has come to, while it was answering.
+    notified: Option<(u16, u32)>,
     timing: Timing,
     /// When that is too old to count.
     expires: Option<Instant>,
@@ -103,6 +111,7 @@ impl Session {
             version: Version::V1,
             is_agreed: false,
             known: None,
+            notified: None,
             timing: Timing::default(),
             expires: None,
             failures: 0,
@@ -152,6 +161,11 @@ impl Session {
         if self.expires.is_some_and(|then| then <= now) {
             (self.expires, self.known) = (None, None);
             out.push(Outcome::Expired);
+            // Changes of what is not known any more are no use.
+            if self.is_about_changes() {
+                out.push(Outcome::Close);
+                return self.lost(now, "what it has told is too old to be changed", out);
+            }
         }
         match self.state {
             State::Idle(then) if then <= now => {
@@ -168,14 +182,26 @@ impl Session {
         }
     }
 
+    /// Whether what is asked, or answered, is what has changed.
+    fn is_about_changes(&self) -> bool {
+        matches!(
+            self.state,
+            State::Asked(Question::Changes, _) | State::Told(Question::Changes, ..)
+        )
+    }
+
     /// There is a connection.
     pub(crate) fn opened(&mut self, now: Instant, out: &mut Vec<Outcome>) {
-        (self.cutter, self.is_agreed) = (Cutter::default(), false);
+        (self.cutter, self.is_agreed, self.notified) = (Cutter::default(), false, None);
         self.ask(now, out);
     }
 
     /// There is none, or not any more.
     pub(crate) fn lost(&mut self, now: Instant, why: &str, out: &mut Vec<Outcome>) {
+        // Who does not answer what has changed since then may not know then any more: everything is asked for.
+        if matches!(self.state, State::Asked(Question::Changes, _)) {
+            self.known = None;
+        }
         self.state = State::Idle(self.again(now));
         out.push(Outcome::Failed(why.to_owned()));
     }
@@ -202,21 +228,21 @@ impl Session {
         out.push(Outcome::Send(bytes));
     }
 
-    /// The cache has sent this. `holds` says what is known of it.
+    /// The cache has sent this.
     pub(crate) fn received(
         &mut self,
         now: Instant,
         bytes: &[u8],
-        holds: impl Fn(&Payload) -> bool,
+        held: &Held<impl Fn(&Payload) -> bool>,
         out: &mut Vec<Outcome>,
     ) {
-        if let State::Asked(_, until) | State::Told(_, _, until) = &mut self.state {
+        if let State::Told(_, _, until) = &mut self.state {
             *until = now + PATIENCE;
         }
         let mut cutter = std::mem::take(&mut self.cutter);
         cutter.push(bytes);
         while let Some(bytes) = cutter.take() {
-            if let Err(Fault { code, text }) = self.hear(now, bytes, &holds, out) {
+            if let Err(Fault { code, text }) = self.hear(now, bytes, held, out) {
                 return self.end(now, bytes, (code, text), out);
             }
             if matches!(self.state, State::Idle(_)) {
@@ -250,7 +276,7 @@ impl Session {
         &mut self,
         now: Instant,
         bytes: &[u8],
-        holds: &impl Fn(&Payload) -> bool,
+        held: &Held<impl Fn(&Payload) -> bool>,
         out: &mut Vec<Outcome>,
     ) -> Result<(), Fault> {
         let (version, pdu) =
@@ -265,6 +291,12 @@ impl Session {
         if version != self.version {
             if self.is_agreed || version > self.version {
                 let text = format!("version {version} in a session of version {}", self.version);
+                return Err(fault(ErrorCode::UnexpectedVersion, text));
+            }
+            // RFC 8210 §5.1: what was told in another version is no beginning for this one.
+            if self.is_about_changes() {
+                self.version = version;
+                let text = "the answer is of another version than what it would change";
                 return Err(fault(ErrorCode::UnexpectedVersion, text));
             }
             self.version = version;
@@ -288,8 +320,7 @@ impl Session {
             }
             (State::Told(_, answer, _), Pdu::Payload { announced, payload }) => {
                 if answer.payloads.len() == MOST {
-                    let text = format!("more than {MOST} payloads are not taken");
-                    return Err(fault(ErrorCode::InternalError, text));
+                    return Err(too_many());
                 }
                 answer.payloads.push((announced, payload));
                 Ok(())
@@ -298,7 +329,7 @@ impl Session {
             (State::Told(_, answer, _), Pdu::EndOfData { session, serial, timing })
                 if answer.session == session =>
             {
-                self.settle(now, (session, serial), timing, holds, out)
+                self.settle(now, (session, serial), timing, held, out)
             }
             (State::Still(_), Pdu::SerialNotify { session, serial }) => {
                 if self.known != Some((session, serial)) {
@@ -306,8 +337,11 @@ impl Session {
                 }
                 Ok(())
             }
-            // Whatever it is about will be in the answer that is under way, or can be asked for behind it.
-            (_, Pdu::SerialNotify { .. }) => Ok(()),
+            // It may be in the answer that is under way, and is asked for behind it if it is not.
+            (_, Pdu::SerialNotify { session, serial }) => {
+                self.notified = Some((session, serial));
+                Ok(())
+            }
             (_, pdu) => {
                 let name = format!("{pdu:?}");
                 let name = name.split([' ', '(']).next().unwrap_or_default();
@@ -323,18 +357,21 @@ impl Session {
         now: Instant,
         known: (u16, u32),
         timing: Timing,
-        holds: &impl Fn(&Payload) -> bool,
+        held: &Held<impl Fn(&Payload) -> bool>,
         out: &mut Vec<Outcome>,
     ) -> Result<(), Fault> {
         let state = std::mem::replace(&mut self.state, State::Still(now + timing.refresh));
         let State::Told(question, answer, _) = state else { return Ok(()) };
         let told = match question {
             Question::Everything => everything(answer.payloads),
-            Question::Changes => changes(answer.payloads, holds),
+            Question::Changes => changes(answer.payloads, held),
         };
         out.push(told?);
         (self.known, self.timing, self.failures) = (Some(known), timing, 0);
         self.expires = Some(now + timing.expire);
+        if self.notified.take().is_some_and(|notified| notified != known) {
+            self.ask(now, out);
+        }
         Ok(())
     }
 
@@ -353,20 +390,27 @@ impl Session {
         };
         match code {
             ErrorCode::NoDataAvailable => {
-                // It knows nothing of what it has told in an earlier life.
-                self.known = None;
+                // It knows nothing of what it has told in an earlier life. It says so when it knows more.
+                (self.known, self.is_agreed) = (None, true);
+                self.version = self.version.min(version);
                 self.state = State::Still(self.again(now));
                 out.push(Outcome::Failed(said));
                 Ok(())
             }
-            ErrorCode::UnsupportedVersion if version < self.version => {
-                self.version = version;
+            ErrorCode::UnsupportedVersion if version < self.version && !self.is_agreed => {
+                (self.version, self.known) = (version, None);
                 // The next attempt is no other one.
                 self.state = State::Idle(now);
                 out.push(Outcome::Close);
                 Ok(())
             }
-            _ => Err(fault(code, said)),
+            _ => {
+                // It cannot say what has changed since then, as one that has begun anew: everything is asked for.
+                if self.is_about_changes() {
+                    self.known = None;
+                }
+                Err(fault(code, said))
+            }
         }
     }
 }
@@ -388,7 +432,7 @@ fn everything(payloads: Vec<(bool, Payload)>) -> Result<Outcome, Fault> {
 /// What is to be done, if each payload that comes was not there, and each that goes was.
 fn changes(
     payloads: Vec<(bool, Payload)>,
-    holds: impl Fn(&Payload) -> bool,
+    Held { count, holds }: &Held<impl Fn(&Payload) -> bool>,
 ) -> Result<Outcome, Fault> {
     let mut changes = BTreeMap::new();
     for (announced, payload) in payloads {
@@ -400,7 +444,15 @@ fn changes(
         };
     }
     changes.retain(|payload, announced| *announced != holds(payload));
+    let come = changes.values().filter(|announced| **announced).count();
+    if count + come > MOST + (changes.len() - come) {
+        return Err(too_many());
+    }
     Ok(Outcome::Changes(changes))
+}
+
+fn too_many() -> Fault {
+    fault(ErrorCode::InternalError, format!("more than {MOST} payloads are not taken"))
 }
 
 fn duplicate(payload: &Payload) -> Fault {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use weft_base::Instant;
 
 use super::pdu::{ErrorCode, Pdu, Timing, Version};
-use super::session::{Outcome, Session};
+use super::session::{Held, MOST, Outcome, Session};
 use crate::payload::Payload;
 
 const ONE: &str = "192.0.2.0/24-24 AS65001";
@@ -22,6 +22,8 @@ struct World {
     version: Version,
     session: Session,
     known: BTreeSet<Payload>,
+    /// How many payloads are known besides.
+    others: usize,
 }
 
 impl World {
@@ -29,7 +31,8 @@ impl World {
     fn new() -> Self {
         let now = Instant::ZERO;
         let session = Session::new(now);
-        let mut world = Self { now, version: Version::V1, session, known: BTreeSet::new() };
+        let known = BTreeSet::new();
+        let mut world = Self { now, version: Version::V1, session, known, others: 0 };
         assert_eq!(world.tick(), [Outcome::Connect]);
         assert_eq!(world.open(), [world.query(&Pdu::ResetQuery)]);
         world
@@ -84,7 +87,9 @@ impl World {
     fn hear_bytes(&mut self, bytes: &[u8]) -> Vec<Outcome> {
         let mut out = Vec::new();
         let known = &self.known;
-        self.session.received(self.now, bytes, |payload| known.contains(payload), &mut out);
+        let count = known.len() + self.others;
+        let held = Held { count, holds: |payload: &Payload| known.contains(payload) };
+        self.session.received(self.now, bytes, &held, &mut out);
         out
     }
 
@@ -214,10 +219,95 @@ fn who_does_not_answer_is_left() {
     assert_eq!(waited.as_secs(), 60);
     assert!(matches!(&out[..], [Outcome::Close, Outcome::Failed(_)]), "{out:?}");
     let mut world = World::new();
+    world.now += Duration::from_secs(59);
+    assert_eq!(world.hear(&[notify(7, 1)]), [], "that is no answer");
+    assert_eq!(world.wait().0.as_secs(), 1);
+    let mut world = World::new();
+    assert_eq!(world.hear(&[response(7)]), []);
     for _ in 0..5 {
         world.now += Duration::from_secs(59);
-        assert_eq!(world.hear(&[notify(7, 1)]), [], "whatever it says, it is there");
+        assert_eq!(world.hear(&[comes(ONE)]), [], "it goes on");
         assert_eq!(world.tick(), []);
+    }
+}
+
+/// Some caches that begin anew do not say Cache Reset.
+#[test]
+fn who_cannot_say_what_has_changed_is_asked_for_everything_and_what_it_has_told_counts_on() {
+    let asks = |world: &mut World| {
+        let mut out = Vec::new();
+        world.session.lost(world.now, "it has closed the connection", &mut out);
+        world.wait();
+        assert_eq!(world.open(), [world.asks_for_changes(7, 1)]);
+    };
+    let everything = |world: &mut World| {
+        assert_eq!(world.wait().1, [Outcome::Connect]);
+        assert_eq!(world.open(), [world.query(&Pdu::ResetQuery)]);
+        assert!(world.session.expires().is_some());
+    };
+    let mut world = World::settled();
+    asks(&mut world);
+    let code = ErrorCode::CorruptData;
+    let out = world.hear(&[Pdu::ErrorReport { code, pdu: b"", text: b"another session" }]);
+    assert!(matches!(&out[..], [Outcome::Close, Outcome::Failed(_)]), "{out:?}");
+    everything(&mut world);
+    // Or close the connection.
+    let mut world = World::settled();
+    asks(&mut world);
+    world.session.lost(world.now, "it has closed the connection", &mut Vec::new());
+    everything(&mut world);
+    // Or have become older.
+    let mut world = World::settled();
+    asks(&mut world);
+    world.version = Version::V0;
+    let out = world.hear(&[response(7)]);
+    world.assert_ended(&out, ErrorCode::UnexpectedVersion);
+    everything(&mut world);
+}
+
+#[test]
+fn changes_of_what_is_too_old_are_not_taken() {
+    let begins: [&[Pdu<'_>]; 2] = [&[], &[response(7)]];
+    for begin in begins {
+        let mut world = World::settled();
+        world.now = world.session.expires().unwrap() - Duration::from_secs(1);
+        assert_eq!(world.tick(), [world.asks_for_changes(7, 1)]);
+        world.hear(begin);
+        world.now += Duration::from_secs(1);
+        let out = world.tick();
+        assert!(
+            matches!(&out[..], [Outcome::Expired, Outcome::Close, Outcome::Failed(_)]),
+            "{out:?}"
+        );
+        world.wait();
+        assert_eq!(world.open(), [world.query(&Pdu::ResetQuery)]);
+    }
+}
+
+#[test]
+fn what_a_cache_comes_to_while_it_answers_is_asked_for_behind_it() {
+    let mut world = World::settled();
+    world.hear(&[notify(7, 2)]);
+    assert_eq!(world.hear(&[response(7), comes(TWO), notify(7, 3)]), []);
+    let out = world.hear(&[end(7, 2)]);
+    assert_eq!(out, [changes(&[(TWO, true)]), world.asks_for_changes(7, 2)]);
+}
+
+#[test]
+fn a_cache_that_had_no_data_says_when_it_has() {
+    let mut world = World::new();
+    world.hear(&[Pdu::ErrorReport { code: ErrorCode::NoDataAvailable, pdu: b"", text: b"" }]);
+    assert_eq!(world.hear(&[notify(7, 1)]), [world.query(&Pdu::ResetQuery)]);
+}
+
+#[test]
+fn more_than_there_can_be_is_not_taken() {
+    for (more, is_taken) in [(1, true), (0, false)] {
+        let mut world = World::settled();
+        world.others = MOST - 1 - more;
+        world.hear(&[notify(7, 2)]);
+        let out = world.hear(&[response(7), comes(TWO), end(7, 2)]);
+        assert_eq!(matches!(&out[..], [Outcome::Changes(_)]), is_taken, "{out:?}");
     }
 }
 

@@ -191,6 +191,40 @@ fn what_was_told_counts_while_its_process_is_away_but_not_for_ever() {
     assert_eq!(world.bgp.routes.validation.len(), 0);
 }
 
+/// Whoever is there, but does not know, is no better than nobody.
+#[test]
+fn what_was_told_does_not_count_for_ever_while_its_process_knows_nothing() {
+    let mut world = world();
+    world.announces(1, &net(2).prefix());
+    world.says_everything(vec![payload(2, 65009)]);
+    world.rpki_died();
+    let mut out = world.rpki_born();
+    let begin = world.now;
+    for _ in 0..9 {
+        assert_eq!(world.bgp.routes.validation.len(), 1);
+        world.now += Duration::from_secs(800);
+        let nothing = ListReply { ready: false, edition: 0, payloads: Vec::new(), next: None };
+        out = world.replies::<List>(&out, nothing);
+    }
+    assert_eq!(world.now.since(begin).as_secs(), 7200);
+    assert_eq!(world.bgp.routes.validation.len(), 0);
+}
+
+#[test]
+fn who_says_more_than_was_asked_for_is_not_believed() {
+    let mut world = world();
+    let out = world.rpki_born();
+    let many: Vec<_> = (1..5000).map(|system| payload(1, system)).collect();
+    let list = ListReply { ready: true, edition: 5, payloads: many, next: None };
+    let out = world.replies::<List>(&out, list);
+    assert_eq!((world.bgp.routes.validation.len(), asked(&out).is_none()), (0, true));
+    world.now += Duration::from_secs(1);
+    let out = world.happens(Event::Tick);
+    let Some((_, rpki::Call::List(List { from: None, .. }))) = asked(&out) else {
+        panic!("it does not begin again: {out:?}");
+    };
+}
+
 #[test]
 fn without_the_statement_nothing_is_known() {
     let mut world = world();
