@@ -12,7 +12,8 @@ use weft_base::{Buffer, ChannelId, Instant, Message};
 use weft_protocol::Manage;
 use weft_rpki::Rpki;
 use weft_rpki::interface::{Changes, List, Payload};
-use weft_rpki::rtr::pdu::{Cutter, Pdu};
+use weft_rpki::rtr::cutter::Cutter;
+use weft_rpki::rtr::pdu::Pdu;
 use weft_runtime::{Action, Component, Event, StreamEvent};
 use weft_xrl::{Called, Input, Output, Reply, Request};
 
@@ -70,7 +71,9 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(!changes.again, "nothing was missed");
         edition = changes.edition;
         copy.extend(changes.announced.iter().map(key));
-        changes.withdrawn.iter().for_each(|one| drop(copy.remove(&key(one))));
+        for one in &changes.withdrawn {
+            copy.remove(&key(one));
+        }
         let list = ask(&mut rpki, now, List { from: None, at_most: 1000, wait: 0 });
         let listed: BTreeSet<_> = list.payloads.iter().map(key).collect();
         assert!(if list.ready { listed == copy } else { copy.is_empty() });

@@ -13,7 +13,8 @@ use std::thread;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use weft_rpki::Payload;
-use weft_rpki::rtr::pdu::{Cutter, Pdu, Timing, Version};
+use weft_rpki::rtr::cutter::Cutter;
+use weft_rpki::rtr::pdu::{Pdu, Timing, Version};
 
 use super::Time;
 use super::table::{self, PROBE_LENGTH};

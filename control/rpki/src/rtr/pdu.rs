@@ -8,7 +8,7 @@
 //! 8 body
 //! ```
 //!
-//! Reference: RFC 8210 §5 and §12 (error codes), RFC 6810 §5.
+//! Reference: RFC 8210 §5, RFC 6810 §5.
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -17,7 +17,8 @@ use std::time::Duration;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-use crate::payload::{Payload, PayloadError};
+use super::error::{ErrorCode, PduError};
+use crate::payload::Payload;
 
 /// Length of the part that all PDUs begin with, in bytes.
 pub const HEADER_LEN: usize = 8;
@@ -46,83 +47,6 @@ impl Version {
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.code().fmt(f)
-    }
-}
-
-/// What is wrong, as one side tells the other. Reference: RFC 8210 §12.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ErrorCode {
-    /// A PDU makes no sense.
-    CorruptData,
-    /// The sender cannot go on.
-    InternalError,
-    /// The cache has nothing to tell yet: the one that does not end the session.
-    NoDataAvailable,
-    /// A PDU came where it makes no sense.
-    InvalidRequest,
-    /// There is no such version here.
-    UnsupportedVersion,
-    /// There is no such type of PDU in this version.
-    UnsupportedType,
-    /// What is withdrawn was not announced.
-    UnknownWithdrawal,
-    /// What is announced was announced before.
-    DuplicateAnnouncement,
-    /// The version is not that of the session.
-    UnexpectedVersion,
-    /// Another one.
-    Other(u16),
-}
-
-impl ErrorCode {
-    /// Its number.
-    #[must_use]
-    pub fn code(self) -> u16 {
-        match self {
-            Self::CorruptData => 0,
-            Self::InternalError => 1,
-            Self::NoDataAvailable => 2,
-            Self::InvalidRequest => 3,
-            Self::UnsupportedVersion => 4,
-            Self::UnsupportedType => 5,
-            Self::UnknownWithdrawal => 6,
-            Self::DuplicateAnnouncement => 7,
-            Self::UnexpectedVersion => 8,
-            Self::Other(code) => code,
-        }
-    }
-
-    fn of(code: u16) -> Self {
-        match code {
-            0 => Self::CorruptData,
-            1 => Self::InternalError,
-            2 => Self::NoDataAvailable,
-            3 => Self::InvalidRequest,
-            4 => Self::UnsupportedVersion,
-            5 => Self::UnsupportedType,
-            6 => Self::UnknownWithdrawal,
-            7 => Self::DuplicateAnnouncement,
-            8 => Self::UnexpectedVersion,
-            other => Self::Other(other),
-        }
-    }
-}
-
-/// `corrupt data`.
-impl fmt::Display for ErrorCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::CorruptData => "corrupt data",
-            Self::InternalError => "internal error",
-            Self::NoDataAvailable => "no data available",
-            Self::InvalidRequest => "invalid request",
-            Self::UnsupportedVersion => "unsupported protocol version",
-            Self::UnsupportedType => "unsupported PDU type",
-            Self::UnknownWithdrawal => "withdrawal of unknown record",
-            Self::DuplicateAnnouncement => "duplicate announcement received",
-            Self::UnexpectedVersion => "unexpected protocol version",
-            Self::Other(code) => return write!(f, "error {code}"),
-        })
     }
 }
 
@@ -222,50 +146,6 @@ pub enum Pdu<'a> {
     },
 }
 
-/// What is wrong with a PDU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PduError {
-    /// There is no such version here.
-    #[error("it is of version {0}, and versions 0 and 1 are known")]
-    Version(u8),
-    /// There is no such type in this version.
-    #[error("there is no PDU of type {kind} in version {version}")]
-    Type {
-        /// The version.
-        version: Version,
-        /// The number of the type.
-        kind: u8,
-    },
-    /// No PDU of this type is this long.
-    #[error("a PDU of type {kind} is not {length} bytes long")]
-    Length {
-        /// The number of the type.
-        kind: u8,
-        /// The length that it says it has.
-        length: u32,
-    },
-    /// A prefix is longer than one of its version of IP can be.
-    #[error("a prefix is {0} bits long")]
-    PrefixLength(u8),
-    /// There is no such payload.
-    #[error("{0}")]
-    Payload(#[from] PayloadError),
-}
-
-impl PduError {
-    /// As the other side is told.
-    #[must_use]
-    pub fn code(&self) -> ErrorCode {
-        match self {
-            Self::Version(_) => ErrorCode::UnsupportedVersion,
-            Self::Type { .. } => ErrorCode::UnsupportedType,
-            Self::Length { .. } | Self::PrefixLength(_) | Self::Payload(_) => {
-                ErrorCode::CorruptData
-            }
-        }
-    }
-}
-
 mod kind {
     pub(super) const SERIAL_NOTIFY: u8 = 0;
     pub(super) const SERIAL_QUERY: u8 = 1;
@@ -300,14 +180,14 @@ fn lengths(version: Version, kind: u8) -> Option<RangeInclusive<usize>> {
 }
 
 /// What stands at the beginning of a PDU.
-struct Header {
+pub(super) struct Header {
     version: Version,
     kind: u8,
-    length: usize,
+    pub(super) length: usize,
 }
 
 impl Header {
-    fn of(bytes: &[u8; HEADER_LEN]) -> Result<Self, PduError> {
+    pub(super) fn of(bytes: &[u8; HEADER_LEN]) -> Result<Self, PduError> {
         let [version, kind, _, _, length @ ..] = *bytes;
         let version = match version {
             0 => Version::V0,
@@ -463,46 +343,12 @@ fn counted(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(usize::try_from(u32::from_be_bytes(*count)).ok()?)
 }
 
-/// Cuts PDUs out of a stream.
-#[derive(Debug, Default)]
-pub struct Cutter {
-    bytes: Vec<u8>,
-    /// What was taken.
-    taken: usize,
-}
-
-impl Cutter {
-    /// Takes more of the stream.
-    pub fn push(&mut self, bytes: &[u8]) {
-        self.bytes.drain(..std::mem::take(&mut self.taken));
-        self.bytes.extend(bytes);
-    }
-
-    /// The bytes of the next PDU, if they are there. One whose beginning is wrong is given as far as it is there: nobody knows where
-    /// the next one begins.
-    pub fn take(&mut self) -> Option<&[u8]> {
-        let rest = &self.bytes[self.taken..];
-        let length = match Header::of(rest.first_chunk()?) {
-            Ok(header) if header.length > rest.len() => return None,
-            Ok(header) => header.length,
-            Err(_) => rest.len(),
-        };
-        self.taken += length;
-        Some(&rest[..length])
-    }
-
-    /// How many bytes wait for more.
-    #[must_use]
-    pub fn waiting(&self) -> usize {
-        self.bytes.len() - self.taken
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::rtr::cutter::Cutter;
 
     fn any_payload() -> impl Strategy<Value = Payload> {
         let v4 = (any::<u32>(), 0..=32_u8).prop_map(|(bits, length)| {

@@ -4,14 +4,17 @@
 //!
 //! A router asks for everything once, and for what has changed when the cache says that there is something, or when it
 //! has been still for a while. What it is told counts when all of it was told, and not before. A connection that ends takes
-//! nothing with it: the router comes back with the number of what it was told, until that is too old to count.
+//! nothing with it: the router comes back with the number of what it was told, until that is too old to count. If the cache
+//! cannot say what has changed since then, it is asked for everything.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use weft_base::Instant;
 
-use super::pdu::{Cutter, ErrorCode, Pdu, Timing, Version, is_error_report};
+use super::cutter::Cutter;
+use super::error::ErrorCode;
+use super::pdu::{Pdu, Timing, Version, is_error_report};
 use crate::payload::Payload;
 
 /// After how long without a word an answer does not come any more.

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use weft_base::Instant;
 
-use super::pdu::{ErrorCode, Pdu, Timing, Version};
+use super::error::ErrorCode;
+use super::pdu::{Pdu, Timing, Version};
 use super::session::{Held, MOST, Outcome, Session};
 use crate::payload::Payload;
 
