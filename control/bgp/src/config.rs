@@ -15,6 +15,7 @@
 //! Reference: RFC 4271 §4.2 and §10 (numbers and timers), RFC 8212 (nothing is exchanged with an external peer unless
 //! that is said).
 
+mod confederation;
 mod damping;
 mod filters;
 mod graceful;
@@ -33,9 +34,11 @@ use weft_config::{Block, Document, Entry, Errors, Form, Keyword, Name, gather};
 use weft_policy::{Policies, Program};
 
 use crate::fsm::PeerAs;
+use crate::home::Home;
 use crate::policy::Filter;
 use crate::routes::decision::Source;
-use crate::wire::{AddPath, Families, Family};
+use crate::wire::{AddPath, Families, Family, Neighbour};
+use confederation::Systems;
 pub(crate) use damping::Damping;
 use filters::Filters;
 pub(crate) use graceful::{Graceful, Mode, Standing};
@@ -85,7 +88,8 @@ impl Keyword for Named {
 /// What is said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    pub(crate) local_as: u32,
+    /// This router's system.
+    pub(crate) home: Home,
     pub(crate) router_id: Ipv4Addr,
     pub(crate) cluster_id: Ipv4Addr,
     /// Among how many next hops packets to a destination are shared out.
@@ -114,6 +118,8 @@ pub(crate) struct PeerConfig {
     /// The group that it is in.
     pub(crate) group: Option<Rc<str>>,
     pub(crate) remote_as: PeerAs,
+    /// Where that is.
+    pub(crate) neighbour: Neighbour,
     pub(crate) local_address: Option<IpAddr>,
     pub(crate) passive: bool,
     pub(crate) hold_time: Duration,
@@ -131,11 +137,6 @@ pub(crate) struct PeerConfig {
 }
 
 impl PeerConfig {
-    /// Whether it is in this router's own system.
-    pub(crate) fn is_internal(&self, config: &Config) -> bool {
-        self.remote_as == PeerAs::Exactly(config.local_as)
-    }
-
     /// Whether a session that is like this has to end before one can be like `other`. Groups, limits, damping, times of timers,
     /// descriptions and what is told before a shutdown can change while routes are exchanged.
     pub(crate) fn needs_reset(&self, other: &Self) -> bool {
@@ -153,20 +154,19 @@ impl PeerConfig {
 
     /// What the peer at this address is to the decision until it has said its identifier.
     pub(crate) fn source(&self, address: IpAddr, config: &Config) -> Source {
-        let (is_external, router_id) = (!self.is_internal(config), Ipv4Addr::UNSPECIFIED);
         Source {
             own: None,
-            is_external,
+            neighbour: self.neighbour,
             system: match self.remote_as {
                 PeerAs::Exactly(system) => system,
                 // It says so itself when its session begins.
                 PeerAs::External | PeerAs::Any => 0,
             },
             is_client: self.is_client,
-            is_direct: is_external && self.session.is_direct(),
+            is_direct: self.neighbour == Neighbour::External && self.session.is_direct(),
             is_long_lived: config.graceful.is_long_lived(self.graceful),
             has_blackholes: self.session.blackhole,
-            router_id,
+            router_id: Ipv4Addr::UNSPECIFIED,
             address,
         }
     }
@@ -215,12 +215,12 @@ pub(crate) fn read(source: &str, text: &str) -> Result<Option<Config>, Errors> {
     block.finish()?;
     let Some(entry) = entry else { return Ok(None) };
     entry.read_block(|block| {
-        let local_as = block.required_in("as", AS_NUMBERS)?;
+        let systems = Systems::read(block)?;
         let router_id: Ipv4Addr = block.required("router-id")?;
         let cluster_id = block.leaf("cluster-id")?.unwrap_or(router_id);
         let multipath = block.leaf_in("multipath", 1..=MOST_PATHS)?.unwrap_or(1) as usize;
         let graceful = Graceful::read(block)?;
-        let common = Common { local_as, damping: Damping::read(block)? };
+        let common = Common { systems: &systems, damping: Damping::read(block)? };
         let mut peers = BTreeMap::new();
         let entries = entries(block)?.into_iter().map(|(mut entry, group)| {
             let address: IpAddr = entry.argument_with(ADDRESS, str::parse)?;
@@ -239,7 +239,7 @@ pub(crate) fn read(source: &str, text: &str) -> Result<Option<Config>, Errors> {
         let own = OwnConfig::read(block, &mut filters)?;
         let policies = Rc::clone(&policies);
         Ok(Some(Config {
-            local_as,
+            home: systems.home,
             router_id,
             cluster_id,
             multipath,
@@ -255,8 +255,8 @@ pub(crate) fn read(source: &str, text: &str) -> Result<Option<Config>, Errors> {
 
 /// What is said for all peers and matters to what is said of each.
 #[derive(Clone, Copy)]
-struct Common {
-    local_as: u32,
+struct Common<'a> {
+    systems: &'a Systems,
     damping: Option<Damping>,
 }
 
@@ -289,7 +289,7 @@ fn peer(
     entry: &Entry<'_>,
     group: Option<&Group<'_>>,
     address: IpAddr,
-    common: Common,
+    common: Common<'_>,
     filters: &mut Filters<'_>,
 ) -> Result<PeerConfig, Errors> {
     entry.read_block(|block| {
@@ -307,57 +307,71 @@ fn peer(
 fn statements(
     block: &mut Block<'_>,
     address: IpAddr,
-    (Common { local_as, damping }, is_range): (Common, bool),
+    (Common { systems, damping }, is_range): (Common<'_>, bool),
     filters: &mut Filters<'_>,
 ) -> Result<PeerConfig, Errors> {
-    let remote_as = match is_range {
-        true => system(block)?,
-        false => PeerAs::Exactly(block.required_in("as", AS_NUMBERS)?),
-    };
-    // RFC 8212: with an external peer only what is said; RFC 4271 §9.2: inside a system everything.
-    let is_internal = remote_as == PeerAs::Exactly(local_as);
+    let (remote_as, neighbour) = system(block, systems, is_range)?;
     Ok(PeerConfig {
         group: None,
         remote_as,
+        neighbour,
         local_address: block.leaf_with("local-address", ADDRESS, str::parse)?,
         passive: block.leaf("passive")?.unwrap_or(false),
         hold_time: hold_time(block)?,
         graceful: block.leaf("graceful-restart")?,
         families: families(block, address)?,
         add_path: block.leaf("add-path")?,
-        is_client: client(block, is_internal)?,
+        is_client: client(block, neighbour)?,
         next_hop_self: block.leaf("next-hop-self")?.unwrap_or(false),
-        session: SessionConfig::read(block, is_internal)?,
-        damping: Damping::of_peer(block, damping, is_internal)?,
-        import: filters.read(block, "import", is_internal)?,
-        export: filters.read(block, "export", is_internal)?,
+        session: SessionConfig::read(block, neighbour)?,
+        damping: Damping::of_peer(block, damping, neighbour)?,
+        import: filters.read(block, "import", neighbour)?,
+        export: filters.read(block, "export", neighbour)?,
     })
 }
 
-/// In which system the neighbours of a range are, or that they are in others than this one.
-fn system(block: &mut Block<'_>) -> Result<PeerAs, Errors> {
+/// In which system a peer is, and where that is; the neighbours of a range may be in any others than this one.
+fn system(
+    block: &mut Block<'_>,
+    systems: &Systems,
+    is_range: bool,
+) -> Result<(PeerAs, Neighbour), Errors> {
     let mut entry = block.required_one("as")?;
-    if entry.take("external") {
+    if is_range && entry.take("external") {
         entry.end()?;
-        return Ok(PeerAs::External);
+        return Ok((PeerAs::External, Neighbour::External));
     }
-    let number: u32 = entry.argument("a number, or external")?;
+    let what = if is_range { "a number, or external" } else { "a number" };
+    let number: u32 = entry.argument(what)?;
     entry.end()?;
     if !AS_NUMBERS.contains(&number) {
         let sentence = format!("{number} is the number of no autonomous system");
         return Err(entry.error_at(1, sentence).into());
     }
-    Ok(PeerAs::Exactly(number))
+    let remote_as = PeerAs::Exactly(number);
+    match systems.place(remote_as) {
+        Some(neighbour) => Ok((remote_as, neighbour)),
+        None => {
+            let sentence = format!(
+                "{number} is the number of the confederation that this router is in: name the member that the peer is in"
+            );
+            Err(entry.error_at(1, sentence).into())
+        }
+    }
 }
 
 /// Whether it is a client: inside a system of this route reflector (RFC 4456 §6), outside of this route server (RFC 7947).
-fn client(block: &mut Block<'_>, is_internal: bool) -> Result<bool, Errors> {
+fn client(block: &mut Block<'_>, neighbour: Neighbour) -> Result<bool, Errors> {
     let mut is_client = false;
-    for (name, is_inside) in [("route-reflector-client", true), ("route-server-client", false)] {
+    for (name, where_it_is) in [
+        ("route-reflector-client", Neighbour::Internal),
+        ("route-server-client", Neighbour::External),
+    ] {
         let Some(mut entry) = block.one(name)? else { continue };
         let is_on: bool = entry.argument("on or off")?;
         entry.end()?;
-        if is_on && is_inside != is_internal {
+        if is_on && where_it_is != neighbour {
+            let is_inside = where_it_is == Neighbour::Internal;
             let place = if is_inside { "in this" } else { "outside of this" };
             let sentence = format!(
                 "only a peer {place} autonomous system can be such a client: leave this out, or mend `as`"
@@ -410,7 +424,7 @@ mod tests {
     #[test]
     fn what_is_said_is_read() {
         let config = read("t", TEXT).unwrap().unwrap();
-        assert_eq!(config.local_as, 65000);
+        assert_eq!(config.home, Home::alone(65000));
         let external = &config.peers[&"198.51.100.2".parse().unwrap()];
         assert_eq!((&external.import, &external.export), (&Filter::All, &Filter::None));
         assert!(external.passive);
@@ -419,7 +433,10 @@ mod tests {
         let internal = &config.peers[&"2001:db8::2".parse().unwrap()];
         assert_eq!((&internal.import, &internal.export), (&Filter::All, &Filter::None));
         assert_eq!((internal.families.len(), internal.hold_time), (2, HOLD_TIME));
-        assert!(internal.is_internal(&config) && !external.is_internal(&config));
+        assert_eq!(
+            (internal.neighbour, external.neighbour),
+            (Neighbour::Internal, Neighbour::External)
+        );
         assert_eq!((internal.add_path, external.add_path), (Some(AddPath::Both), None));
         assert!(internal.is_client && internal.next_hop_self && !external.is_client);
         assert_eq!((config.cluster_id, config.multipath), (config.router_id, 1));

@@ -11,13 +11,13 @@ use ipnet::IpNet;
 use weft_routing::ip::{Version, is_destination};
 use weft_routing::{OriginId, Prefix, TOGETHER};
 
+use crate::home::Home;
 use crate::numbers::community::LLGR_STALE;
 use crate::policy::{Filter, Party, RouteView};
 use crate::routes::attribute_sets::AttributesId;
 use crate::routes::conventions;
 use crate::routes::decision::Source;
 use crate::routes::{Path, Point, Routes};
-use crate::validation;
 use crate::wire::{
     Attributes, Context, Disposition, Family, Fault, MessageError, Neighbour, NextHop, Nlri, Reach,
     Role, Update,
@@ -32,8 +32,8 @@ pub(crate) struct Announcer {
     pub(crate) context: Context,
     /// The number of its autonomous system.
     pub(crate) remote_as: u32,
-    /// The number of this one.
-    pub(crate) local_as: u32,
+    /// This one.
+    pub(crate) home: Home,
     /// This router's identifier.
     pub(crate) router_id: Ipv4Addr,
     /// That of its cluster (RFC 4456 §7).
@@ -236,7 +236,7 @@ impl Announcer {
         }
         let asked = prefix.filter(|_| self.import.asks_for_validity());
         let validity = asked.map(|net| {
-            routes.validation.validity(&net, validation::origin(&attributes.as_path, self.local_as))
+            routes.validation.validity(&net, self.home.origin(&attributes.as_path))
         });
         let view =
             RouteView { validity, ..self.view(attributes, prefix, routes.source(self.origin)) };
@@ -282,7 +282,7 @@ impl Announcer {
             metric: None,
             from: Some(party),
             to: None,
-            own: (self.local_address, self.local_as),
+            own: (self.local_address, self.home.outside()),
             validity: None,
         }
     }
@@ -295,8 +295,7 @@ impl Announcer {
     /// Whether a route may be used here, whatever policy says.
     pub(crate) fn accepts(&self, attributes: &Attributes, version: Version) -> bool {
         let path = &attributes.as_path;
-        // RFC 4271 §9.1.2: it has been here before.
-        if path.contains(self.local_as) {
+        if self.home.has_seen(path) {
             return false;
         }
         match self.context.neighbour {
@@ -312,6 +311,7 @@ impl Announcer {
                 rare.originator_id != Some(self.router_id)
                     && !rare.cluster_list.contains(&self.cluster_id)
             }
+            // What its members' reflectors say is for them alone.
             Neighbour::Confederation => true,
         }
     }
@@ -374,7 +374,7 @@ mod tests {
             origin,
             context: Context::new(Neighbour::External),
             remote_as: REMOTE,
-            local_as: 65000,
+            home: Home::alone(65000),
             router_id: Ipv4Addr::new(10, 0, 0, 1),
             cluster_id: Ipv4Addr::new(10, 0, 0, 1),
             role: None,

@@ -46,6 +46,7 @@ mod config;
 mod damping;
 mod fanout;
 pub mod fsm;
+mod home;
 mod incoming;
 pub mod mrt;
 pub mod numbers;

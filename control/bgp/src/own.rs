@@ -18,6 +18,7 @@ use weft_routing::ip::{is_destination, split};
 use weft_xrl::{Input, Output};
 
 use crate::config::{Config, Network, OwnConfig};
+use crate::home::Home;
 use crate::policy::{Filter, RouteView};
 use crate::routes::attribute_sets::AttributesId;
 use crate::routes::decision::Source;
@@ -50,7 +51,7 @@ pub(crate) struct OwnNetworks {
     /// Routes of protocols.
     redistributed: FromRib,
     config: OwnConfig,
-    local_as: u32,
+    home: Home,
     /// By the names of protocols.
     origins: BTreeMap<Rc<str>, OriginId>,
     /// Those that are in the table, and of whom.
@@ -66,7 +67,7 @@ impl OwnNetworks {
             named: FromRib::new(DIALOGUES[0]),
             redistributed: FromRib::new(DIALOGUES[1]),
             config: OwnConfig::default(),
-            local_as: 0,
+            home: Home::default(),
             origins: BTreeMap::new(),
             told: BTreeMap::new(),
             changed: BTreeSet::new(),
@@ -75,12 +76,12 @@ impl OwnNetworks {
 
     /// Takes another configuration.
     pub(crate) fn configure(&mut self, config: Option<&Config>, out: &mut Vec<Output>) {
-        let (own, local_as) =
-            config.map_or_else(Default::default, |config| (config.own.clone(), config.local_as));
-        if (&own, local_as) == (&self.config, self.local_as) {
+        let (own, home) =
+            config.map_or_else(Default::default, |config| (config.own.clone(), config.home));
+        if (&own, home) == (&self.config, self.home) {
             return;
         }
-        (self.config, self.local_as) = (own, local_as);
+        (self.config, self.home) = (own, home);
         let OwnConfig { networks, redistribute } = &self.config;
         self.named.want(BTreeSet::new(), networks.keys().copied().collect(), out);
         self.redistributed.want(redistribute.keys().cloned().collect(), BTreeSet::new(), out);
@@ -196,7 +197,7 @@ impl OwnNetworks {
             metric: wanted.metric,
             from: None,
             to: None,
-            own: (here(&net), self.local_as),
+            own: (here(&net), self.home.outside()),
             validity: None,
         };
         match wanted.policy.run(&view) {

@@ -14,8 +14,9 @@ use weft_routing::ip::Version;
 use weft_routing::{BitString, OriginId, Prefix};
 
 use crate::fanout::{Fanout, Sending, TOGETHER};
+use crate::home::Home;
 use crate::incoming::Announcer;
-use crate::policy::{Filter, Party};
+use crate::policy::Filter;
 use crate::routes::Routes;
 use crate::routes::decision::Source;
 use crate::routes::export::Audience;
@@ -186,12 +187,12 @@ impl World {
 
     fn audience(&self, peer: usize) -> Audience {
         let export = self.filters[peer].1.clone();
-        let Source { address, system, is_external, .. } = source(peer);
-        let party = export.asks_for_peer().then_some(Party { address, system, is_external });
+        let source = source(peer);
+        let party = source.party().filter(|_| export.asks_for_peer());
         Audience {
-            is_external: PEERS[peer] != LOCAL_AS,
+            neighbour: source.neighbour,
             is_client: CLIENTS.contains(&peer),
-            local_as: LOCAL_AS,
+            home: Home::alone(LOCAL_AS),
             cluster_id: Ipv4Addr::new(10, 0, 0, 1),
             next_hop_self: false,
             local_address: [10, 0, 0, 1].into(),
@@ -223,7 +224,7 @@ impl World {
             origin: self.origins[peer],
             context: context(peer),
             remote_as: PEERS[peer],
-            local_as: LOCAL_AS,
+            home: Home::alone(LOCAL_AS),
             router_id: Ipv4Addr::new(10, 0, 0, 1),
             cluster_id: Ipv4Addr::new(10, 0, 0, 1),
             role: None,
@@ -468,7 +469,7 @@ fn sort(attributes: &mut [Attributes]) {
 fn source(peer: usize) -> Source {
     Source {
         own: None,
-        is_external: PEERS[peer] != LOCAL_AS,
+        neighbour: context(peer).neighbour,
         system: PEERS[peer],
         is_client: CLIENTS.contains(&peer),
         is_direct: false,

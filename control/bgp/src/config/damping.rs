@@ -7,6 +7,7 @@ use std::time::Duration;
 use weft_config::{Block, Errors};
 
 use crate::damping::Penalty;
+use crate::wire::Neighbour;
 
 /// With more points than these a route is not used. RFC 7196: with fewer, routes are damped that only converge.
 const SUPPRESS: u32 = 6000;
@@ -66,14 +67,14 @@ impl Damping {
     pub(super) fn of_peer(
         block: &mut Block<'_>,
         own: Option<Self>,
-        is_internal: bool,
+        neighbour: Neighbour,
     ) -> Result<Option<Self>, Errors> {
         let Some(mut entry) = block.one("damping")? else {
-            return Ok(own.filter(|_| !is_internal));
+            return Ok(own.filter(|_| neighbour == Neighbour::External));
         };
         let is_on: bool = entry.argument("on or off")?;
         entry.end()?;
-        if is_on && is_internal {
+        if is_on && neighbour != Neighbour::External {
             let sentence = "only routes of other systems are damped: leave this out, or mend `as`";
             return Err(entry.error_at(1, sentence).into());
         }

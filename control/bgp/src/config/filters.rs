@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Reference: RFC 8212 §2: with an external peer nothing is exchanged unless something is said; RFC 4271 §9.2: inside a
-//! system everything.
+//! system everything, and so inside a confederation, which is one system to others (RFC 5065 §5.1).
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -15,6 +15,7 @@ use weft_config::{Block, Errors, Located, Name};
 use weft_policy::{Policies, Program};
 
 use crate::policy::{Filter, VARIABLES};
+use crate::wire::Neighbour;
 
 /// What is said of routes that come.
 const IMPORT: &str = "import";
@@ -35,10 +36,13 @@ impl<'a> Filters<'a> {
         &mut self,
         block: &mut Block<'_>,
         direction: &str,
-        is_internal: bool,
+        neighbour: Neighbour,
     ) -> Result<Filter, Errors> {
         let names: Vec<Located<Name>> = block.list(direction)?;
-        let usual = if is_internal { weft_policy::Filter::All } else { weft_policy::Filter::None };
+        let usual = match neighbour {
+            Neighbour::External => weft_policy::Filter::None,
+            Neighbour::Internal | Neighbour::Confederation => weft_policy::Filter::All,
+        };
         let read = weft_policy::Filter::read(&names, usual, |names| self.program(names))?;
         let filter = match read {
             weft_policy::Filter::All => Filter::All,

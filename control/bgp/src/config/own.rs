@@ -18,6 +18,7 @@ use super::filters::Filters;
 use super::range::network;
 use crate::policy::Filter;
 use crate::to_rib::PROTOCOLS;
+use crate::wire::Neighbour;
 
 const NETWORK: Form = Form { what: "a network of IP", example: "192.0.2.0/24" };
 
@@ -56,7 +57,7 @@ impl OwnConfig {
         }
         let network = entry.optional_block()?.read(|block| {
             let always = block.leaf("always")?.unwrap_or(false);
-            Ok(Network { always, policy: filters.read(block, "policy", true)? })
+            Ok(Network { always, policy: filters.read(block, "policy", Neighbour::Internal)? })
         })?;
         match self.networks.insert(net, network) {
             None => Ok(()),
@@ -74,7 +75,7 @@ impl OwnConfig {
             let sentence = "routes of BGP are told anyway: `export` of a peer says which";
             return Err(entry.error_at(1, sentence).into());
         }
-        let policy = entry.optional_block()?.read(|block| filters.read(block, "policy", true))?;
+        let policy = entry.optional_block()?.read(|block| filters.read(block, "policy", Neighbour::Internal))?;
         match self.redistribute.insert(name, policy) {
             None => Ok(()),
             Some(_) => {

@@ -35,7 +35,7 @@ pub(crate) struct Range {
 /// Reads all of them; those with the longest prefixes are first.
 pub(super) fn read(
     block: &mut Block<'_>,
-    common: Common,
+    common: Common<'_>,
     filters: &mut Filters<'_>,
 ) -> Result<Vec<Range>, Errors> {
     let entries = block.many("range").into_iter().map(|mut entry| {
@@ -70,6 +70,7 @@ mod tests {
     use super::super::read;
     use crate::fsm::PeerAs;
     use crate::policy::Filter;
+    use crate::wire::Neighbour;
 
     #[test]
     fn the_smallest_range_around_an_address_counts() {
@@ -81,7 +82,7 @@ mod tests {
         let wide = range([10, 2, 0, 1]).unwrap();
         assert_eq!((wide.peer.remote_as, wide.most), (PeerAs::External, 100));
         assert!(
-            wide.peer.passive && wide.peer.import == Filter::All && !wide.peer.is_internal(&config)
+            wide.peer.passive && wide.peer.import == Filter::All && wide.peer.neighbour == Neighbour::External
         );
         let narrow = range([10, 1, 0, 1]).unwrap();
         assert_eq!((narrow.peer.remote_as, narrow.most), (PeerAs::Exactly(65001), 3));

@@ -13,8 +13,8 @@ macro_rules! peer_statements {
         leaf route-reflector-client switch { default off; help "whether the peer is a client of this route reflector (RFC 4456)"; }
         leaf route-server-client switch { default off; help "whether the peer is a client of this route server (RFC 7947)"; }
         leaf next-hop-self switch { default off; help "whether a peer in this system is told to send packets for other systems here"; }
-        leaf-list import name { alone all none; help "which of its routes are taken: all, none, or those that these policies accept, which are asked in order; of a peer in another system none without it"; }
-        leaf-list export name { alone all none; help "which routes it is told: all, none, or those that these policies accept, which are asked in order; a peer in another system none without it"; }
+        leaf-list import name { alone all none; help "which of its routes are taken: all, none, or those that these policies accept, which are asked in order; of a peer outside of this system and its confederation none without it"; }
+        leaf-list export name { alone all none; help "which routes it is told: all, none, or those that these policies accept, which are asked in order; a peer outside of this system and its confederation none without it"; }
         leaf md5-key text { secret; help "the key by which both sides sign what they send (RFC 2385)"; }
         leaf ttl-security number { range 1 254; help "at how many hops at most the peer is, which both sides check (RFC 5082)"; }
         leaf multihop number { range 1 255; help "at how many hops a peer in another system may be; it is a neighbour without it"; }
@@ -47,6 +47,11 @@ pub const SCHEMA: &str = concat!(
 container bgp {
     help "the Border Gateway Protocol";
     leaf as number { mandatory; known-as local-as; range 1 4294967294; help "the number of this router's autonomous system"; }
+    container confederation {
+        help "the confederation that this router's system is a member of: one system to all others (RFC 5065)";
+        leaf id number { mandatory; range 1 4294967294; help "the number of the confederation, by which others know it"; }
+        leaf-list members number { range 1 4294967294; help "the numbers of the other members"; }
+    }
     leaf router-id ipv4 { mandatory; help "a number that no other router of the system has, in the form of an address of IPv4"; }
     leaf cluster-id ipv4 { help "what marks the routes that this router reflects, the same for all reflectors of the same clients; the router-id without it"; }
     leaf multipath number { default 1; range 1 64; help "among how many next hops packets to a destination are shared out, of paths that are equally good"; }

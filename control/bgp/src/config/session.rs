@@ -11,7 +11,7 @@ use weft_config::{Block, Errors, Keyword};
 use weft_runtime::{StreamKey, StreamOptions};
 
 use crate::fsm::Transport;
-use crate::wire::{MAX_SHUTDOWN_TEXT, Role};
+use crate::wire::{MAX_SHUTDOWN_TEXT, Neighbour, Role};
 
 /// RFC 4271 §10.
 const CONNECT_RETRY: Duration = Duration::from_secs(120);
@@ -94,9 +94,9 @@ pub(crate) struct SessionConfig {
 }
 
 impl SessionConfig {
-    pub(super) fn read(block: &mut Block<'_>, is_internal: bool) -> Result<Self, Errors> {
+    pub(super) fn read(block: &mut Block<'_>, neighbour: Neighbour) -> Result<Self, Errors> {
         let ttl_security = block.leaf_in("ttl-security", 1..=FULL_TTL - 1)?;
-        let role = role(block, is_internal)?;
+        let role = role(block, neighbour)?;
         let is_of_server = role == Some(Role::RouteServerClient);
         Ok(Self {
             key: key(block)?,
@@ -145,8 +145,8 @@ impl SessionConfig {
 
     /// What connections that are opened to the peer are to be like. Those to a neighbour go no farther than to the next
     /// router, unless `multihop` says so.
-    pub(crate) fn options(&self, is_internal: bool) -> StreamOptions {
-        let direct = if is_internal { None } else { NonZeroU8::new(1) };
+    pub(crate) fn options(&self, neighbour: Neighbour) -> StreamOptions {
+        let direct = NonZeroU8::new(1).filter(|_| neighbour != Neighbour::Internal);
         match self.ttl_security {
             Some(hops) => StreamOptions {
                 ttl: NonZeroU8::new(FULL_TTL),
@@ -196,12 +196,12 @@ fn key(block: &mut Block<'_>) -> Result<Option<StreamKey>, Errors> {
 }
 
 /// A role, which has a meaning between autonomous systems only (RFC 9234 §4).
-fn role(block: &mut Block<'_>, is_internal: bool) -> Result<Option<Role>, Errors> {
+fn role(block: &mut Block<'_>, neighbour: Neighbour) -> Result<Option<Role>, Errors> {
     let Some(mut entry) = block.one("local-role")? else { return Ok(None) };
     let Named(role) = entry.argument("a role")?;
     entry.end()?;
-    if is_internal {
-        let sentence = "a peer in this autonomous system has no role: leave this out, or mend `as`";
+    if neighbour != Neighbour::External {
+        let sentence = "a peer in this autonomous system, or this confederation, has no role: leave this out, or mend `as`";
         return Err(entry.error_at(0, sentence).into());
     }
     Ok(Some(role))
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(session.prefix_limit, Some(limit));
         assert_eq!(session.shutdown.as_deref(), Some("back at 20:00"));
         assert!(!format!("{session:?}").contains("hush"), "keys are not shown");
-        let options = session.options(false);
+        let options = session.options(Neighbour::External);
         assert_eq!([options.ttl, options.least_ttl].map(|ttl| ttl.unwrap().get()), [255, 255]);
         assert!(session.enforce_first_as && session.blackhole);
         assert!(!peer(2, "").unwrap().session.blackhole, "not unless it was agreed on");
@@ -279,7 +279,8 @@ mod tests {
     fn connections_to_a_neighbour_go_no_farther() {
         let ttl = |number, words| {
             let session = peer(number, words).unwrap().session;
-            session.options(number == 1).ttl.map(NonZeroU8::get)
+            let neighbour = if number == 1 { Neighbour::Internal } else { Neighbour::External };
+            session.options(neighbour).ttl.map(NonZeroU8::get)
         };
         assert_eq!((ttl(2, ""), ttl(1, ""), ttl(2, "multihop 4;")), (Some(1), None, Some(4)));
     }

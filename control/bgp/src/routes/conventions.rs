@@ -73,6 +73,14 @@ pub(crate) fn leave(attributes: &mut Attributes) {
     });
 }
 
+/// Where a route was reflected: identifiers of routers and clusters of this system.
+pub(crate) fn forget_reflection(attributes: &mut Attributes) {
+    attributes.change_rare(|rare| {
+        rare.originator_id = None;
+        rare.cluster_list = Box::default();
+    });
+}
+
 fn keep(attributes: &mut Attributes, stays: impl Fn(u64) -> bool) {
     let all = &attributes.extended_communities;
     if !all.iter().all(|one| stays(*one)) {

@@ -1,6 +1,6 @@
 //! Which of several routes to a destination is best.
 //!
-//! Reference: RFC 4271 §9.1.2 (phase 2), §9.1.2.2 (breaking ties); RFC 4456 §9 (reflected routes); RFC 5004 is not
+//! Reference: RFC 4271 §9.1.2 (phase 2), §9.1.2.2 (breaking ties); RFC 4456 §9 (reflected routes); RFC 5065 §5.3 (confederations); RFC 5004 is not
 //! followed: the oldest route has no preference, so that the outcome does not depend on history. RFC 9494 §4.3 and §4.4: a
 //! route of a speaker that is long away comes behind all others.
 //!
@@ -21,7 +21,7 @@ use super::packed::Packed;
 use crate::numbers::community::{BLACKHOLE, LLGR_STALE};
 use crate::policy::Party;
 use crate::to_rib::PROTOCOLS;
-use crate::wire::Origin;
+use crate::wire::{Neighbour, Origin};
 
 /// Preferred to others if nobody says how much (RFC 4271 leaves it to the implementation; all take this).
 pub(crate) const DEFAULT_LOCAL_PREF: u32 = 100;
@@ -31,8 +31,8 @@ pub(crate) const DEFAULT_LOCAL_PREF: u32 = 100;
 pub(crate) struct Source {
     /// None of a peer.
     pub(crate) own: Option<Own>,
-    /// Whether it is in another autonomous system.
-    pub(crate) is_external: bool,
+    /// Where it is.
+    pub(crate) neighbour: Neighbour,
     /// Which system that is.
     pub(crate) system: u32,
     /// Whether it is a client of this route reflector.
@@ -64,7 +64,7 @@ impl Source {
         let nobody = Ipv4Addr::UNSPECIFIED;
         Self {
             own: Some(Own { protocol: protocol.into(), distance }),
-            is_external: false,
+            neighbour: Neighbour::Internal,
             system: 0,
             is_client: false,
             is_direct: false,
@@ -75,11 +75,17 @@ impl Source {
         }
     }
 
+    /// Whether it is in another autonomous system, and in no member of the same confederation (RFC 5065 §5.3: what those say
+    /// is compared as if it came from this one).
+    pub(crate) fn is_external(&self) -> bool {
+        self.neighbour == Neighbour::External
+    }
+
     /// The protocol, and its administrative distance; that of routes that live long is another one.
     pub(crate) fn protocol(&self) -> (&str, u32) {
         match &self.own {
             Some(Own { protocol, distance }) => (protocol, *distance),
-            None => PROTOCOLS[usize::from(!self.is_external)],
+            None => PROTOCOLS[usize::from(!self.is_external())],
         }
     }
 
@@ -95,13 +101,14 @@ impl Source {
 
     /// As which of [`PROTOCOLS`] the RIB is told of a route of this peer with these communities.
     pub(crate) fn place(&self, communities: &[u32]) -> usize {
-        if self.is_stale(communities) { 2 } else { usize::from(!self.is_external) }
+        if self.is_stale(communities) { 2 } else { usize::from(!self.is_external()) }
     }
 
     /// The peer, if it is one.
     pub(crate) fn party(&self) -> Option<Party> {
-        let Self { is_external, system, address, .. } = *self;
-        self.own.is_none().then_some(Party { address, system, is_external })
+        let Self { system, address, .. } = *self;
+        let party = || Party { address, system, is_external: self.is_external() };
+        self.own.is_none().then(party)
     }
 }
 
@@ -185,7 +192,7 @@ impl Decision<'_> {
         let rare = attributes.rare();
         let metric = self.next_hops.metric(self.sets.next_hop(one.route.accepted));
         (
-            !source.is_external,
+            !source.is_external(),
             metric.unwrap_or(u32::MAX),
             rare.originator_id.unwrap_or(source.router_id),
             rare.cluster_list.len(),

@@ -4,7 +4,7 @@
 //! (NO_EXPORT, NO_ADVERTISE); RFC 2545 §3 (the two addresses of a next hop of IPv6); RFC 4360 §6 (communities that stay in
 //! the system); RFC 9494 §4.3 and §4.6 (routes of speakers that are long away); RFC 4456 §6 to §8 (route reflection); RFC
 //! 7947 §2.2 (route servers); RFC 7311 §3 (AIGP, which does not leave the system, and grows where the next hop changes);
-//! RFC 9234 §5 (roles are for packets to one receiver).
+//! RFC 9234 §5 (roles are for packets to one receiver); RFC 5065 §4.1 and §5.2 (other members of a confederation).
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -14,22 +14,23 @@ use weft_routing::ip::Version;
 
 use super::conventions;
 use super::decision::{DEFAULT_LOCAL_PREF, Source};
+use crate::home::Home;
 use crate::incoming::family;
 use crate::numbers::community::{
     GRACEFUL_SHUTDOWN, LLGR_STALE, NO_ADVERTISE, NO_EXPORT, NO_EXPORT_SUBCONFED,
 };
 use crate::policy::{Filter, Party, RouteView};
-use crate::wire::{Attributes, Context, NextHop, Role};
+use crate::wire::{Attributes, Context, Neighbour, NextHop, Role};
 
 /// Whom a route is told, as far as that changes what is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Audience {
-    /// Whether they are in another autonomous system.
-    pub(crate) is_external: bool,
+    /// Where they are.
+    pub(crate) neighbour: Neighbour,
     /// Whether they are clients: of this route reflector (RFC 4456), or in other systems of this route server (RFC 7947).
     pub(crate) is_client: bool,
-    /// The number of this one.
-    pub(crate) local_as: u32,
+    /// This router's system.
+    pub(crate) home: Home,
     /// The identifier of the cluster of clients.
     pub(crate) cluster_id: Ipv4Addr,
     /// Whether packets for other systems are sent here by routers of this one, who may not know the way there.
@@ -54,7 +55,17 @@ pub(crate) struct Audience {
     pub(crate) peer: Option<Party>,
 }
 
+/// Whether a route from there is one that another router of this system has said.
+fn is_of_this(source: &Source) -> bool {
+    source.own.is_none() && source.neighbour == Neighbour::Internal
+}
+
 impl Audience {
+    /// Whether they are in another autonomous system, and in no member of the same confederation.
+    fn is_external(&self) -> bool {
+        self.neighbour == Neighbour::External
+    }
+
     /// The same for routes of one family, in a session of which this was agreed on.
     pub(crate) fn of(&self, version: Version, context: &Context) -> Self {
         let is_right = |address: &IpAddr| address.is_ipv6() == version.is_ipv6();
@@ -109,7 +120,7 @@ impl Audience {
     /// A route lives only because there may be no other, whatever policy says (RFC 9494 §4.3, §4.6).
     fn mark_stale(&self, told: &mut Attributes) {
         conventions::add_community(told, LLGR_STALE);
-        if self.is_external || !self.is_partial {
+        if self.is_external() || !self.is_partial {
             return;
         }
         // All routers of the system must choose alike.
@@ -127,7 +138,7 @@ impl Audience {
         prefix: Option<IpNet>,
     ) -> RouteView<'a> {
         // Whoever asks for more than the kind of the peer is told who it is.
-        let (nowhere, is_outside) = (Ipv4Addr::UNSPECIFIED.into(), self.is_external);
+        let (nowhere, is_outside) = (Ipv4Addr::UNSPECIFIED.into(), self.is_external());
         let anybody = Party { address: nowhere, system: 0, is_external: is_outside };
         RouteView {
             attributes,
@@ -136,7 +147,7 @@ impl Audience {
             metric: None,
             from: source.party(),
             to: Some(self.peer.unwrap_or(anybody)),
-            own: (self.local_address, self.local_as),
+            own: (self.local_address, self.home.outside()),
             validity: None,
         }
     }
@@ -144,26 +155,40 @@ impl Audience {
     /// Whether they may be told of it, whatever policy says.
     pub(crate) fn may_hear(&self, attributes: &Attributes, source: &Source) -> bool {
         let has = |community| attributes.has_community(community);
-        let leaves = !has(NO_EXPORT) && !has(NO_EXPORT_SUBCONFED);
-        // RFC 4456 §6: what an internal peer says is passed on by route reflectors alone.
-        let is_reflected = source.is_client || self.is_client;
-        let stays = source.is_external || source.own.is_some() || is_reflected;
-        let may_be_stale = self.knows_long_lived || (self.is_partial && !self.is_external);
+        let goes_there = match self.neighbour {
+            Neighbour::External => !has(NO_EXPORT) && !has(NO_EXPORT_SUBCONFED),
+            Neighbour::Confederation => !has(NO_EXPORT_SUBCONFED),
+            // RFC 4456 §6: what an internal peer says is passed on by route reflectors alone.
+            Neighbour::Internal => !is_of_this(source) || source.is_client || self.is_client,
+        };
+        let may_be_stale = self.knows_long_lived || (self.is_partial && !self.is_external());
         !has(NO_ADVERTISE)
-            && if self.is_external { leaves } else { stays }
+            && goes_there
             && (may_be_stale || !source.is_stale(&attributes.communities))
     }
 
     /// What they are told of a route that they may hear of.
     fn say(&self, attributes: &Attributes, source: &Source) -> Option<Attributes> {
-        match self.is_external {
-            true => self.outward(attributes, source),
-            false if source.is_external || source.own.is_some() => Some(self.inward(attributes)),
-            false => Some(self.reflect(attributes, source)),
+        match self.neighbour {
+            Neighbour::External => self.outward(attributes, source),
+            Neighbour::Confederation => Some(self.across(attributes)),
+            Neighbour::Internal if is_of_this(source) => Some(self.reflect(attributes, source)),
+            Neighbour::Internal => Some(self.inward(attributes)),
         }
     }
 
-    /// To a router of this system, about a route from another one, or to a network of this router's own (RFC 4271 §5.1.3,
+    /// To another member of the confederation: the path goes through this one, and all else is as inside of it (RFC 5065 §4.1,
+    /// §5.2), but for where it was reflected here, which is said to nobody else.
+    fn across(&self, attributes: &Attributes) -> Attributes {
+        let mut told = self.inward(attributes);
+        told.as_path = self.home.path_for(self.neighbour, &attributes.as_path);
+        if told.rare().originator_id.is_some() || !told.rare().cluster_list.is_empty() {
+            conventions::forget_reflection(&mut told);
+        }
+        told
+    }
+
+    /// To a router of this system, about a route from another one, or from another member of the confederation, or to a network of this router's own (RFC 4271 §5.1.3,
     /// §5.1.5).
     fn inward(&self, attributes: &Attributes) -> Attributes {
         let next_hop = match attributes.next_hop.filter(|_| !self.next_hop_self) {
@@ -192,10 +217,10 @@ impl Audience {
     fn seen(&self, next_hop: NextHop) -> NextHop {
         match next_hop {
             NextHop::V4(address) if address.is_unspecified() => self.here(),
-            NextHop::V6 { global, .. } if !self.is_external && global.is_unspecified() => {
+            NextHop::V6 { global, .. } if !self.is_external() && global.is_unspecified() => {
                 self.here()
             }
-            NextHop::V6 { global, .. } if !self.is_external => {
+            NextHop::V6 { global, .. } if !self.is_external() => {
                 NextHop::V6 { global, link_local: None }
             }
             other => other,
@@ -215,9 +240,9 @@ impl Audience {
     fn outward(&self, attributes: &Attributes, source: &Source) -> Option<Attributes> {
         let mut told = attributes.clone();
         conventions::leave(&mut told);
-        let is_server = source.is_external && self.is_client;
+        let is_server = source.is_external() && self.is_client;
         if !is_server {
-            told.as_path = attributes.as_path.prepend(self.local_as, 1);
+            told.as_path = self.home.path_for(self.neighbour, &attributes.as_path);
             told.next_hop = Some(self.here());
             // What this system says itself is for its neighbours.
             told.med = attributes.med.filter(|_| source.own.is_some());
@@ -225,7 +250,7 @@ impl Audience {
         if self.is_closing {
             conventions::add_community(&mut told, GRACEFUL_SHUTDOWN);
         }
-        conventions::tell(self.role, self.local_as, &mut told).then_some(told)
+        conventions::tell(self.role, self.home.outside(), &mut told).then_some(told)
     }
 }
 
@@ -239,13 +264,13 @@ fn with_preference(attributes: &Attributes) -> Attributes {
 mod tests {
     use super::super::next_hops;
     use super::*;
-    use crate::wire::{AsPath, Families, Family, Neighbour};
+    use crate::wire::{AsPath, Families, Family};
 
     fn audience(is_external: bool) -> Audience {
         Audience {
-            is_external,
+            neighbour: if is_external { Neighbour::External } else { Neighbour::Internal },
             is_client: false,
-            local_as: 65000,
+            home: Home::alone(65000),
             cluster_id: Ipv4Addr::new(10, 0, 0, 1),
             next_hop_self: false,
             local_address: "192.0.2.1".parse().unwrap(),
@@ -265,7 +290,7 @@ mod tests {
         let (own, address) = (None, router_id.into());
         Source {
             own,
-            is_external,
+            neighbour: if is_external { Neighbour::External } else { Neighbour::Internal },
             system: 65001,
             is_client,
             is_direct: false,
@@ -309,6 +334,36 @@ mod tests {
             None,
             "from inside it stays"
         );
+    }
+
+    /// RFC 5065 §4.1 and §5.2: all but the path, and where it was reflected, is as inside of this member.
+    #[test]
+    fn another_member_hears_what_this_one_says_to_itself() {
+        let home = Home { number: 65000, confederation: Some(100) };
+        let members =
+            Audience { neighbour: Neighbour::Confederation, home, ..audience(false) };
+        let (inside, member) = (
+            source(false, false),
+            Source { neighbour: Neighbour::Confederation, ..source(false, false) },
+        );
+        let as_path = AsPath::from_sequence(&[65001, 65002]).prepend_confederation(65000);
+        let mut reflected = attributes(&[77]);
+        reflected.change_rare(|rare| {
+            rare.originator_id = Some(Ipv4Addr::new(10, 0, 0, 7));
+            rare.cluster_list = [Ipv4Addr::new(10, 0, 0, 8)].into();
+            rare.aigp = Some(5);
+        });
+        let mut expected = Attributes { as_path, ..attributes(&[77]) };
+        expected.change_rare(|rare| rare.aigp = Some(5));
+        // Whoever has said it: no reflector is needed between members.
+        for source in [&outsider(), &inside, &member] {
+            assert_eq!(members.tell(&reflected, source, None), Some(expected.clone()));
+        }
+        let inward = Audience { home, ..audience(false) };
+        assert_eq!(inward.tell(&attributes(&[]), &member, None), Some(attributes(&[])));
+        assert_eq!(inward.tell(&attributes(&[]), &inside, None), None);
+        let outside = Audience { home, ..audience(true) }.tell(&expected, &member, None).unwrap();
+        assert_eq!(outside.as_path, AsPath::from_sequence(&[100, 65001, 65002]));
     }
 
     /// RFC 7947 §2.2.1 to §2.2.3: next hop, path and MED are those of who has announced the route.

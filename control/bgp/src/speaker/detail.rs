@@ -17,7 +17,7 @@ use crate::config::Excess;
 use crate::fsm::PeerAs;
 use crate::incoming::family;
 use crate::policy::Filter;
-use crate::wire::{MAX_EXTENDED_MESSAGE, MessageCounts, MessageType};
+use crate::wire::{MAX_EXTENDED_MESSAGE, MessageCounts, MessageType, Neighbour};
 
 impl Bgp {
     /// A session, with what [`Bgp::show`] has of each and everything else.
@@ -32,10 +32,11 @@ impl Bgp {
         };
         for (name, value) in [
             ("state-for", peer.history.seconds(now).into()),
-            ("own-as", json!(own.map(|own| own.local_as))),
+            ("own-as", json!(own.map(|own| own.home.seen_by(peer.config.neighbour)))),
             ("own-router-id", json!(own.map(|own| own.router_id.to_string()))),
             ("configured-as", configured_as),
-            ("is-internal", json!(own.map(|own| peer.config.is_internal(own)))),
+            ("is-internal", (peer.config.neighbour == Neighbour::Internal).into()),
+            ("is-confederation", (peer.config.neighbour == Neighbour::Confederation).into()),
             ("connection", connection(peer)),
             ("agreed", agreed(peer)),
             ("open", open(peer)),

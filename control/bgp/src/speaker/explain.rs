@@ -14,6 +14,7 @@ use super::peer::Peer;
 use crate::interface::Explain;
 use crate::policy::{Filter, Party, RouteView, VARIABLES};
 use crate::routes::Path;
+use crate::wire::Neighbour;
 
 impl Bgp {
     /// What is asked for: for each path that there is to a prefix.
@@ -96,7 +97,6 @@ impl Bgp {
     ) -> Value {
         let source = self.routes.source(one.origin);
         let attributes = &self.routes.sets.get(one.route.accepted).unpack();
-        let is_external = self.config.as_ref().is_some_and(|own| !to.config.is_internal(own));
         let view = RouteView {
             attributes,
             prefix: Some(self.routes.table.net(place.0, place.1)),
@@ -106,7 +106,7 @@ impl Bgp {
             to: Some(Party {
                 address: to.address,
                 system: self.routes.source(to.origin).system,
-                is_external,
+                is_external: to.config.neighbour == Neighbour::External,
             }),
             own: self.own(Some(to)),
             validity: None,
@@ -121,7 +121,7 @@ impl Bgp {
     fn own(&self, peer: Option<&Peer>) -> (IpAddr, u32) {
         let up = peer.and_then(|peer| peer.up.as_ref());
         let address = up.map_or(IpAddr::from([0; 4]), |up| up.announcer.local_address);
-        (address, self.config.as_ref().map_or(0, |config| config.local_as))
+        (address, self.config.as_ref().map_or(0, |config| config.home.outside()))
     }
 
     fn said(

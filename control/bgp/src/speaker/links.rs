@@ -16,6 +16,7 @@ use weft_xrl::Output;
 
 use super::Bgp;
 use crate::routes::next_hops::Due;
+use crate::wire::Neighbour;
 
 /// The networks on links that can carry packets, by the numbers of interfaces.
 #[derive(Debug, Default)]
@@ -74,9 +75,8 @@ impl Bgp {
         change: InterfaceChange,
         out: &mut Vec<Output>,
     ) {
-        let Some(config) = &self.config else { return self.linked(change) };
         let neighbours = self.peers.values().filter(|peer| {
-            !peer.config.is_internal(config) && peer.config.session.multihop.is_none()
+            peer.config.neighbour != Neighbour::Internal && peer.config.session.multihop.is_none()
         });
         let before: Vec<_> =
             neighbours.map(|peer| (peer.address, self.links.has(peer.address))).collect();

@@ -244,7 +244,7 @@ impl Bgp {
         let wanted = self.wanted(config.as_ref());
         let is_other_router = match (&old, &config) {
             (Some(old), Some(new)) => {
-                let say = |one: &Config| (one.local_as, one.router_id, one.cluster_id);
+                let say = |one: &Config| (one.home, one.router_id, one.cluster_id);
                 say(old) != say(new)
             }
             _ => true,

@@ -115,7 +115,7 @@ impl Peer {
             self.limit = Limit::default();
         }
         let is_damped_so = world.routes.set_damping(self.origin, self.config.damping);
-        self.filter(is_damped_so || had.import != self.config.import, own, world);
+        self.filter(is_damped_so || had.import != self.config.import, world);
     }
 
     /// Who has announced its routes, in this session or in the last one.
@@ -125,14 +125,14 @@ impl Peer {
 
     /// Other routes pass from now on, while the session goes on, or its routes serve on without one: what it has announced is
     /// looked at again, and it is told what is different.
-    fn filter(&mut self, takes_others: bool, own: &Config, world: &mut World<'_>) {
+    fn filter(&mut self, takes_others: bool, world: &mut World<'_>) {
         let announcer = self.up.as_mut().map(|up| &mut up.announcer).or(self.away.as_mut());
         if let Some(announcer) = announcer.filter(|_| takes_others) {
             announcer.import = self.config.import.clone();
             world.routes.refilter(announcer.clone());
         }
         let Some(system) = self.up.as_ref().map(|up| up.announcer.remote_as) else { return };
-        let peer = self.asked_for(system, own);
+        let peer = self.asked_for(system);
         let Some(up) = &mut self.up else { return };
         let (export, is_closing) =
             (self.config.export.clone(), self.config.session.graceful_shutdown);
@@ -286,7 +286,7 @@ impl Peer {
             peer: SocketAddr::new(self.address, PORT),
             local: self.config.local_address.map(|local| SocketAddr::new(local, 0)),
             key: self.config.session.key.clone(),
-            options: self.config.session.options(self.config.is_internal(world.config)),
+            options: self.config.session.options(self.config.neighbour),
         };
         let request = StreamRequest::Open(spec);
         world.out.push(Output::World(Action::Stream { token, request }));

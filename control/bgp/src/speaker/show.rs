@@ -76,7 +76,8 @@ impl Bgp {
         };
         let own = self.config.as_ref();
         json!({
-            "as": own.map(|own| own.local_as), "router-id": own.map(|own| own.router_id.to_string()),
+            "as": own.map(|own| own.home.number), "confederation": own.and_then(|own| own.home.confederation),
+            "router-id": own.map(|own| own.router_id.to_string()),
             "peers": states, "paths": Map::from_iter(Version::ALL.map(paths)),
             "ipv4": table.len(Version::V4), "ipv6": table.len(Version::V6),
             "ipv4-multicast": table.len(Version::V4Multicast), "ipv6-multicast": table.len(Version::V6Multicast),

@@ -2,6 +2,7 @@
 
 mod ahead;
 mod blackhole;
+mod confederation;
 mod damped;
 mod detail;
 mod fair;

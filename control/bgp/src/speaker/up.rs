@@ -64,8 +64,8 @@ impl Up {
 
 impl Peer {
     /// Who it is, if policy asks for that on export.
-    pub(super) fn asked_for(&self, system: u32, own: &Config) -> Option<Party> {
-        let is_external = !self.config.is_internal(own);
+    pub(super) fn asked_for(&self, system: u32) -> Option<Party> {
+        let is_external = self.config.neighbour == Neighbour::External;
         let party = Party { address: self.address, system, is_external };
         self.config.export.asks_for_peer().then_some(party)
     }
@@ -81,7 +81,7 @@ impl Peer {
             origin: self.origin,
             context: negotiated.context,
             remote_as: negotiated.peer_as,
-            local_as: own.local_as,
+            home: own.home,
             router_id: own.router_id,
             cluster_id: own.cluster_id,
             role: self.config.session.role,
@@ -100,9 +100,9 @@ impl Peer {
     ) -> Audience {
         let own = world.config;
         Audience {
-            is_external: negotiated.context.neighbour == Neighbour::External,
+            neighbour: negotiated.context.neighbour,
             is_client: self.config.is_client,
-            local_as: own.local_as,
+            home: own.home,
             cluster_id: own.cluster_id,
             next_hop_self: self.config.next_hop_self,
             local_address,
@@ -113,7 +113,7 @@ impl Peer {
             is_partial: own.graceful.long_lived_partial,
             export: self.config.export.clone(),
             interval: self.config.session.advertisement_interval,
-            peer: self.asked_for(negotiated.peer_as, own),
+            peer: self.asked_for(negotiated.peer_as),
         }
     }
 }
@@ -138,8 +138,9 @@ pub(super) fn settings(config: &PeerConfig, own: &Config, standing: Standing) ->
         },
         role: config.session.role,
         is_role_strict: config.session.role_strict,
+        is_confederation: config.neighbour == Neighbour::Confederation,
         transport: config.session.transport(),
-        ..Settings::new(own.local_as, own.router_id, config.remote_as)
+        ..Settings::new(own.home.seen_by(config.neighbour), own.router_id, config.remote_as)
     };
     settings.graceful_restart = own.graceful.capability(config.graceful, &settings, standing);
     settings.long_lived = own.graceful.long_lived(config.graceful, &settings, standing);

@@ -11,7 +11,7 @@ use weft_xrl::Output;
 use super::Bgp;
 use super::peer::Peer;
 use crate::incoming::Announcer;
-use crate::validation::{Changed, Validity, origin};
+use crate::validation::{Changed, Validity};
 use crate::wire::Attributes;
 
 impl Peer {
@@ -59,7 +59,7 @@ impl Bgp {
 
     /// Whether the system where a route begins may announce it.
     pub(super) fn validity(&self, net: &IpNet, attributes: &Attributes) -> Validity {
-        let local_as = self.config.as_ref().map_or(0, |config| config.local_as);
-        self.routes.validation.validity(net, origin(&attributes.as_path, local_as))
+        let home = self.config.as_ref().map(|config| config.home).unwrap_or_default();
+        self.routes.validation.validity(net, home.origin(&attributes.as_path))
     }
 }

@@ -12,7 +12,6 @@ mod table;
 pub(crate) use from_rpki::{Changed, FromRpki};
 pub(crate) use table::Validation;
 
-use crate::wire::{AsPath, SegmentKind};
 
 /// Whether the origin of a route is valid. Reference: RFC 6811 §2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,15 +42,3 @@ impl Validity {
     }
 }
 
-/// The system where a path begins; none if it ends in a set, whose systems have no order. What has not left this system, or its
-/// confederation, begins here.
-pub(crate) fn origin(path: &AsPath, local_as: u32) -> Option<u32> {
-    match path.segments().last() {
-        None => Some(local_as),
-        Some(last) => match last.kind {
-            SegmentKind::Sequence => last.numbers.last().copied(),
-            SegmentKind::ConfedSequence | SegmentKind::ConfedSet => Some(local_as),
-            SegmentKind::Set => None,
-        },
-    }
-}

@@ -203,6 +203,12 @@ impl AsPath {
         self.segments().any(|segment| segment.numbers.contains(&number))
     }
 
+    /// Whether its last part was added inside a confederation, as each member does (RFC 5065 §5).
+    #[must_use]
+    pub fn begins_in_confederation(&self) -> bool {
+        self.segments().next().is_some_and(|first| first.kind == SegmentKind::ConfedSequence)
+    }
+
     /// The neighbouring autonomous system that it came from; none if it begins with a set, or has not left the
     /// confederation.
     #[must_use]
@@ -235,24 +241,31 @@ impl AsPath {
         self.segments().any(|segment| segment.numbers.iter().any(|n| u16::try_from(*n).is_err()))
     }
 
-    /// The same with `number` in front, `times` times.
+    /// The same with `number`, `times` times, in front of what is outside the confederation. What is inside of it stays before
+    /// that (RFC 5065 §4.1 and §5).
     #[must_use]
     pub fn prepend(&self, number: u32, times: usize) -> Self {
-        self.prepend_kind(SegmentKind::Sequence, number, times)
+        let is_inside = |segment: &Segment<'_>| segment.kind.is_confederation();
+        let inside = self.segments().take_while(is_inside).count();
+        self.insert(inside, SegmentKind::Sequence, number, times)
     }
 
     /// The same with a member of the confederation in front (RFC 5065 §4.1).
     #[must_use]
     pub fn prepend_confederation(&self, number: u32) -> Self {
-        self.prepend_kind(SegmentKind::ConfedSequence, number, 1)
+        self.insert(0, SegmentKind::ConfedSequence, number, 1)
     }
 
-    /// A segment that would become too long gets another in front of it.
-    fn prepend_kind(&self, kind: SegmentKind, number: u32, times: usize) -> Self {
+    /// The same with numbers behind the first segments. A segment that would become too long gets another in front of it.
+    fn insert(&self, behind: usize, kind: SegmentKind, number: u32, times: usize) -> Self {
         let mut segments = self.segments();
+        let mut builder = Builder::default();
+        segments
+            .by_ref()
+            .take(behind)
+            .for_each(|segment| builder.push(segment.kind, segment.numbers));
         let first = segments.clone().next().filter(|segment| segment.kind == kind);
         let room = first.map_or(0, |segment| MAX_COUNT - segment.numbers.len()).min(times);
-        let mut builder = Builder::default();
         builder.push(kind, &vec![number; times - room]);
         if let Some(first) = first {
             let mut joined = vec![number; room];
@@ -448,7 +461,9 @@ mod tests {
         let set = path(&[(Set, &[1, 2])]).prepend(7, 1);
         assert_eq!(set.to_string(), "7 {1 2}");
         let inside = AsPath::from_sequence(&[1]).prepend_confederation(65001);
-        assert_eq!(inside.prepend_confederation(65002).to_string(), "(65002 65001) 1");
+        let inside = inside.prepend_confederation(65002);
+        assert_eq!(inside.to_string(), "(65002 65001) 1");
+        assert_eq!(inside.prepend(7, 2).to_string(), "(65002 65001) 7 7 1");
     }
 
     #[test]
@@ -519,7 +534,11 @@ mod tests {
             let longer = path.prepend(number, times);
             prop_assert_eq!(longer.length(), path.length() + times);
             let flat = |path: &AsPath| path.segments().flat_map(|s| s.numbers.to_vec()).collect::<Vec<_>>();
-            prop_assert_eq!(&flat(&longer)[times..], flat(&path));
+            let is_inside = |s: &Segment<'_>| s.kind.is_confederation();
+            let inside: usize = path.segments().take_while(is_inside).map(|s| s.numbers.len()).sum();
+            let mut expected = flat(&path);
+            expected.splice(inside..inside, std::iter::repeat_n(number, times));
+            prop_assert_eq!(flat(&longer), expected);
             prop_assert!(longer.segments().all(|segment| segment.numbers.len() <= 255));
         }
     }

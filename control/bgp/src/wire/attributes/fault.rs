@@ -66,6 +66,9 @@ pub enum Rule {
     /// It has members of a confederation, and comes from outside (RFC 5065 §5).
     #[error("has members of a confederation and comes from outside")]
     Confederation,
+    /// It does not begin with the member of the confederation that it comes from (RFC 5065 §5).
+    #[error("does not begin with the member of the confederation that it comes from")]
+    Member,
     /// It means nothing to others, and comes from another autonomous system.
     #[error("comes from another autonomous system, where it has no meaning")]
     External,

@@ -269,8 +269,15 @@ impl Reader<'_> {
                 AsPathError::Segment => withdraw(Rule::Segment),
                 AsPathError::Zero => withdraw(Rule::Zero),
             })?;
-        if self.is_external() && path.has_confederation() {
-            return Err(withdraw(Rule::Confederation));
+        // RFC 5065 §5: one that is outside says nothing of what is inside, one of another member begins with that member.
+        match self.context.neighbour {
+            Neighbour::External if path.has_confederation() => {
+                return Err(withdraw(Rule::Confederation));
+            }
+            Neighbour::Confederation if !path.begins_in_confederation() => {
+                return Err(withdraw(Rule::Member));
+            }
+            _ => {}
         }
         if path.has_sets() && !self.context.accept_as_sets {
             return Err(withdraw(Rule::Set));

@@ -92,6 +92,10 @@ fn row_2_as_path() {
     let confederation = [0x40, 2, 6, 3, 1, 0, 0, 0, 1];
     let member = Context { neighbour: Neighbour::Confederation, ..external() };
     assert_eq!(is_used(&confederation, &member).as_path.to_string(), "(1)");
+    for without in [&[0x40, 2, 0][..], &[0x40, 2, 6, 2, 1, 0, 0, 0, 1]] {
+        let (disposition, faults, _) = judge(without, &member);
+        assert_eq!((disposition, faults[0].rule), (Disposition::TreatAsWithdraw, Rule::Member));
+    }
     // Two octets, where they were agreed on.
     let two = Context { four_octet_as: false, ..external() };
     assert_eq!(is_used(&[0x40, 2, 4, 2, 1, 0, 7], &two).as_path.to_string(), "7");
