@@ -35,6 +35,21 @@ fn ten_routers_agree_with_the_reference_when_faults_are_over() {
     }
 }
 
+/// Both kinds of systems with two routers are among those that are done each time.
+#[test]
+fn some_systems_are_divided_and_some_are_not() {
+    let plans: Vec<_> = (0..SEEDS).map(run::plan).collect();
+    let has_member = |plan: &&plan::Plan| plan.members.iter().flatten().next().is_some();
+    let has_pair = |plan: &&plan::Plan| {
+        (0..plan::ROUTERS).any(|one| {
+            let systems = &plan.systems;
+            plan.members[one].is_none() && systems[..one].contains(&systems[one])
+        })
+    };
+    assert!(plans.iter().filter(has_member).count() >= 10);
+    assert!(plans.iter().filter(has_pair).count() >= 10);
+}
+
 #[test]
 #[ignore = "long: `make soak` runs it"]
 fn soak_ten_routers_agree_with_the_reference_when_faults_are_over() {

@@ -26,8 +26,10 @@ impl Link {
 }
 
 pub(crate) struct Plan {
-    /// The number of each router's system; the lower one provides for the higher one.
+    /// The number of each router's system, as others know it; the lower one provides for the higher one.
     pub(crate) systems: [u32; ROUTERS],
+    /// Its number as a member of that, where the system is a confederation of two.
+    pub(crate) members: [Option<u32>; ROUTERS],
     pub(crate) links: Vec<Link>,
     /// The numbers of the shared networks that each router has.
     pub(crate) shared: Vec<BTreeSet<u64>>,
@@ -61,18 +63,25 @@ impl Plan {
             }
         }
         let mut systems = std::array::from_fn(|router| 65000 + router as u32);
+        let mut members = [None; ROUTERS];
         let mut taken = BTreeSet::new();
         for [one, other] in &pairs {
             // Some pairs of neighbours are one system.
             if random.below(8) == 0 && !taken.contains(one) && !taken.contains(other) {
                 taken.extend([*one, *other]);
                 systems[*other] = systems[*one];
+                // And some of these are divided, of which there is one stable outcome as long as there are two parts.
+                if (one + other) % 3 == 0 {
+                    for end in [*one, *other] {
+                        members[end] = Some(64000 + end as u32);
+                    }
+                }
             }
         }
         let shared =
             (0..ROUTERS).map(|_| (0..SHARED).filter(|_| random.below(5) == 0).collect()).collect();
         let links = pairs.into_iter().map(|ends| Link { ends }).collect();
-        Self { systems, links, shared, has_hierarchy: random.below(2) == 0 }
+        Self { systems, members, links, shared, has_hierarchy: random.below(2) == 0 }
     }
 
     /// A router's address on a link.
@@ -103,12 +112,19 @@ impl Plan {
             }
         }";
         let (own, id) = (self.systems[router], identifier(router));
+        let number = self.members[router].unwrap_or(own);
         let _ = write!(
             text,
-            "bgp {{ as {own}; router-id {id}; network {};
+            "bgp {{ as {number}; router-id {id}; network {};
                 graceful-restart {{ restart-time 20s; stale-time 30s; deferral-time 20s; }} ",
             stub(router)
         );
+        let others = (0..ROUTERS).filter(|other| *other != router && self.systems[*other] == own);
+        let others: Vec<_> =
+            others.filter_map(|other| Some(self.members[other]?.to_string())).collect();
+        if !others.is_empty() {
+            let _ = write!(text, "confederation {{ id {own}; members {}; }} ", others.join(" "));
+        }
         for number in &self.shared[router] {
             let _ = write!(text, "network {} {{ always on; }} ", shared(*number));
         }
@@ -121,9 +137,10 @@ impl Plan {
                 (false, true) if system < own => "import from-provider; export upward;",
                 (false, true) => "import from-customer; export all;",
             };
+            let number = self.members[other].filter(|_| system == own).unwrap_or(system);
             let _ = write!(
                 text,
-                "peer {address} {{ as {system}; connect-retry 5s; hold-time 30s; {says} }} "
+                "peer {address} {{ as {number}; connect-retry 5s; hold-time 30s; {says} }} "
             );
         }
         text + "}"

@@ -1,7 +1,7 @@
 //! What routers use in the end, computed without any of their code: each in turn takes the best of what its neighbours use,
 //! until nothing changes.
 //!
-//! Reference: RFC 4271 §9.1 and §9.2; Griffin, Shepherd and Wilfong, "The Stable Paths Problem and Interdomain Routing", 2002.
+//! Reference: RFC 4271 §9.1 and §9.2; RFC 5065 §4.1 and §5.3; Griffin, Shepherd and Wilfong, "The Stable Paths Problem and Interdomain Routing", 2002.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -20,6 +20,8 @@ pub(crate) enum Used {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Learned {
     pub(crate) path: Vec<u32>,
+    /// The members that it has come through since it is in this confederation.
+    pub(crate) inside: Vec<u32>,
     preference: u32,
     /// Whether it came from a customer.
     marked: bool,
@@ -31,6 +33,17 @@ pub(crate) struct Learned {
 }
 
 impl Learned {
+    /// The path as routers show it.
+    pub(crate) fn path_text(&self) -> String {
+        let words =
+            |path: &[u32]| path.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        match (&self.inside[..], &self.path[..]) {
+            ([], path) => words(path),
+            (inside, []) => format!("({})", words(inside)),
+            (inside, path) => format!("({}) {}", words(inside), words(path)),
+        }
+    }
+
     /// The lower the better.
     fn rank(&self) -> impl Ord + use<> {
         let first = (Reverse(self.preference), self.path.len(), !self.is_external);
@@ -88,6 +101,7 @@ impl State<'_> {
             Used::Own => (Vec::new(), 100, false, None),
             Used::Learned(one) => (one.path.clone(), one.preference, one.marked, Some(one)),
         };
+        let mut inside = came.map(|one| one.inside.clone()).unwrap_or_default();
         let is_external = system != own;
         // Nothing goes back; what one router of a system says another one does not pass on inside.
         if came.is_some_and(|one| one.link == link || !(is_external || one.is_external)) {
@@ -99,13 +113,18 @@ impl State<'_> {
                 return None;
             }
             path.insert(0, system);
+            inside.clear();
             (preference, marked) = match plan.has_hierarchy {
                 true if own < system => (200, true),
                 _ => (100, false),
             };
         }
+        if let Some(member) = plan.members[other].filter(|_| !is_external) {
+            inside.insert(0, member);
+        }
         let (identifier, peer) = (identifier(other), plan.address(link, other));
-        let learned = Learned { path, preference, marked, is_external, link, identifier, peer };
+        let learned =
+            Learned { path, inside, preference, marked, is_external, link, identifier, peer };
         (!learned.path.contains(&own)).then_some(learned)
     }
 }

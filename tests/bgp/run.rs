@@ -156,9 +156,18 @@ fn rib_routes(shown: &Value) -> BTreeMap<String, (String, Option<String>)> {
     entries(shown, "routes", "used").map(|(net, one)| (net, route(one))).collect()
 }
 
+/// What a seed's network is.
+pub(crate) fn plan(seed: u64) -> Plan {
+    Plan::new(&mut random(seed))
+}
+
+fn random(seed: u64) -> Random {
+    Random::from_seed(seed).fork("ten routers")
+}
+
 /// Runs the network of a seed.
 pub(crate) fn run(seed: u64) {
-    let mut random = Random::from_seed(seed).fork("ten routers");
+    let mut random = random(seed);
     let plan = Plan::new(&mut random);
     let faults = Faults::new(&plan, &mut random);
     let mut network = Network::new(seed, plan, &random);
@@ -184,11 +193,9 @@ pub(crate) fn run(seed: u64) {
         let expected = state.solve(&network);
         for (router, used) in expected.iter().enumerate() {
             let (bgp, rib) = (tables[router].bgp.get(&network), tables[router].rib.get(&network));
-            let words =
-                |path: &[u32]| path.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
             let wanted = used.as_ref().map(|used| match used {
                 Used::Own => None,
-                Used::Learned(one) => Some((words(&one.path), one.peer.to_string())),
+                Used::Learned(one) => Some((one.path_text(), one.peer.to_string())),
             });
             assert_eq!(bgp.cloned(), wanted, "BGP, {network}: {}", context(router));
             let learned = rib.filter(|(protocol, _)| protocol.ends_with("bgp"));

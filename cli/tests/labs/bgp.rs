@@ -56,6 +56,11 @@ fn a_reflector_stands_between_routers_of_a_system() {
 }
 
 #[test]
+fn members_of_a_confederation_are_one_system_to_others() {
+    run(EXAMPLES, "confederation");
+}
+
+#[test]
 fn a_large_table_comes_goes_and_comes_back() {
     run(EXAMPLES, "full-table");
 }

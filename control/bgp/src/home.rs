@@ -41,8 +41,7 @@ impl Home {
     /// else, unless they stand outside the confederation).
     pub(crate) fn has_seen(self, path: &AsPath) -> bool {
         path.segments().any(|segment| {
-            let number =
-                if segment.kind.is_confederation() { self.number } else { self.outside() };
+            let number = if segment.kind.is_confederation() { self.number } else { self.outside() };
             segment.numbers.contains(&number)
         })
     }
@@ -96,7 +95,10 @@ mod tests {
         }
         assert_eq!(MEMBER.seen_by(Neighbour::External), 100);
         assert_eq!(MEMBER.seen_by(Neighbour::Confederation), 65001);
-        assert_eq!(Home::alone(65001).path_for(Neighbour::External, &outside).to_string(), "65001 7 8");
+        assert_eq!(
+            Home::alone(65001).path_for(Neighbour::External, &outside).to_string(),
+            "65001 7 8"
+        );
     }
 
     #[test]

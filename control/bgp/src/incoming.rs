@@ -235,9 +235,8 @@ impl Announcer {
             return AttributesId::NONE;
         }
         let asked = prefix.filter(|_| self.import.asks_for_validity());
-        let validity = asked.map(|net| {
-            routes.validation.validity(&net, self.home.origin(&attributes.as_path))
-        });
+        let validity = asked
+            .map(|net| routes.validation.validity(&net, self.home.origin(&attributes.as_path)));
         let view =
             RouteView { validity, ..self.view(attributes, prefix, routes.source(self.origin)) };
         let source = routes.source(self.origin);

@@ -67,12 +67,21 @@ pub static VARIABLES: &[Variable] = &[
         .with(Access::Write),
     Variable::new("neighbor", Kind::Address, "who announced it"),
     Variable::new("peer-as", NUMBER, "the system of who announced it"),
-    Variable::new("peer-type", TYPES, "whether who announced it is in this system"),
+    Variable::new(
+        "peer-type",
+        TYPES,
+        "whether who announced it is in this system, or its confederation",
+    ),
     Variable::new("neighbor", Kind::Address, "who is told of it").on(Side::To),
     Variable::new("peer-as", NUMBER, "the system of who is told").on(Side::To),
-    Variable::new("peer-type", TYPES, "whether who is told is in this system").on(Side::To),
+    Variable::new(
+        "peer-type",
+        TYPES,
+        "whether who is told is in this system, or its confederation",
+    )
+    .on(Side::To),
     Variable::new("self", Kind::Address, "this router's address of the session").on(Side::Then),
-    Variable::new("local-as", NUMBER, "this router's system").on(Side::Then),
+    Variable::new("local-as", NUMBER, "this router's system, as others know it").on(Side::Then),
     Variable::new("peer-address", Kind::Address, "the peer's address of the session")
         .on(Side::Then),
     Variable::new("protocol", Kind::Text, "the protocol of the route: ebgp, ibgp, or whose it was"),

@@ -145,8 +145,10 @@ fn summary(shown: &Value) -> Vec<String> {
     let states = peers.into_iter().flatten().map(|(state, count)| format!("{count} {state}"));
     let states: Vec<_> = states.collect();
     let states = if states.is_empty() { "none".to_owned() } else { states.join(", ") };
+    let confederation = shown["confederation"].as_u64();
+    let member_of = confederation.map(|id| format!(" of confederation {id}")).unwrap_or_default();
     let mut all = vec![
-        format!("AS {}, router {}", text(&shown["as"]), text(&shown["router-id"])),
+        format!("AS {}{member_of}, router {}", text(&shown["as"]), text(&shown["router-id"])),
         format!("peers: {states}"),
         format!("sets of attributes: {}", text(&shown["attributes"])),
     ];

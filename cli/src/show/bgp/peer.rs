@@ -34,10 +34,11 @@ fn title(peer: &Value) -> String {
 fn facts(peer: &Value) -> Vec<(&'static str, String)> {
     let said = |value: &Value| if value.is_null() { String::new() } else { text(value) };
     let agreed = &peer["agreed"];
-    let place = match peer["is-internal"].as_bool() {
-        Some(true) => "in the same system",
-        Some(false) => "in another system",
-        None => "",
+    let place = match (peer["is-internal"].as_bool(), peer["is-confederation"].as_bool()) {
+        (Some(true), _) => "in the same system",
+        (_, Some(true)) => "in another member of the confederation",
+        (Some(false), _) => "in another system",
+        (None, _) => "",
     };
     let router = |system: &Value, router: &Value| {
         let id = router.as_str().map(|id| format!(", router-id {id}")).unwrap_or_default();
@@ -395,7 +396,7 @@ unknown                 73                                         73           
         let peer = json!({
             "address": "10.0.1.2", "as": null, "state": "Idle", "state-for": 3, "sessions": 0,
             "own-as": 65000, "own-router-id": "192.0.2.9", "is-internal": false,
-            "configured-as": "external", "range": "10.0.0.0/8", "shutdown": "back at eight",
+            "is-confederation": true, "configured-as": "external", "range": "10.0.0.0/8", "shutdown": "back at eight",
             "connection": null, "agreed": null, "open": null,
             "messages": { "sent": {}, "received": {} }, "prefixes": {},
             "limit": { "most": 7, "action": "end", "restarts-in": 61 }, "over-limit": true,
@@ -407,6 +408,7 @@ unknown                 73                                         73           
         for line in [
             "10.0.1.2\n",
             "Idle for 3s, no session yet, shut down: back at eight\n",
+            "AS -, in another member of the confederation\n",
             "none\n",
             "by the range 10.0.0.0/8, AS external\n",
             "hold time 90s is offered, connect-retry 120s\n",

@@ -76,8 +76,9 @@ mod tests {
     use crate::policy::Filter;
 
     fn config(confederation: &str, peers: &str) -> Result<Config, String> {
-        let text =
-            format!("bgp {{ as 65001; router-id 192.0.2.1;\n confederation {{ {confederation} }}\n {peers} }}");
+        let text = format!(
+            "bgp {{ as 65001; router-id 192.0.2.1;\n confederation {{ {confederation} }}\n {peers} }}"
+        );
         read("t", &text).map(Option::unwrap).map_err(|errors| errors.to_string())
     }
 
@@ -107,7 +108,11 @@ mod tests {
             ("id 100; members 0;", "", "t:2:34: 0 is the number of no"),
             ("id 100; members 65002 65001;", "", "65001 is this router's own system"),
             ("id 100;", "peer 192.0.2.2 { as 100; }", "100 is the number of the confederation"),
-            ("id 100; members 65002;", "peer 192.0.2.2 { as 65002; local-role peer; }", "has no role"),
+            (
+                "id 100; members 65002;",
+                "peer 192.0.2.2 { as 65002; local-role peer; }",
+                "has no role",
+            ),
             (
                 "id 100; members 65002;",
                 "peer 192.0.2.2 { as 65002; route-reflector-client on; }",

@@ -75,7 +75,9 @@ impl OwnConfig {
             let sentence = "routes of BGP are told anyway: `export` of a peer says which";
             return Err(entry.error_at(1, sentence).into());
         }
-        let policy = entry.optional_block()?.read(|block| filters.read(block, "policy", Neighbour::Internal))?;
+        let policy = entry
+            .optional_block()?
+            .read(|block| filters.read(block, "policy", Neighbour::Internal))?;
         match self.redistribute.insert(name, policy) {
             None => Ok(()),
             Some(_) => {

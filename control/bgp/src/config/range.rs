@@ -82,7 +82,9 @@ mod tests {
         let wide = range([10, 2, 0, 1]).unwrap();
         assert_eq!((wide.peer.remote_as, wide.most), (PeerAs::External, 100));
         assert!(
-            wide.peer.passive && wide.peer.import == Filter::All && wide.peer.neighbour == Neighbour::External
+            wide.peer.passive
+                && wide.peer.import == Filter::All
+                && wide.peer.neighbour == Neighbour::External
         );
         let narrow = range([10, 1, 0, 1]).unwrap();
         assert_eq!((narrow.peer.remote_as, narrow.most), (PeerAs::Exactly(65001), 3));

@@ -340,8 +340,7 @@ mod tests {
     #[test]
     fn another_member_hears_what_this_one_says_to_itself() {
         let home = Home { number: 65000, confederation: Some(100) };
-        let members =
-            Audience { neighbour: Neighbour::Confederation, home, ..audience(false) };
+        let members = Audience { neighbour: Neighbour::Confederation, home, ..audience(false) };
         let (inside, member) = (
             source(false, false),
             Source { neighbour: Neighbour::Confederation, ..source(false, false) },

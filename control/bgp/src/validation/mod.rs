@@ -12,7 +12,6 @@ mod table;
 pub(crate) use from_rpki::{Changed, FromRpki};
 pub(crate) use table::Validation;
 
-
 /// Whether the origin of a route is valid. Reference: RFC 6811 §2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Validity {
@@ -41,4 +40,3 @@ impl Validity {
         Self::WORDS[self.place()]
     }
 }
-

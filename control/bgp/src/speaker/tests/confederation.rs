@@ -37,7 +37,7 @@ fn told(peer: u8, out: &[Output]) -> Vec<(Prefix, String, Option<u32>, Option<Ne
     let mut all = Vec::new();
     // As a router there reads it.
     let context = neighbour(peer);
-    for (_, body) in messages(peer.into(), out).iter().filter(|(kind, _)| *kind == MessageType::Update) {
+    for (_, body) in messages(peer, out).iter().filter(|(kind, _)| *kind == MessageType::Update) {
         let update = Update::new_checked(body, &context).unwrap();
         let judgement = update.judge(&context);
         assert_eq!(judgement.disposition, Disposition::Use);
@@ -67,7 +67,7 @@ fn each_side_sees_this_system_by_its_own_number() {
     let mut world = world();
     for (number, seen) in [(1, 65000), (2, 100)] {
         let out = world.connect_as(number, open(number), &[]);
-        let opens: Vec<_> = messages(number.into(), &out)
+        let opens: Vec<_> = messages(number, &out)
             .into_iter()
             .filter(|(kind, _)| *kind == MessageType::Open)
             .map(|(_, body)| Open::parse(&body).unwrap().autonomous_system())
@@ -117,7 +117,8 @@ fn a_way_out_of_here_is_better_than_one_through_another_member() {
         let told = world.rib.told.iter().map(|(_, _, origin)| *origin as usize - 1);
         told.map(|origin| world.rib.origins[origin].0.clone()).collect::<Vec<_>>()
     };
-    let with = |number| update(1, 1, AsPath::from_sequence(&[number]).prepend_confederation(65001), &[]);
+    let with =
+        |number| update(1, 1, AsPath::from_sequence(&[number]).prepend_confederation(65001), &[]);
     let preferred = |bytes: Vec<u8>| {
         // With the preference that all have who say nothing.
         let at = bytes.windows(7).position(|seven| seven == [0x40, 5, 4, 0, 0, 0, 70]).unwrap();
