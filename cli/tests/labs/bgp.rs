@@ -56,6 +56,11 @@ fn a_reflector_stands_between_routers_of_a_system() {
 }
 
 #[test]
+fn parts_are_told_as_one() {
+    run(EXAMPLES, "aggregates");
+}
+
+#[test]
 fn members_of_a_confederation_are_one_system_to_others() {
     run(EXAMPLES, "confederation");
 }

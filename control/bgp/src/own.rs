@@ -1,6 +1,6 @@
 //! Networks of this router's own: peers are told of them as of what other peers have announced.
 //!
-//! Reference: RFC 4271 §9.4 (originating BGP routes), §5.1.1 (ORIGIN), §5.1.4 (MED); Handley et al. (XORP), §3 and §5.2
+//! Reference: RFC 4271 §9.4 (originating BGP routes), §5.1.1 (ORIGIN), §5.1.4 (MED), §5.1.6 and §5.1.7 (aggregates); RFC 9774 (AS_SET); Handley et al. (XORP), §3 and §5.2
 //! (route redistribution).
 //!
 //! The RIB says which of its routes are those. Each becomes a path in the table, of a source that stands for its protocol, and
@@ -12,6 +12,7 @@ use std::rc::Rc;
 
 use ipnet::IpNet;
 use weft_base::Instant;
+use weft_protocol::rib::AGGREGATE;
 use weft_protocol::{FromRib, Used};
 use weft_routing::OriginId;
 use weft_routing::ip::{is_destination, split};
@@ -23,7 +24,7 @@ use crate::policy::{Filter, RouteView};
 use crate::routes::attribute_sets::AttributesId;
 use crate::routes::decision::Source;
 use crate::routes::{Path, Routes};
-use crate::wire::{Attributes, NextHop, Origin};
+use crate::wire::{Aggregator, Attributes, NextHop, Origin};
 
 /// Networks that are looked at between two events.
 const SLICE: usize = 4096;
@@ -40,6 +41,8 @@ struct Wanted<'a> {
     /// Those of the route.
     metric: Option<u32>,
     tag: u32,
+    /// Who has made an aggregate of it, if it is one.
+    aggregator: Option<Aggregator>,
     policy: &'a Filter,
 }
 
@@ -52,6 +55,7 @@ pub(crate) struct OwnNetworks {
     redistributed: FromRib,
     config: OwnConfig,
     home: Home,
+    router_id: Ipv4Addr,
     /// By the names of protocols.
     origins: BTreeMap<Rc<str>, OriginId>,
     /// Those that are in the table, and of whom.
@@ -68,6 +72,7 @@ impl OwnNetworks {
             redistributed: FromRib::new(DIALOGUES[1]),
             config: OwnConfig::default(),
             home: Home::default(),
+            router_id: Ipv4Addr::UNSPECIFIED,
             origins: BTreeMap::new(),
             told: BTreeMap::new(),
             changed: BTreeSet::new(),
@@ -76,12 +81,13 @@ impl OwnNetworks {
 
     /// Takes another configuration.
     pub(crate) fn configure(&mut self, config: Option<&Config>, out: &mut Vec<Output>) {
-        let (own, home) =
-            config.map_or_else(Default::default, |config| (config.own.clone(), config.home));
-        if (&own, home) == (&self.config, self.home) {
+        let own = config.map(|config| config.own.clone()).unwrap_or_default();
+        let (home, router_id) = config
+            .map_or((Home::default(), Ipv4Addr::UNSPECIFIED), |one| (one.home, one.router_id));
+        if (&own, home, router_id) == (&self.config, self.home, self.router_id) {
             return;
         }
-        (self.config, self.home) = (own, home);
+        (self.config, self.home, self.router_id) = (own, home, router_id);
         let OwnConfig { networks, redistribute } = &self.config;
         self.named.want(BTreeSet::new(), networks.keys().copied().collect(), out);
         self.redistributed.want(redistribute.keys().cloned().collect(), BTreeSet::new(), out);
@@ -178,7 +184,10 @@ impl OwnNetworks {
         let distance = used.map_or(0, |used| used.distance);
         let metric = used.map(|used| used.metric);
         let tag = used.map_or(0, |used| used.tag);
-        Some(Wanted { protocol, distance, origin, metric, tag, policy })
+        let this =
+            Aggregator { autonomous_system: self.home.outside(), identifier: self.router_id };
+        let aggregator = Some(this).filter(|_| protocol == AGGREGATE);
+        Some(Wanted { protocol, distance, origin, metric, tag, aggregator, policy })
     }
 
     /// What policy makes of it; the set has one use more.
@@ -237,9 +246,11 @@ impl Wanted<'_> {
             origin: self.origin,
             next_hop: Some(next_hop),
             med: self.metric,
+            // Through which systems its parts have come nobody hears (RFC 4271 §5.1.6; sets are not for that any more, RFC 9774).
+            atomic_aggregate: self.aggregator.is_some(),
             ..Attributes::default()
         };
-        attributes.change_rare(|rare| rare.tag = self.tag);
+        attributes.change_rare(|rare| (rare.tag, rare.aggregator) = (self.tag, self.aggregator));
         attributes
     }
 }

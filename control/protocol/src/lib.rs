@@ -74,4 +74,6 @@ pub mod rib {
 
     /// The RIB's class.
     pub const CLASS: &str = "rib";
+    /// The protocol of the routes that the RIB makes of others, to networks to parts of which there are routes.
+    pub const AGGREGATE: &str = "aggregate";
 }

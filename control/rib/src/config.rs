@@ -6,6 +6,7 @@
 //!     protocol rip { distance 100; }
 //!     grace 120s;
 //!     guard census { prefix 192.0.2.0/24; most 100; rate 10; }
+//!     aggregate 198.51.100.0/22 { protocol static rip; }
 //! }
 //! ```
 
@@ -13,11 +14,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ipnet::IpNet;
-use weft_config::{Document, Entry, Errors, Form, Name, gather};
+use weft_config::{Block, Document, Entry, Errors, Form, Name, gather};
 use weft_routing::Allowance;
 use weft_routing::ip::{Version, split};
 
+use crate::aggregates::Aggregate;
 use crate::arbiter::NEVER;
+use crate::hops::{BLACKHOLE, PROHIBIT, UNREACHABLE};
 
 /// The statement.
 pub const STATEMENT: &str = "rib";
@@ -40,6 +43,15 @@ container rib {
         leaf most number { range 0 10000000; default 1000; help "how many routes it may have"; }
         leaf rate number { range 1 1000000; default 100; help "how many routes it may tell in a second, in the long run"; }
     }
+    list aggregate {
+        help "a network to which there is a route while routes to parts of it are used; packets that no such route serves are dropped";
+        key prefix prefix { help "the network"; }
+        leaf-list protocol name { help "whose routes count, such as static or ebgp; those of all without it"; }
+        flag blackhole { help "drop packets without a word, as without any of these"; }
+        flag unreachable { help "tell their senders that the network cannot be reached"; }
+        flag prohibit { help "tell their senders that this is prohibited"; }
+        leaf tag number { range 0 4294967295; default 0; help "a mark for the policies of protocols that tell it"; }
+    }
 }
 "#;
 
@@ -61,6 +73,8 @@ pub(crate) struct Config {
     pub(crate) distances: BTreeMap<String, u32>,
     /// What protocols may tell that are not trusted.
     pub(crate) guards: BTreeMap<String, Allowance<Version>>,
+    /// Networks to which there are routes while there are some to parts of them.
+    pub(crate) aggregates: BTreeMap<IpNet, Aggregate>,
 }
 
 impl Config {
@@ -74,8 +88,13 @@ impl Config {
 
 impl Default for Config {
     fn default() -> Self {
-        let (distances, guards) = (BTreeMap::new(), BTreeMap::new());
-        Self { table: MAIN, grace: GRACE, distances, guards }
+        Self {
+            table: MAIN,
+            grace: GRACE,
+            distances: BTreeMap::new(),
+            guards: BTreeMap::new(),
+            aggregates: BTreeMap::new(),
+        }
     }
 }
 
@@ -98,11 +117,50 @@ pub(crate) fn read(source: &str, text: &str) -> Result<Config, Errors> {
         let guards = gather(block.many("guard").into_iter().map(guard))?;
         Ok(Config {
             guards: guards.into_iter().collect(),
+            aggregates: aggregates(block)?,
             table: block.leaf_in("table", 1..=u32::MAX)?.unwrap_or(MAIN),
             grace: block.leaf("grace")?.unwrap_or(GRACE),
             distances: distances.into_iter().flatten().collect(),
         })
     })
+}
+
+fn aggregates(block: &mut Block<'_>) -> Result<BTreeMap<IpNet, Aggregate>, Errors> {
+    let mut all = BTreeMap::new();
+    let entries = block.many("aggregate").into_iter().map(|mut entry| {
+        let net = entry.argument_with(PREFIX, prefix)?;
+        if net.prefix_len() == net.max_prefix_len() {
+            let sentence = format!("{net} is one address, and has no parts: name a network");
+            return Err(entry.error_at(1, sentence).into());
+        }
+        let aggregate = entry.optional_block()?.read(|block| {
+            let protocols: Vec<Name> = block.list("protocol")?;
+            let mut nowhere = None;
+            for (name, set) in
+                [("blackhole", BLACKHOLE), ("unreachable", UNREACHABLE), ("prohibit", PROHIBIT)]
+            {
+                let Some(entry) = block.one(name)? else { continue };
+                entry.end()?;
+                if nowhere.replace(set).is_some() {
+                    let sentence =
+                        "packets go nowhere in one way: leave out all but one of blackhole, unreachable and prohibit";
+                    return Err(entry.error(sentence).into());
+                }
+            }
+            let protocols = protocols.iter().map(ToString::to_string).collect();
+            let (nowhere, tag) = (nowhere.unwrap_or(BLACKHOLE), block.leaf("tag")?.unwrap_or(0));
+            Ok(Aggregate { protocols, nowhere, tag })
+        })?;
+        match all.insert(net, aggregate) {
+            None => Ok(()),
+            Some(_) => {
+                let sentence = format!("the aggregate {net} was described before: leave one out");
+                Err(entry.error_at(1, sentence).into())
+            }
+        }
+    });
+    gather(entries.collect::<Vec<Result<(), Errors>>>())?;
+    Ok(all)
 }
 
 fn guard(mut entry: Entry<'_>) -> Result<(String, Allowance<Version>), Errors> {
@@ -137,6 +195,27 @@ fn prefix(text: &str) -> Result<IpNet, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn aggregates_are_read_or_refused_where_they_stand() {
+        let text = "rib { aggregate 198.51.100.0/22; aggregate 2001:db8::/32 { protocol static rip; unreachable; tag 7; } }";
+        let all = read("t", text).unwrap().aggregates;
+        let of = |net: &str| &all[&net.parse::<IpNet>().unwrap()];
+        let plain = Aggregate { protocols: [].into(), nowhere: BLACKHOLE, tag: 0 };
+        assert_eq!(of("198.51.100.0/22"), &plain);
+        let protocols = ["static", "rip"].map(str::to_owned).into();
+        let other = Aggregate { protocols, nowhere: UNREACHABLE, tag: 7 };
+        assert_eq!(of("2001:db8::/32"), &other);
+        for (text, wrong) in [
+            ("rib { aggregate 198.51.100.1/22; }", "t:1:17: "),
+            ("rib { aggregate 192.0.2.1/32; }", "192.0.2.1/32 is one address"),
+            ("rib { aggregate 192.0.2.0/24; aggregate 192.0.2.0/24; }", "was described before"),
+            ("rib { aggregate 192.0.2.0/24 { blackhole; prohibit; } }", "in one way"),
+        ] {
+            let said = read("t", text).unwrap_err().to_string();
+            assert!(said.contains(wrong), "{said}");
+        }
+    }
 
     #[test]
     fn who_is_not_trusted_has_a_guard() {

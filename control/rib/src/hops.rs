@@ -15,6 +15,7 @@ use weft_runtime::MOST_WAYS;
 
 /// Routes without ways: the numbers of their sets, which are always there.
 pub(crate) const BLACKHOLE: SetId = SetId(0);
+pub(crate) const UNREACHABLE: SetId = SetId(1);
 /// The last of the sets without hops.
 pub(crate) const PROHIBIT: SetId = SetId(2);
 

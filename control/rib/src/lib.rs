@@ -6,9 +6,11 @@
 //! The way of a route: a protocol's `change` is read by `Rib::change`, which makes its next hops sets (`hops`) and puts
 //! the route into the table of its version of IP (`tables`), where the arbiter decides what is best (`arbiter`). Readers of the tables
 //! hear of it: the way to the FEA (`fib`) sends it on. Routes to gateways change with the internal routes that lead
-//! there (`leads`, `reach`), and so do the answers that clients were given. What takes long — the routes of a protocol that is
+//! there (`leads`, `reach`), and so do the answers that clients were given. Other readers
+//! make aggregates (`aggregates`), and tell protocols what others have told (`redistribution`). What takes long — the routes of a protocol that is
 //! gone, a next hop of a million routes that moved — is done in slices (`tables`).
 
+mod aggregates;
 mod arbiter;
 mod config;
 mod connected;
@@ -26,6 +28,7 @@ mod watchers;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use aggregates::Aggregates;
 use arbiter::Route;
 use config::Config;
 pub use config::{SCHEMA, STATEMENT};
@@ -87,6 +90,7 @@ pub struct Rib {
     tables: Tables,
     origins: Origins,
     connected: Connected,
+    aggregates: Aggregates,
     /// Until it is known what is on the links of this router, protocols wait: they would be told that next hops cannot be
     /// reached, and take back what leads there. None if nobody has to wait.
     waiting: Option<Vec<Called>>,
@@ -125,6 +129,7 @@ impl Rib {
             tables,
             origins,
             connected: Connected::default(),
+            aggregates: Aggregates::default(),
             waiting: None,
             watchers: Watchers::default(),
             redistribution: Redistribution::default(),
@@ -341,6 +346,7 @@ impl Rib {
         let trust_changes = config.distances != self.config.distances;
         self.config = config;
         self.origins.configure(now, &self.config, &mut self.tables);
+        self.aggregates.configure(&self.config, &mut self.origins, &mut self.tables);
         if trust_changes {
             self.redistribution.tell_again(&mut self.tables);
         }
@@ -410,10 +416,11 @@ impl Component for Rib {
             Input::World(Event::Stop) => out.push(Output::World(Action::Exit { status: 0 })),
             _ => {}
         }
+        self.aggregates.work(&mut self.tables, &mut self.origins);
         let invalid = self.tables.take_invalid();
         self.counters.add(Activity::Invalidated, invalid.len() as u64);
         self.watchers.invalid(invalid, out);
-        let may_end = self.origins.have_told();
+        let may_end = self.origins.have_told() && !self.aggregates.has_work(&self.tables);
         self.fibs.iter_mut().for_each(|fib| fib.tell(may_end, &mut self.tables, out));
         self.redistribution.tell(&mut self.tables, &self.origins, out);
     }
@@ -425,7 +432,9 @@ impl Component for Rib {
     }
 
     fn has_background_work(&self) -> bool {
-        self.tables.has_work() || self.redistribution.has_work(&self.tables)
+        self.tables.has_work()
+            || self.redistribution.has_work(&self.tables)
+            || self.aggregates.has_work(&self.tables)
     }
 
     fn counters(&self) -> Vec<CounterGroup> {

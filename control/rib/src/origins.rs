@@ -13,6 +13,7 @@ use weft_routing::ip::Version;
 use weft_routing::{Guard, OriginId, Prefix};
 use weft_xrl::XrlError;
 
+use crate::aggregates;
 use crate::arbiter::{NEVER, Standing};
 use crate::config::Config;
 use crate::connected;
@@ -26,6 +27,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const COMING: Duration = Duration::from_secs(3);
 /// Protocols at most: names are chosen by callers.
 const MOST: usize = 256;
+
+/// Who speaks for the origins of the RIB's own: nobody else can.
+const NOBODY_ELSE: u64 = u64::MAX;
 
 /// An origin of routes.
 #[derive(Debug)]
@@ -53,6 +57,31 @@ pub(crate) struct Origin {
     must_begin: bool,
 }
 
+impl Origin {
+    /// One of the RIB's own, with what it is by itself and as the configuration wants it.
+    fn new(protocol: &str, id: OriginId, [own, standing]: [Standing; 2]) -> Self {
+        Self {
+            protocol: protocol.to_owned(),
+            id,
+            own,
+            standing,
+            session: Some(NOBODY_ELSE),
+            gone: None,
+            has_told: true,
+            ends: None,
+            is_own: true,
+            guard: None,
+            has_complained: false,
+            must_begin: false,
+        }
+    }
+
+    /// Whether it is of the RIB's own.
+    fn is_reserved(&self) -> bool {
+        self.session == Some(NOBODY_ELSE)
+    }
+}
+
 /// What came of somebody's wish to speak for a protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Opened {
@@ -77,21 +106,8 @@ impl Origins {
     /// Only the networks on this router's links.
     pub(crate) fn new(tables: &mut Tables) -> Self {
         let standing = Standing { distance: 0, is_external: false };
-        let connected = Origin {
-            protocol: connected::PROTOCOL.to_owned(),
-            id: tables.add_origin(standing),
-            own: standing,
-            standing,
-            // Nobody else can speak for it.
-            session: Some(u64::MAX),
-            gone: None,
-            has_told: true,
-            ends: None,
-            is_own: true,
-            guard: None,
-            has_complained: false,
-            must_begin: false,
-        };
+        let id = tables.add_origin(standing);
+        let connected = Origin::new(connected::PROTOCOL, id, [standing; 2]);
         let start = Some(Instant::ZERO);
         Self { all: vec![connected], patience: start, coming: start }
     }
@@ -116,6 +132,28 @@ impl Origins {
         &self.all[usize::from(id.0)]
     }
 
+    /// An origin of the RIB's own: what it tells follows from what others have told.
+    pub(crate) fn reserve(
+        &mut self,
+        protocol: &str,
+        own: Standing,
+        config: &Config,
+        tables: &mut Tables,
+    ) -> OriginId {
+        if let Some(origin) = self.all.iter().find(|one| one.protocol == protocol) {
+            return origin.id;
+        }
+        let standing = standing(own, protocol, config);
+        let origin = Origin::new(protocol, tables.add_origin(standing), [own, standing]);
+        self.all.push(origin);
+        self.all[self.all.len() - 1].id
+    }
+
+    /// Whether one of the RIB's own has told everything.
+    pub(crate) fn has_told(&mut self, id: OriginId, told: bool) {
+        self.all[usize::from(id.0)].has_told = told;
+    }
+
     /// Somebody wants to speak for a protocol: a process of this binary, or who is guarded.
     pub(crate) fn open(
         &mut self,
@@ -131,11 +169,11 @@ impl Origins {
             return Err(XrlError::bad_args(note));
         }
         let own = Standing { distance, is_external: external };
+        let is_reserved = protocol == aggregates::PROTOCOL;
         let there = self.all.iter_mut().find(|one| one.protocol == protocol);
         if let Some(origin) = there {
             if origin.session.is_some_and(|other| other != session) {
-                let note = format!("somebody else speaks for `{}`", protocol.escape_debug());
-                return Err(XrlError::failed(note));
+                return Err(taken(&protocol));
             }
             if origin.own.is_external != external {
                 let note =
@@ -158,27 +196,17 @@ impl Origins {
             let has_kept = tables.has_routes_of(origin.id);
             return Ok(Opened { id: origin.id, has_kept, is_other });
         }
+        if is_reserved {
+            return Err(taken(&protocol));
+        }
         if self.all.len() >= MOST {
             return Err(XrlError::failed(format!("there are {MOST} protocols already")));
         }
         let standing = standing(own, &protocol, config);
         let id = tables.add_origin(standing);
-        let (session, has_told, ends) = (Some(session), false, None);
-        let (guard, has_complained, must_begin) = (None, false, false);
-        let mut origin = Origin {
-            protocol,
-            id,
-            own,
-            standing,
-            session,
-            gone: None,
-            has_told,
-            ends,
-            is_own,
-            guard,
-            has_complained,
-            must_begin,
-        };
+        let origin = Origin::new(&protocol, id, [own, standing]);
+        let (session, has_told) = (Some(session), false);
+        let mut origin = Origin { session, has_told, is_own, ..origin };
         origin.set_guard(now, config, tables);
         self.all.push(origin);
         Ok(Opened { id, has_kept: false, is_other: false })
@@ -327,10 +355,11 @@ impl Origins {
     /// others may still come, and nothing is taken for all. Those that are not trusted are waited for a while after it, and
     /// then hold up nobody.
     pub(crate) fn have_told(&self) -> bool {
-        let others = &self.all[1..];
+        let mut others = self.all.iter().filter(|one| !one.is_reserved()).peekable();
+        let somebody_came = others.peek().is_some();
         let is_awaited = |one: &&Origin| one.guard.is_none() || self.are_waited_for();
-        let all = others.iter().filter(is_awaited).all(|one| one.has_told);
-        all && self.coming.is_none() && (!others.is_empty() || !self.are_waited_for())
+        let all = others.filter(is_awaited).all(|one| one.has_told);
+        all && self.coming.is_none() && (somebody_came || !self.are_waited_for())
     }
 
     /// Whether protocols may still come that the configuration has started.
@@ -372,6 +401,10 @@ impl Origin {
 }
 
 /// How a protocol stands with the configuration.
+fn taken(protocol: &str) -> XrlError {
+    XrlError::failed(format!("somebody else speaks for `{}`", protocol.escape_debug()))
+}
+
 fn standing(own: Standing, protocol: &str, config: &Config) -> Standing {
     let distance = config.distances.get(protocol).copied().unwrap_or(own.distance);
     Standing { distance, ..own }

@@ -15,6 +15,7 @@ use weft_routing::ip::{News, Version};
 use weft_routing::{Hears, ReaderId, Said, Turns};
 use weft_xrl::{Called, Output, XrlError};
 
+use crate::aggregates;
 use crate::arbiter::Route;
 use crate::interface;
 use crate::origins::{Origin, Origins};
@@ -56,7 +57,7 @@ struct Client {
 struct Wanted {
     /// Of these protocols.
     protocols: BTreeSet<String>,
-    /// To these networks, of whoever's next routers are neighbours.
+    /// To these networks, of whoever's next routers are neighbours, and aggregates.
     nets: BTreeSet<IpNet>,
     /// Those for multicast.
     multicast: bool,
@@ -64,8 +65,7 @@ struct Wanted {
 
 impl Wanted {
     fn has(&self, origin: &Origin, net: &IpNet) -> bool {
-        let is_internal = !origin.standing.is_external;
-        self.protocols.contains(&origin.protocol) || (is_internal && self.nets.contains(net))
+        self.protocols.contains(&origin.protocol) || (is_near(origin) && self.nets.contains(net))
     }
 
     /// Whether those of whom it wants routes have told all that they had.
@@ -74,7 +74,7 @@ impl Wanted {
         for origin in origins.all() {
             let is_named = self.protocols.contains(&origin.protocol);
             missing -= usize::from(is_named);
-            let may_tell = is_named || (!self.nets.is_empty() && !origin.standing.is_external);
+            let may_tell = is_named || (!self.nets.is_empty() && is_near(origin));
             if may_tell && !origin.has_told {
                 return false;
             }
@@ -82,6 +82,11 @@ impl Wanted {
         // Who else knows of its networks cannot be said before.
         !origins.are_waited_for() || (missing == 0 && self.nets.is_empty())
     }
+}
+
+/// Whether its routes are to networks of this router's system: those of neighbours, and aggregates.
+fn is_near(origin: &Origin) -> bool {
+    !origin.standing.is_external || origin.protocol == aggregates::PROTOCOL
 }
 
 /// The call with which it waits.

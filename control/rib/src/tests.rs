@@ -551,6 +551,71 @@ fn what_is_told_now_does_not_wait_until_the_fea_has_answered() {
     assert_eq!(calls(&mut fib, &mut tables), 0);
 }
 
+/// What the RIB makes of a route that is told goes to the FEA and to protocols in the same turn, and its origin is nobody else's.
+#[test]
+fn an_aggregate_follows_what_it_rests_on_at_once() {
+    use weft_runtime::Component as _;
+    let mut rib = crate::Rib::new();
+    let open = |rib: &mut crate::Rib, protocol: &str| {
+        let (protocol, external) = (protocol.to_owned(), false);
+        let request = crate::interface::OpenOrigin { protocol, external, distance: 10 };
+        let (config, tables) = (&rib.config, &mut rib.tables);
+        rib.origins.open(Instant::ZERO, (1, true), request, config, tables)
+    };
+    let taken = |rib: &mut crate::Rib| open(rib, "aggregate").unwrap_err().to_string();
+    assert!(taken(&mut rib).contains("somebody else speaks for `aggregate`"));
+    let text = "rib { aggregate 10.0.0.0/8; protocol aggregate { distance 30; } }";
+    rib.configure(Instant::ZERO, crate::config::read("t", text).unwrap(), &mut Vec::new());
+    assert!(taken(&mut rib).contains("somebody else speaks for `aggregate`"));
+    rib.origins.started(Instant::ZERO);
+    rib.origins.tick(Instant::ZERO + std::time::Duration::from_secs(5), &mut rib.tables);
+    assert!(!rib.origins.have_told(), "the RIB's own origins are nobody who is waited for");
+    let origin = u32::from(open(&mut rib, "static").unwrap().id.0);
+    let has_told = |rib: &crate::Rib| {
+        rib.origins.all().iter().find(|one| one.protocol == "aggregate").unwrap().has_told
+    };
+    rib.change(
+        Instant::ZERO,
+        1,
+        change(origin, &[("10.1.0.0/16", "192.0.2.1"), ("0.0.0.0/0", "192.0.2.9")]),
+        &mut Vec::new(),
+    )
+    .unwrap();
+    let turn = |rib: &mut crate::Rib| {
+        rib.handle(
+            Instant::ZERO,
+            weft_xrl::Input::World(weft_runtime::Event::Tick),
+            &mut Vec::new(),
+        );
+        let (version, net) = place("10.0.0.0/8");
+        let best = rib.tables.routes.best(version, rib.tables.routes.number(version, &net)?)?;
+        let of = rib.origins.of(best.origin);
+        Some((of.protocol.clone(), of.standing.distance, rib.tables.sets.nowhere(best.route.set)))
+    };
+    assert_eq!(turn(&mut rib), Some(("aggregate".to_owned(), 30, Some(BLACKHOLE))));
+    // Protocols that were told of it before this process began keep it until all have told what it may rest on.
+    assert!(!has_told(&rib));
+    rib.origins.end(1, origin, &mut rib.tables).unwrap();
+    turn(&mut rib);
+    assert!(has_told(&rib));
+    rib.origins.tick(rib.origins.deadline().unwrap(), &mut rib.tables);
+    rib.origins.begin(1, origin, &mut rib.tables).unwrap();
+    turn(&mut rib);
+    assert!(has_told(&rib), "who begins anew later may wait for it");
+    // A gateway inside of it is not led to nowhere, or what it rests on might need the gateway.
+    let (_, answer) = rib.tables.register(1, ip("10.9.9.9"));
+    assert!(answer.way.is_some(), "the default route leads there");
+    let gone = vec![net("10.1.0.0/16")];
+    rib.change(
+        Instant::ZERO,
+        1,
+        crate::interface::Change { gone, ..change(origin, &[]) },
+        &mut Vec::new(),
+    )
+    .unwrap();
+    assert_eq!(turn(&mut rib), None);
+}
+
 #[test]
 fn a_guard_lets_pass_what_is_allowed_and_nothing_else() {
     let mut rib = crate::Rib::trusting(["bgp"]);

@@ -84,7 +84,7 @@ container bgp {
     }
     list redistribute {
         help "a protocol whose routes peers are told while the RIB uses them";
-        key protocol name { help "its name, such as connected, static or rip"; }
+        key protocol name { help "its name, such as connected, static, rip or aggregate"; }
         leaf-list policy name { help "which of them, and what becomes of them: those that these policies accept, which are asked in order; all without it"; }
     }
     list peer {

@@ -73,6 +73,31 @@ fn peers_are_told_while_the_rib_uses_a_route() {
     }
 }
 
+/// RFC 4271 §5.1.6, §5.1.7: who has left out the systems that its parts have come through.
+#[test]
+fn an_aggregate_says_who_has_made_it() {
+    let text = |confederation: &str| format!("{confederation} network {NET};");
+    for (statement, system) in [
+        (text(""), 65000),
+        (text("confederation { id 100; }"), 100),
+        ("redistribute aggregate;".to_owned(), 65000),
+    ] {
+        let mut world = World::with_networks(&statement);
+        let out = world.uses(NET, Some(("aggregate", 5)));
+        let aggregate = told(1, &out).unwrap();
+        let by = aggregate.rare().aggregator.unwrap();
+        assert_eq!((by.autonomous_system, by.identifier), (system, Ipv4Addr::new(192, 0, 2, 1)));
+        assert!(aggregate.atomic_aggregate);
+        assert_eq!(aggregate.as_path, AsPath::from_sequence(&[system]));
+        let out = world.uses(NET, None);
+        assert!(is_withdrawn(1, &out));
+    }
+    // One that was written down is none.
+    let mut world = World::with_networks(&text(""));
+    let network = told(1, &world.uses(NET, Some(("static", 1)))).unwrap();
+    assert_eq!((network.atomic_aggregate, network.rare().aggregator), (false, None));
+}
+
 #[test]
 fn a_network_that_is_always_there_needs_no_route_and_others_are_not_told() {
     let mut world = World::with_networks(&format!("network {NET} {{ always on; }}"));
