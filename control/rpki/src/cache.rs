@@ -26,15 +26,9 @@ pub(crate) struct Cache {
 
 impl Cache {
     pub(crate) fn new(now: Instant, id: CacheId, config: CacheConfig) -> Self {
-        Self {
-            id,
-            config,
-            session: Session::new(now),
-            attempt: None,
-            channel: None,
-            has_told: false,
-            failure: None,
-        }
+        let mut session = Session::new(now);
+        session.refresh_within(now, config.refresh);
+        Self { id, config, session, attempt: None, channel: None, has_told: false, failure: None }
     }
 
     /// How to connect to it.

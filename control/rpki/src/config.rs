@@ -9,6 +9,8 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use weft_config::{Block, Document, Errors, Form, Located, Name, gather};
 use weft_runtime::StreamKey;
@@ -28,6 +30,7 @@ container rpki {
         leaf address address { mandatory; help "its address"; }
         leaf port number { range 1 65535; default 323; help "its port of TCP"; }
         leaf preference number { range 1 255; default 1; help "of the caches that have told everything, those with the least count"; }
+        leaf refresh duration { range 1s 24h; help "how often it is asked at least; as often as it says itself without it"; }
         leaf local-address address { help "this router's address of the session"; }
         leaf md5-key text { secret; help "the key by which both sides sign what they send (RFC 2385)"; }
     }
@@ -37,6 +40,8 @@ container rpki {
 /// The port that is meant for it (RFC 8210 §13).
 const PORT: u16 = 323;
 const PREFERENCE: u8 = 1;
+/// RFC 8210 §6: what a cache may say.
+const REFRESH: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(86_400);
 
 const ADDRESS: Form = Form { what: "an address of IP", example: "192.0.2.10" };
 
@@ -50,6 +55,8 @@ pub struct CacheConfig {
     pub(crate) preference: u8,
     pub(crate) local_address: Option<IpAddr>,
     pub(crate) key: Option<StreamKey>,
+    /// How often it is asked at least; none if it is as it says itself.
+    pub(crate) refresh: Option<Duration>,
 }
 
 /// Reads the statement.
@@ -103,7 +110,9 @@ fn cache(block: &mut Block<'_>) -> Result<CacheConfig, Errors> {
             Some(StreamKey::new(text).map_err(|error| entry.error_at(0, error))?)
         }
     };
-    Ok(CacheConfig { address: SocketAddr::new(address, port), preference, local_address, key })
+    let refresh = block.leaf_in("refresh", REFRESH)?;
+    let address = SocketAddr::new(address, port);
+    Ok(CacheConfig { address, preference, local_address, key, refresh })
 }
 
 #[cfg(test)]
@@ -119,13 +128,14 @@ mod tests {
         assert_eq!(read("t", "").unwrap(), Config::new());
         let text = "cache near { address 192.0.2.10; } \
                     cache far { address 2001:db8::1; port 3323; preference 2; local-address 2001:db8::2; \
-                    md5-key hush; }";
+                    md5-key hush; refresh 5min; }";
         let all = caches(text).unwrap();
         let near = CacheConfig {
             address: "192.0.2.10:323".parse().unwrap(),
             preference: 1,
             local_address: None,
             key: None,
+            refresh: None,
         };
         assert_eq!(all["near"], near);
         let far = CacheConfig {
@@ -133,6 +143,7 @@ mod tests {
             preference: 2,
             local_address: Some("2001:db8::2".parse().unwrap()),
             key: Some(StreamKey::new("hush").unwrap()),
+            refresh: Some(Duration::from_secs(300)),
         };
         assert_eq!((&all["far"], all.len()), (&far, 2));
     }
@@ -147,6 +158,7 @@ mod tests {
             ("cache one { address 192.0.2.1; port 0; }", "port"),
             ("cache one { address 192.0.2.1; preference 256; }", "preference"),
             ("cache one { address 192.0.2.1; local-address ::1; }", "version of IP"),
+            ("cache one { address 192.0.2.1; refresh 0s; }", "refresh"),
             ("cache one { address 192.0.2.1; md5-key \"\"; }", "1 to"),
             ("cache one { address ::1; } cache one { address ::2; }", "put both together"),
             ("cache one { address ::1; cash 1; }", "cash"),

@@ -303,11 +303,11 @@ impl Manage for Rpki {
     }
 
     fn configure(&mut self, now: Instant, config: Config, out: &mut Vec<Output>) {
-        // Another address or key makes another session; what counts for how much does not.
+        // Another address or key makes another session; what counts for how much, and how often it is asked, does not.
         let stays = |name: &String, cache: &Cache| {
             let wanted = config.get(name).cloned();
-            wanted
-                .map(|wanted| config::CacheConfig { preference: cache.config.preference, ..wanted })
+            let config::CacheConfig { preference, refresh, .. } = cache.config;
+            wanted.map(|wanted| config::CacheConfig { preference, refresh, ..wanted })
                 == Some(cache.config.clone())
         };
         let gone = self.caches.iter().filter(|(name, cache)| !stays(name, cache));
@@ -315,6 +315,7 @@ impl Manage for Rpki {
         gone.iter().for_each(|name| self.remove(name, out));
         for (name, wanted) in config {
             if let Some(cache) = self.caches.get_mut(&name) {
+                cache.session.refresh_within(now, wanted.refresh);
                 cache.config = wanted;
                 continue;
             }

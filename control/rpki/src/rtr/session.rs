@@ -99,6 +99,8 @@ pub(crate) struct Session {
     /// What the cache has said that it has come to, while it was answering.
     notified: Option<(u16, u32)>,
     timing: Timing,
+    /// It is asked at least so often, if the cache itself would be content with less.
+    refresh: Option<Duration>,
     /// When that is too old to count.
     expires: Option<Instant>,
     /// Failures since it was told all.
@@ -116,10 +118,23 @@ impl Session {
             known: None,
             notified: None,
             timing: Timing::default(),
+            refresh: None,
             expires: None,
             failures: 0,
             cutter: Cutter::default(),
         }
+    }
+
+    /// The cache is asked at least so often; without it as often as it says itself (RFC 8210 §6: a router may ask more often).
+    pub(crate) fn refresh_within(&mut self, now: Instant, refresh: Option<Duration>) {
+        self.refresh = refresh;
+        if let (State::Still(until), Some(refresh)) = (&mut self.state, refresh) {
+            *until = (*until).min(now + refresh);
+        }
+    }
+
+    fn refresh_of(&self, timing: Timing) -> Duration {
+        self.refresh.map_or(timing.refresh, |most| most.min(timing.refresh))
     }
 
     /// How far it is, in a word.
@@ -363,7 +378,8 @@ impl Session {
         held: &Held<impl Fn(&Payload) -> bool>,
         out: &mut Vec<Outcome>,
     ) -> Result<(), Fault> {
-        let state = std::mem::replace(&mut self.state, State::Still(now + timing.refresh));
+        let still = State::Still(now + self.refresh_of(timing));
+        let state = std::mem::replace(&mut self.state, still);
         let State::Told(question, answer, _) = state else { return Ok(()) };
         let told = match question {
             Question::Everything => everything(answer.payloads),

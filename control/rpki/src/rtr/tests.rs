@@ -152,6 +152,23 @@ fn everything_is_told_once_and_then_what_changes() {
     assert_eq!(world.session.known(), Some((7, 4)));
 }
 
+/// RFC 8210 §6: a router may ask more often than a cache wants.
+#[test]
+fn a_cache_is_asked_at_least_as_often_as_is_said() {
+    let mut world = World::settled();
+    let soon = Duration::from_secs(60);
+    world.session.refresh_within(world.now, Some(soon));
+    for serial in 1..3 {
+        let (waited, out) = world.wait();
+        assert_eq!((waited, out), (soon, vec![world.asks_for_changes(7, serial)]));
+        world.hear(&[response(7), end(7, serial + 1)]);
+    }
+    world.session.refresh_within(world.now, Some(Duration::from_secs(9999)));
+    world.wait();
+    world.hear(&[response(7), end(7, 4)]);
+    assert_eq!(world.wait().0, Timing::default().refresh, "not less often than the cache says");
+}
+
 #[test]
 fn nothing_counts_before_the_end_of_data() {
     let mut world = World::settled();
