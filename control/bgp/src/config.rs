@@ -90,6 +90,8 @@ impl Keyword for Named {
 pub struct Config {
     /// This router's system.
     pub(crate) home: Home,
+    /// All members of its confederation; none if it is in none.
+    pub(crate) members: BTreeSet<u32>,
     pub(crate) router_id: Ipv4Addr,
     pub(crate) cluster_id: Ipv4Addr,
     /// Among how many next hops packets to a destination are shared out.
@@ -240,6 +242,7 @@ pub(crate) fn read(source: &str, text: &str) -> Result<Option<Config>, Errors> {
         let policies = Rc::clone(&policies);
         Ok(Some(Config {
             home: systems.home,
+            members: systems.members,
             router_id,
             cluster_id,
             multipath,

@@ -181,8 +181,13 @@ impl Announcer {
         if !next_hop.is_some_and(|next_hop| next_hop.is_host()) {
             return self.withdraw((version, reach.nlri), routes, taken);
         }
-        if self.context.neighbour == Neighbour::External {
-            conventions::take(self.role(version), self.remote_as, &mut attributes);
+        match self.context.neighbour {
+            Neighbour::External => {
+                conventions::take(self.role(version), self.remote_as, &mut attributes);
+            }
+            // Identifiers of another member's routers are not those of this one's.
+            Neighbour::Confederation => conventions::forget_reflection(&mut attributes),
+            Neighbour::Internal => {}
         }
         let received = routes.intern(&attributes);
         let mut known = Accepted::default();
@@ -310,8 +315,9 @@ impl Announcer {
                 rare.originator_id != Some(self.router_id)
                     && !rare.cluster_list.contains(&self.cluster_id)
             }
-            // What its members' reflectors say is for them alone.
-            Neighbour::Confederation => true,
+            Neighbour::Confederation => {
+                !self.enforce_first_as || path.first_member() == Some(self.remote_as)
+            }
         }
     }
 }

@@ -71,7 +71,7 @@ impl FromRib {
     }
 
     /// The routes of these protocols are of interest, and those to these networks of any protocol whose next routers are
-    /// neighbours, and no others.
+    /// neighbours, and aggregates, and no others.
     pub fn want(
         &mut self,
         protocols: BTreeSet<String>,

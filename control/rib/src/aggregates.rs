@@ -92,6 +92,8 @@ impl Aggregates {
             for net in before.keys().filter(|net| !wanted.contains_key(net)) {
                 tables.withdraw(split(*net), counting.origin);
             }
+            // If there are none nobody is to wait for them.
+            origins.has_told(counting.origin, true);
         }
         if !wanted.is_empty() {
             let origin = origins.reserve(PROTOCOL, STANDING, config, tables);
@@ -184,7 +186,8 @@ impl Counting {
             let count_now = count + usize::from(rests(now)) - usize::from(rests(before));
             match (count, count_now) {
                 (0, 1..) => tables.set(split(around), self.origin, aggregate.route()),
-                (1.., 0) => {
+                // Before everything is read there may be others.
+                (1.., 0) if self.is_complete => {
                     tables.withdraw(split(around), self.origin);
                 }
                 _ => {}
@@ -218,7 +221,9 @@ mod tests {
         TakeBack(usize, u8),
         /// These are wanted, the first of them of one protocol alone.
         Want(Vec<u8>, bool),
+        /// Some of what has changed is read, or all.
         Read,
+        Settle,
     }
 
     fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -228,6 +233,7 @@ mod tests {
             2 => (prop::collection::vec(any::<u8>(), 0..6), any::<bool>())
                 .prop_map(|(nets, one)| Step::Want(nets, one)),
             2 => Just(Step::Read),
+            1 => Just(Step::Settle),
         ];
         prop::collection::vec(step, 1..120)
     }
@@ -273,7 +279,7 @@ mod tests {
             });
             let mut told: [BTreeSet<IpNet>; 2] = Default::default();
             let (mut aggregates, mut wanted) = (Aggregates::default(), BTreeMap::new());
-            for step in steps {
+            for step in steps.into_iter().chain([Step::Settle]) {
                 match step {
                     Step::Tell(who, number) => {
                         told[who].insert(net(number));
@@ -295,16 +301,75 @@ mod tests {
                         aggregates.configure(&config, &mut origins, &mut tables);
                     }
                     Step::Read => aggregates.work(&mut tables, &mut origins),
+                    Step::Settle => {
+                        while aggregates.has_work(&tables) || tables.has_work() {
+                            aggregates.work(&mut tables, &mut origins);
+                            tables.work();
+                        }
+                        let origin = origins.all().iter().find(|one| one.protocol == PROTOCOL);
+                        let has = |net: &IpNet| {
+                            origin.is_some_and(|one| tables.has_route(split(*net), one.id))
+                        };
+                        let there: BTreeSet<_> = (0..=u8::MAX).map(net).filter(has).collect();
+                        prop_assert_eq!(there, expected(&wanted, &told, names));
+                    }
                 }
             }
-            while aggregates.has_work(&tables) || tables.has_work() {
-                aggregates.work(&mut tables, &mut origins);
-                tables.work();
-            }
-            let origin = origins.all().iter().find(|one| one.protocol == PROTOCOL).map(|one| one.id);
-            let has = |net: &IpNet| origin.is_some_and(|id| tables.has_route(split(*net), id));
-            let there: BTreeSet<_> = (0..=u8::MAX).map(net).filter(has).collect();
-            prop_assert_eq!(there, expected(&wanted, &told, names));
         }
+    }
+
+    fn wanted(nets: &[&str]) -> Config {
+        let plain = || Aggregate { protocols: BTreeSet::new(), nowhere: BLACKHOLE, tag: 0 };
+        let all = nets.iter().map(|net| (net.parse().unwrap(), plain()));
+        Config { aggregates: all.collect(), ..Config::default() }
+    }
+
+    /// As long as not everything was read, others may be counted that it rests on, too.
+    #[test]
+    fn what_is_counted_anew_does_not_go_before_everything_is_counted() {
+        let mut tables = Tables::new();
+        let mut origins = Origins::new(&mut tables);
+        let standing = Standing { distance: 1, is_external: false };
+        let config = wanted(&["2001:db8::/32"]);
+        let id = origins.reserve("static", standing, &config, &mut tables);
+        let route = Route { set: BLACKHOLE, metric: 0, tag: 0 };
+        let part = |number: usize| format!("2001:db8:{number:x}::/48").parse::<IpNet>().unwrap();
+        (0..2 * SLICE).for_each(|number| tables.set(split(part(number)), id, route));
+        let mut aggregates = Aggregates::default();
+        aggregates.configure(&config, &mut origins, &mut tables);
+        let settle = |aggregates: &mut Aggregates, tables: &mut Tables, origins: &mut Origins| {
+            while aggregates.has_work(tables) {
+                aggregates.work(tables, origins);
+            }
+        };
+        settle(&mut aggregates, &mut tables, &mut origins);
+        let origin = origins.all().iter().find(|one| one.protocol == PROTOCOL).unwrap().id;
+        let is_there =
+            |tables: &Tables| tables.has_route(split("2001:db8::/32".parse().unwrap()), origin);
+        assert!(is_there(&tables));
+        let more = wanted(&["2001:db8::/32", "192.0.2.0/24"]);
+        aggregates.configure(&more, &mut origins, &mut tables);
+        aggregates.work(&mut tables, &mut origins);
+        assert!(aggregates.has_work(&tables), "half of them are still to be counted");
+        let counted = |one: &usize| {
+            let (version, net) = split(part(*one));
+            let number = tables.routes.number(version, &net).unwrap();
+            aggregates.counting.as_ref().unwrap().read[1].get(number).is_some()
+        };
+        let gone: Vec<_> = (0..2 * SLICE).filter(counted).collect();
+        assert!(!gone.is_empty() && gone.len() < 2 * SLICE);
+        for number in gone {
+            tables.withdraw(split(part(number)), id);
+        }
+        while aggregates.has_work(&tables) {
+            aggregates.work(&mut tables, &mut origins);
+            assert!(is_there(&tables));
+        }
+        // Without aggregates nobody waits until they are told, whenever they went.
+        let has_told = |origins: &Origins| origins.of(origin).has_told;
+        assert!(!has_told(&origins), "protocols may still come");
+        aggregates.configure(&Config::default(), &mut origins, &mut tables);
+        aggregates.work(&mut tables, &mut origins);
+        assert!(has_told(&origins) && !is_there(&tables));
     }
 }

@@ -14,12 +14,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ipnet::IpNet;
-use weft_config::{Block, Document, Entry, Errors, Form, Name, gather};
+use weft_config::{Block, Document, Entry, Errors, Form, Located, Name, gather};
 use weft_routing::Allowance;
 use weft_routing::ip::{Version, split};
 
-use crate::aggregates::Aggregate;
+use crate::aggregates::{self, Aggregate};
 use crate::arbiter::NEVER;
+use crate::connected;
 use crate::hops::{BLACKHOLE, PROHIBIT, UNREACHABLE};
 
 /// The statement.
@@ -134,7 +135,11 @@ fn aggregates(block: &mut Block<'_>) -> Result<BTreeMap<IpNet, Aggregate>, Error
             return Err(entry.error_at(1, sentence).into());
         }
         let aggregate = entry.optional_block()?.read(|block| {
-            let protocols: Vec<Name> = block.list("protocol")?;
+            let protocols: Vec<Located<Name>> = block.list("protocol")?;
+            if let Some(bgp) = protocols.iter().find(|one| one.value.as_str() == "bgp") {
+                let sentence = "routes of BGP are those of `ebgp` and `ibgp`: say one, or both";
+                return Err(bgp.error(sentence).into());
+            }
             let mut nowhere = None;
             for (name, set) in
                 [("blackhole", BLACKHOLE), ("unreachable", UNREACHABLE), ("prohibit", PROHIBIT)]
@@ -147,7 +152,7 @@ fn aggregates(block: &mut Block<'_>) -> Result<BTreeMap<IpNet, Aggregate>, Error
                     return Err(entry.error(sentence).into());
                 }
             }
-            let protocols = protocols.iter().map(ToString::to_string).collect();
+            let protocols = protocols.iter().map(|one| one.value.to_string()).collect();
             let (nowhere, tag) = (nowhere.unwrap_or(BLACKHOLE), block.leaf("tag")?.unwrap_or(0));
             Ok(Aggregate { protocols, nowhere, tag })
         })?;
@@ -165,6 +170,10 @@ fn aggregates(block: &mut Block<'_>) -> Result<BTreeMap<IpNet, Aggregate>, Error
 
 fn guard(mut entry: Entry<'_>) -> Result<(String, Allowance<Version>), Errors> {
     let protocol: Name = entry.argument("the protocol")?;
+    if [connected::PROTOCOL, aggregates::PROTOCOL].contains(&protocol.as_str()) {
+        let sentence = format!("{protocol} is what the RIB makes itself, and has no guard");
+        return Err(entry.error_at(1, sentence).into());
+    }
     let allowance = entry.optional_block()?.read(|block| {
         let within = gather(block.many("prefix").into_iter().map(|mut entry| {
             let mut nets = vec![entry.argument_with(PREFIX, prefix)?];
@@ -211,6 +220,8 @@ mod tests {
             ("rib { aggregate 192.0.2.1/32; }", "192.0.2.1/32 is one address"),
             ("rib { aggregate 192.0.2.0/24; aggregate 192.0.2.0/24; }", "was described before"),
             ("rib { aggregate 192.0.2.0/24 { blackhole; prohibit; } }", "in one way"),
+            ("rib { aggregate 192.0.2.0/24 { protocol static bgp; } }", "`ebgp` and `ibgp`"),
+            ("rib { guard aggregate; }", "t:1:13: aggregate is what the RIB makes itself"),
         ] {
             let said = read("t", text).unwrap_err().to_string();
             assert!(said.contains(wrong), "{said}");

@@ -377,6 +377,9 @@ impl Origins {
 impl Origin {
     /// Lets it tell what the configuration says. What it has told and may not tell any more goes.
     fn set_guard(&mut self, now: Instant, config: &Config, tables: &mut Tables) {
+        if self.is_reserved() {
+            return;
+        }
         let allowance = config.allowance(&self.protocol, self.is_own);
         let before = self.guard.as_ref().map(Guard::allowance);
         if before == allowance.as_ref() {

@@ -23,8 +23,8 @@ use crate::wire::Neighbour;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Systems {
     pub(super) home: Home,
-    /// The other members of the confederation.
-    members: BTreeSet<u32>,
+    /// All members of the confederation, this one, too; none if there is no confederation.
+    pub(super) members: BTreeSet<u32>,
 }
 
 impl Systems {
@@ -35,7 +35,7 @@ impl Systems {
         let Some(entry) = block.one("confederation")? else { return Ok(alone) };
         entry.read_block(|block| {
             let id = block.required_in("id", AS_NUMBERS)?;
-            let mut members = BTreeSet::new();
+            let mut members = BTreeSet::from([number]);
             let all: Vec<Located<u32>> = block.list("members")?;
             for Located { value, location } in all {
                 if !AS_NUMBERS.contains(&value) {

@@ -1,12 +1,12 @@
 //! What two speakers agree on when each has sent its OPEN.
 //!
-//! Reference: RFC 4271 §4.2, §6.2; RFC 4724 §3; RFC 4760 §8; RFC 5492; RFC 6286 §2.1; RFC 6793 §4.1; RFC 7911 §4; RFC
+//! Reference: RFC 4271 §4.2, §6.2; RFC 4724 §3; RFC 4760 §8; RFC 5065 §4; RFC 5492; RFC 6286 §2.1; RFC 6793 §4.1; RFC 7911 §4; RFC
 //! 8538 §2; RFC 8654 §3; RFC 8950 §4; RFC 9234 §4.2; RFC 9494 §3.1, §4.5.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use super::settings::Settings;
+use super::settings::{PeerAs, Settings};
 use crate::numbers::afi;
 use crate::wire::{
     AddPath, Capability, Context, Families, Family, GracefulRestart, LongLived,
@@ -51,11 +51,19 @@ pub(super) fn negotiate(settings: &Settings, open: Open) -> Result<Negotiated, M
     if !settings.peer_as.allows(peer_as, settings.local_as) {
         return Err(MessageError::PeerAs(peer_as));
     }
-    let neighbour = match peer_as == settings.local_as {
-        true => Neighbour::Internal,
-        false if settings.is_confederation => Neighbour::Confederation,
+    let neighbour = match settings.members.contains(&peer_as) {
+        _ if peer_as == settings.local_as => Neighbour::Internal,
+        // It would be asked for another number of ours, and is in no other system.
+        true if settings.peer_as == PeerAs::External => return Err(MessageError::PeerAs(peer_as)),
+        true => Neighbour::Confederation,
         false => Neighbour::External,
     };
+    // RFC 6793 §3: numbers of members are in no AS4_PATH, so that loops would not be seen.
+    let is_long = u16::try_from(settings.local_as).is_err();
+    if neighbour == Neighbour::Confederation && is_long && open.four_octet_as().is_none() {
+        let needed = Capability::FourOctetAs(settings.local_as);
+        return Err(MessageError::Capability(capabilities([needed].into_iter())));
+    }
     // RFC 6286 §2.2: identifiers are unique inside an autonomous system.
     if neighbour == Neighbour::Internal && open.identifier == settings.identifier {
         return Err(MessageError::Identifier);

@@ -2,6 +2,7 @@
 //!
 //! Reference: RFC 4271 §8.1.1 (attributes of a session), §10 (times); RFC 9687 §3.
 
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use crate::wire::{
 pub enum PeerAs {
     /// In this one.
     Exactly(u32),
-    /// In any other than our own.
+    /// In any other than our own, and in no member of the own confederation.
     External,
     /// In any.
     Any,
@@ -50,8 +51,8 @@ pub struct Settings {
     pub identifier: Ipv4Addr,
     /// Where the peer may be.
     pub peer_as: PeerAs,
-    /// A peer of another autonomous system is a member of the same confederation.
-    pub is_confederation: bool,
+    /// The numbers of the members of the own confederation, of the own one, too; none if the system is not divided (RFC 5065).
+    pub members: BTreeSet<u32>,
     /// Families whose routes are exchanged.
     pub families: Families,
     /// The hold time that is offered, in seconds: 0, or 3 at least.
@@ -102,7 +103,7 @@ impl Settings {
             local_as,
             identifier,
             peer_as,
-            is_confederation: false,
+            members: BTreeSet::new(),
             families: Families::from_iter([Family::IPV4_UNICAST]),
             hold_time: 90,
             min_hold_time: 0,
@@ -133,7 +134,8 @@ impl Settings {
 
     /// Whether the peer is, or can be, in another autonomous system, where roles mean something.
     fn can_be_external(&self) -> bool {
-        self.peer_as != PeerAs::Exactly(self.local_as) && !self.is_confederation
+        let is_inside = |number| number == self.local_as || self.members.contains(&number);
+        !matches!(self.peer_as, PeerAs::Exactly(number) if is_inside(number))
     }
 
     /// Our OPEN.

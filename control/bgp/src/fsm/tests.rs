@@ -3,6 +3,7 @@ mod random;
 mod table;
 mod times;
 
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -346,6 +347,18 @@ fn peers_that_do_not_fit_are_told_why() {
     let six = Families::from_iter([Family::IPV6_UNICAST]);
     let needs_six = Settings { families: six, ..settings() };
     assert_eq!(refused(needs_six, &peer.open()), (2, 7, vec![1, 4, 0, 2, 0, 1]));
+    // RFC 5065 §4: who is told the number of the confederation is in none of its members.
+    let members = BTreeSet::from([65001, 65002]);
+    let outside = Settings { local_as: 65000, peer_as: PeerAs::External, members, ..settings() };
+    for member in [65001, 65002] {
+        assert_eq!(code(outside.clone(), &Settings { local_as: member, ..peer.clone() }), (2, 2));
+    }
+    // RFC 6793 §3: a member with a long number needs members that can say it.
+    let members = BTreeSet::from([70000, 65002]);
+    let long = Settings { local_as: 70000, members, ..settings() };
+    let mut short = peer.open();
+    short.capabilities.retain(|one| !matches!(one, Capability::FourOctetAs(_)));
+    assert_eq!(refused(long, &short), (2, 7, vec![65, 4, 0, 1, 0x11, 0x70]));
 }
 
 #[test]

@@ -75,10 +75,11 @@ pub(crate) fn leave(attributes: &mut Attributes) {
 
 /// Where a route was reflected: identifiers of routers and clusters of this system.
 pub(crate) fn forget_reflection(attributes: &mut Attributes) {
-    attributes.change_rare(|rare| {
-        rare.originator_id = None;
-        rare.cluster_list = Box::default();
-    });
+    if attributes.rare().originator_id.is_some() || !attributes.rare().cluster_list.is_empty() {
+        attributes.change_rare(|rare| {
+            (rare.originator_id, rare.cluster_list) = (None, Box::default());
+        });
+    }
 }
 
 fn keep(attributes: &mut Attributes, stays: impl Fn(u64) -> bool) {

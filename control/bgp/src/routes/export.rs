@@ -3,7 +3,7 @@
 //! Reference: RFC 4271 §5.1 (what becomes of each attribute), §9.1.3 and §9.2 (routes to internal peers); RFC 1997
 //! (NO_EXPORT, NO_ADVERTISE); RFC 2545 §3 (the two addresses of a next hop of IPv6); RFC 4360 §6 (communities that stay in
 //! the system); RFC 9494 §4.3 and §4.6 (routes of speakers that are long away); RFC 4456 §6 to §8 (route reflection); RFC
-//! 7947 §2.2 (route servers); RFC 7311 §3 (AIGP, which does not leave the system, and grows where the next hop changes);
+//! 7947 §2.2 (route servers); RFC 7311 §3 (AIGP, which does not leave the system, and is left out where the next hop changes);
 //! RFC 9234 §5 (roles are for packets to one receiver); RFC 5065 §4.1 and §5.2 (other members of a confederation).
 
 use std::net::{IpAddr, Ipv4Addr};
@@ -182,21 +182,25 @@ impl Audience {
     fn across(&self, attributes: &Attributes) -> Attributes {
         let mut told = self.inward(attributes);
         told.as_path = self.home.path_for(self.neighbour, &attributes.as_path);
-        if told.rare().originator_id.is_some() || !told.rare().cluster_list.is_empty() {
-            conventions::forget_reflection(&mut told);
-        }
+        conventions::forget_reflection(&mut told);
         told
     }
 
     /// To a router of this system, about a route from another one, or from another member of the confederation, or to a network of this router's own (RFC 4271 §5.1.3,
     /// §5.1.5).
     fn inward(&self, attributes: &Attributes) -> Attributes {
-        let next_hop = match attributes.next_hop.filter(|_| !self.next_hop_self) {
-            Some(next_hop) => self.seen(next_hop),
-            None => self.here(),
-        };
-        let next_hop = Some(next_hop);
-        Attributes { next_hop, ..with_preference(attributes) }
+        let mut told = with_preference(attributes);
+        match attributes.next_hop.filter(|_| !self.next_hop_self) {
+            Some(next_hop) => told.next_hop = Some(self.seen(next_hop)),
+            None => {
+                told.next_hop = Some(self.here());
+                // How far the next hop was from here is not known here, and would have to be added.
+                if told.rare().aigp.is_some() {
+                    told.change_rare(|rare| rare.aigp = None);
+                }
+            }
+        }
+        told
     }
 
     /// To a router of this system, about a route from another one of it (RFC 4456 §8; §10: everything else stays as it
@@ -361,6 +365,9 @@ mod tests {
         let inward = Audience { home, ..audience(false) };
         assert_eq!(inward.tell(&attributes(&[]), &member, None), Some(attributes(&[])));
         assert_eq!(inward.tell(&attributes(&[]), &inside, None), None);
+        // Where packets are to be sent here, what is said of the way from there says nothing.
+        let here = Audience { next_hop_self: true, ..members.clone() };
+        assert_eq!(here.tell(&reflected, &inside, None).unwrap().rare().aigp, None);
         let outside = Audience { home, ..audience(true) }.tell(&expected, &member, None).unwrap();
         assert_eq!(outside.as_path, AsPath::from_sequence(&[100, 65001, 65002]));
     }

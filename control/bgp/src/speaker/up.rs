@@ -138,7 +138,7 @@ pub(super) fn settings(config: &PeerConfig, own: &Config, standing: Standing) ->
         },
         role: config.session.role,
         is_role_strict: config.session.role_strict,
-        is_confederation: config.neighbour == Neighbour::Confederation,
+        members: own.members.clone(),
         transport: config.session.transport(),
         ..Settings::new(own.home.seen_by(config.neighbour), own.router_id, config.remote_as)
     };

@@ -203,10 +203,11 @@ impl AsPath {
         self.segments().any(|segment| segment.numbers.contains(&number))
     }
 
-    /// Whether its last part was added inside a confederation, as each member does (RFC 5065 §5).
+    /// The member of the confederation that it came from; none if that has not added its number (RFC 5065 §4.1).
     #[must_use]
-    pub fn begins_in_confederation(&self) -> bool {
-        self.segments().next().is_some_and(|first| first.kind == SegmentKind::ConfedSequence)
+    pub fn first_member(&self) -> Option<u32> {
+        let first = self.segments().next().filter(|one| one.kind == SegmentKind::ConfedSequence)?;
+        first.numbers.first().copied()
     }
 
     /// The neighbouring autonomous system that it came from; none if it begins with a set, or has not left the

@@ -98,11 +98,44 @@ fn what_crosses_the_border_leaves_the_members_behind() {
     }
     let out = world.says(1, &update(1, 5, AsPath::from_sequence(&[65001, 7]), &[]));
     assert_eq!(told(2, &out), []);
+    // Nor is one that is another member's in front.
+    let other = AsPath::from_sequence(&[7]).prepend_confederation(65009);
+    assert_eq!(told(2, &world.says(1, &update(1, 8, other, &[]))), []);
     // RFC 5065 §4: by the number of this member inside, by that of the confederation outside.
     let loops = inside.prepend_confederation(65000).prepend_confederation(65001);
     assert_eq!(told(2, &world.says(1, &update(1, 6, loops, &[]))), []);
     let loops = AsPath::from_sequence(&[65002, 100, 8]);
     assert_eq!(told(1, &world.says(2, &update(2, 7, loops, &[]))), []);
+}
+
+/// RFC 4456 §8: identifiers of routers and clusters are those of one system, and the same number may be a router of this member.
+#[test]
+fn where_another_member_has_reflected_a_route_nobody_hears() {
+    let mut world = world();
+    let text = TEXT.replace("peer 10.0.2.2 { as 65002;", "peer 10.0.2.2 { as 65000;");
+    world.configure_as(config::read("t", &text).unwrap());
+    world.connect_as(1, open(1), &[]);
+    world.connect_as(2, Open::new(65000, HOLD, address(2)), &[]);
+    let mut attributes = Attributes {
+        as_path: AsPath::from_sequence(&[7]).prepend_confederation(65001),
+        next_hop: Some(NextHop::V4(address(1))),
+        local_pref: Some(100),
+        ..Attributes::default()
+    };
+    attributes.change_rare(|rare| {
+        rare.originator_id = Some(Ipv4Addr::new(192, 0, 2, 1));
+        rare.cluster_list = [Ipv4Addr::new(192, 0, 2, 1)].into();
+    });
+    let encoder = UpdateEncoder::new(&attributes, Family::IPV4_UNICAST, &neighbour(1)).unwrap();
+    let mut bytes = Vec::new();
+    encoder.all([(0, net(1))], &mut bytes);
+    // It is taken, though the identifier is this router's.
+    let out = world.says(1, &bytes);
+    let (_, body) = messages(2, &out).into_iter().find(|one| one.0 == MessageType::Update).unwrap();
+    let context = Context::new(Neighbour::Internal);
+    let heard = Update::new_checked(&body, &context).unwrap().judge(&context).attributes;
+    assert_eq!(heard.as_path.to_string(), "(65001) 7");
+    assert_eq!((heard.rare().originator_id, heard.rare().cluster_list.len()), (None, 0));
 }
 
 /// RFC 5065 §5.3: what another member says comes behind what is said outside, all else being equal, though nobody there is

@@ -66,8 +66,8 @@ pub enum Rule {
     /// It has members of a confederation, and comes from outside (RFC 5065 §5).
     #[error("has members of a confederation and comes from outside")]
     Confederation,
-    /// It does not begin with the member of the confederation that it comes from (RFC 5065 §5).
-    #[error("does not begin with the member of the confederation that it comes from")]
+    /// It does not begin with a member of the confederation, though it comes from one (RFC 5065 §5).
+    #[error("does not begin with a member of the confederation, though it comes from one")]
     Member,
     /// It means nothing to others, and comes from another autonomous system.
     #[error("comes from another autonomous system, where it has no meaning")]

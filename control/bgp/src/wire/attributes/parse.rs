@@ -274,7 +274,7 @@ impl Reader<'_> {
             Neighbour::External if path.has_confederation() => {
                 return Err(withdraw(Rule::Confederation));
             }
-            Neighbour::Confederation if !path.begins_in_confederation() => {
+            Neighbour::Confederation if path.first_member().is_none() => {
                 return Err(withdraw(Rule::Member));
             }
             _ => {}
