@@ -38,6 +38,7 @@ test   groff           groff
 test   iproute2        ip
 test   iputils-ping    ping
 test   openssl         openssl
+test   pmacct          pmbmpd
 test   procps          ps
 test   python3         python3
 test   python3-prometheus-client
@@ -55,6 +56,7 @@ bird2  bird.service
 exabgp  exabgp.service
 frr  frr.service
 gobgpd  gobgpd.service
+pmacct  nfacctd.service pmacctd.service sfacctd.service uacctd.service
 smcroute  smcroute.service smcroute-helper.service
 stayrtr  stayrtr.service
 '

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use weft_base::{Random, WallTime};
 use weft_bgp::Bgp;
+use weft_bmp::Bmp;
 use weft_example_greeter::Greeter;
 use weft_fea::Fea;
 use weft_gateway::Gateway;
@@ -139,6 +140,16 @@ fn components() -> Vec<Registered> {
             },
             schema: weft_rpki::SCHEMA,
             make: |_, _| Ok((weft_rpki::interfaces(), Box::<Rpki>::default())),
+        },
+        Registered {
+            class: Class {
+                statement: Some(weft_bmp::STATEMENT),
+                needs: &[weft_bgp::STATEMENT],
+                access: "bgp/bgp/1.6/monitor fea/fea/1.0/open_stream fea/fea/1.0/cancel_stream".into(),
+                ..Class::new("bmp")
+            },
+            schema: weft_bmp::SCHEMA,
+            make: |_, _| Ok((weft_bmp::interfaces(), Box::<Bmp>::default())),
         },
         Registered {
             class: Class {

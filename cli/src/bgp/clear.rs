@@ -1,4 +1,4 @@
-//! `weft bgp clear`: `bgp/1.5/clear`, of one peer or of several.
+//! `weft bgp clear`: `bgp/1.6/clear`, of one peer or of several.
 
 use std::net::IpAddr;
 

@@ -20,8 +20,8 @@ const CONFIGURE: [&str; 8] = [
     "set policy policy-statement all then accept",
     "set static route 198.51.100.0/24 blackhole",
     "set static route 203.0.113.0/24 unreachable",
-    "set operators user 65534 access finder/finder/1.0/targets rib/rib/1.4/show bgp/bgp/1.5/show \
-     bgp/bgp/1.5/explain static/protocol/1.0",
+    "set operators user 65534 access finder/finder/1.0/targets rib/rib/1.4/show bgp/bgp/1.6/show \
+     bgp/bgp/1.6/explain static/protocol/1.0",
     "commit",
 ];
 

@@ -61,6 +61,11 @@ fn parts_are_told_as_one() {
 }
 
 #[test]
+fn a_station_hears_what_peers_say() {
+    run(EXAMPLES, "monitoring");
+}
+
+#[test]
 fn members_of_a_confederation_are_one_system_to_others() {
     run(EXAMPLES, "confederation");
 }

@@ -42,6 +42,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bmp;
 mod config;
 mod damping;
 mod fanout;

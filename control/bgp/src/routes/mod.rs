@@ -68,6 +68,15 @@ impl Path {
     }
 }
 
+/// A path that is gone without its peer having withdrawn it in this session.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Swept {
+    pub(crate) origin: OriginId,
+    pub(crate) version: Version,
+    pub(crate) prefix: Prefix,
+    pub(crate) path: u32,
+}
+
 /// All routes.
 pub(crate) struct Routes {
     pub(crate) sets: AttributeSets,
@@ -88,6 +97,8 @@ pub(crate) struct Routes {
     pub(crate) validation: Validation,
     /// Of which routes that is to be looked at again.
     revalidation: Revalidation,
+    /// Paths that are gone without their peers having said so, if somebody wants to hear of them.
+    swept: Option<Vec<Swept>>,
     /// What is known of routes that come and go, of peers where they are damped.
     damping: BTreeMap<OriginId, Damping>,
     /// When what happens now happens.
@@ -109,6 +120,7 @@ impl Routes {
             rounds: Vec::new(),
             validation: Validation::default(),
             revalidation: Revalidation::default(),
+            swept: None,
             damping: BTreeMap::new(),
             now: Instant::ZERO,
             profile: Profile::default(),
@@ -292,6 +304,12 @@ impl Routes {
         self.give(path.accepted);
     }
 
+    /// Takes the paths that are gone without their peers having said so, and says whether to go on remembering these.
+    pub(crate) fn take_swept(&mut self, goes_on: bool) -> Vec<Swept> {
+        let swept = goes_on.then(Vec::new);
+        std::mem::replace(&mut self.swept, swept).unwrap_or_default()
+    }
+
     /// Whether there is background work.
     pub(crate) fn has_work(&self) -> bool {
         self.table.has_work() || !self.rounds.is_empty() || self.revalidates()
@@ -307,8 +325,12 @@ impl Routes {
         let decision = Decision { sources, sets, next_hops };
         let mut gone = Vec::new();
         let accepted = &mut self.accepted;
-        self.table.work(SLICE, &decision, |(version, _), one: &Candidate<Path>| {
+        let swept = &mut self.swept;
+        self.table.work(SLICE, &decision, |(version, prefix), one: &Candidate<Path>| {
             accepted.changed(version, one.origin, Some(one.route), None);
+            if let Some(swept) = swept {
+                swept.push(Swept { origin: one.origin, version, prefix, path: one.path });
+            }
             gone.push(one.route);
         });
         gone.into_iter().for_each(|path| self.forget(path));

@@ -8,6 +8,7 @@ use weft_xrl::Output;
 
 use super::Activity;
 use super::links::Links;
+use super::monitors::Monitors;
 use crate::config::Config;
 use crate::fanout::Fanout;
 use crate::routes::Routes;
@@ -19,6 +20,8 @@ pub(super) struct World<'a> {
     pub(super) routes: &'a mut Routes,
     pub(super) fanout: &'a mut Fanout,
     pub(super) links: &'a Links,
+    /// Those who hear of what peers say.
+    pub(super) monitors: &'a mut Monitors,
     /// Whose connections are whose.
     pub(super) channels: &'a mut BTreeMap<ChannelId, IpAddr>,
     /// Whose attempts to connect are whose.

@@ -15,6 +15,7 @@ mod history;
 mod limit;
 mod links;
 mod listeners;
+mod monitors;
 mod operate;
 mod peer;
 mod restart;
@@ -51,6 +52,7 @@ use crate::validation::FromRpki;
 use context::World;
 use links::Links;
 use listeners::{LISTENERS, Listeners};
+use monitors::{Monitors, Sessions};
 use peer::Peer;
 use restart::Restart;
 use telling::Ahead;
@@ -96,6 +98,7 @@ pub struct Bgp {
     last_token: u32,
     listeners: Listeners,
     links: Links,
+    monitors: Monitors,
     restart: Restart,
     /// When peers may count as having announced what they have.
     patience: Option<Instant>,
@@ -124,6 +127,7 @@ impl Bgp {
             last_token: FIRST_TOKEN,
             listeners: Listeners::default(),
             links: Links::default(),
+            monitors: Monitors::default(),
             restart: Restart::new(Instant::ZERO),
             patience: None,
             counters: Counters::new(),
@@ -154,6 +158,7 @@ impl Bgp {
             routes: &mut self.routes,
             fanout: &mut self.fanout,
             links: &self.links,
+            monitors: &mut self.monitors,
             channels: &mut self.channels,
             attempts: &mut self.attempts,
             last_token: &mut self.last_token,
@@ -382,6 +387,24 @@ impl Bgp {
         self.tell_peers(now, out);
     }
 
+    /// The peers with which there are sessions, for those who monitor them.
+    fn sessions(&self) -> Sessions {
+        let session = |peer: &Peer| Some((peer.origin, peer.monitored(&self.routes)?));
+        self.peers.values().filter_map(session).collect()
+    }
+
+    /// Tells those who monitor peers what they have not heard.
+    fn tell_monitors(&mut self, now: Instant, out: &mut Vec<Output>) {
+        let swept = self.routes.take_swept(self.monitors.is_on());
+        if !self.monitors.is_on() {
+            return;
+        }
+        let is_needed = !swept.is_empty() || self.monitors.needs_sessions();
+        let sessions = if is_needed { self.sessions() } else { Sessions::new() };
+        self.monitors.swept(&swept, &sessions, &self.routes);
+        self.monitors.tell(now, &sessions, &self.routes, out);
+    }
+
     fn called(&mut self, now: Instant, mut called: Called, out: &mut Vec<Output>) {
         if called.interface.name == profile::INTERFACE.name {
             return out.push(self.routes.profile.answer(called));
@@ -389,7 +412,14 @@ impl Bgp {
         if called.interface.name != interface::INTERFACE.name {
             return manage(self, now, called, out);
         }
-        let result = called.read().and_then(|call| self.asked(now, call, out));
+        let result = match called.read() {
+            Ok(interface::Call::Monitor(request)) => {
+                let sessions = self.sessions();
+                return self.monitors.ask(now, called, &request, &sessions, out);
+            }
+            Ok(call) => self.asked(now, call, out),
+            Err(error) => Err(error),
+        };
         out.push(Output::Answer { id: called.id, result });
     }
 
@@ -410,6 +440,8 @@ impl Bgp {
                 Ok(Encoded::new(interface::ShowReply { json }))
             }
             interface::Call::Dump(request) => Ok(Encoded::new(self.dump(&request)?)),
+            // It waits, and is answered where there is something to say.
+            interface::Call::Monitor(_) => Err(XrlError::failed("it is answered later")),
         }
     }
 
@@ -472,6 +504,7 @@ impl Bgp {
         match input {
             Input::World(event) => self.world_event(now, event, out),
             Input::Called(called) => self.called(now, called, out),
+            Input::Left { session, .. } => self.monitors.left(session),
             _ => {}
         }
     }
@@ -516,6 +549,7 @@ impl Component for Bgp {
         self.heed_rpki(now, out);
         self.own.settle(&mut self.routes);
         self.tell(now, out);
+        self.tell_monitors(now, out);
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -529,6 +563,7 @@ impl Component for Bgp {
             .chain(others)
             .chain(damping)
             .chain(fanout)
+            .chain(self.monitors.deadline())
             .chain(components.into_iter().flatten())
             .min()
     }

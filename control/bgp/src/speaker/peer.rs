@@ -426,6 +426,11 @@ impl Peer {
         let (now, time) = (world.now, own.graceful.stale_time);
         self.stale.resumed(now, time, context.families, up.said(), world.routes);
         self.up = Some(up);
+        if world.monitors.is_on()
+            && let Some(session) = self.monitored(world.routes)
+        {
+            world.monitors.say(|out| out.extend(session.is_up));
+        }
         self.tally.sessions += 1;
         self.ending = None;
         for version in self.families() {
@@ -452,6 +457,10 @@ impl Peer {
         let exchanged = self.families();
         world.fanout.leave(self.origin, world.routes);
         let up = self.up.take();
+        if let Some(up) = &up {
+            let subject = up.subject(self.address, world.routes);
+            world.monitors.say(|out| subject.down(ending, out));
+        }
         self.away = up.as_ref().map(|up| up.announcer.clone());
         let said = up.as_ref().and_then(Up::said).filter(|_| is_graceful);
         let is_lost = matches!(ending, Ending::Lost | Ending::Replaced);
@@ -474,6 +483,11 @@ impl Peer {
             Err(error) => return Some(Input::BadUpdate(error.notification())),
         };
         self.stale.announces(world.now);
+        if world.monitors.is_on() {
+            let subject = up.subject(self.address, world.routes);
+            let is_right = taken.faults.is_empty();
+            world.monitors.update((self.origin, &subject), body, is_right, world.routes);
+        }
         let count = taken.fault_count();
         self.tally.faults += count;
         world.counters.add(Activity::Faults, count);

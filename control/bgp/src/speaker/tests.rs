@@ -10,6 +10,7 @@ mod faults;
 mod graceful;
 mod malformed;
 mod many;
+mod monitors;
 mod multicast;
 mod next_hops;
 mod own;

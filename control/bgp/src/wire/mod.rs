@@ -54,3 +54,4 @@ pub use update::{Disposition, Judgement, Reach, Update};
 pub(crate) use attributes::{RawAttributes, emit_block, expected_flags};
 pub(crate) use counts::MessageCounts;
 pub(crate) use nlri::emit as emit_prefix;
+pub(crate) use stream::framed;

@@ -202,6 +202,13 @@ pub(crate) fn end(start: usize, out: &mut [u8]) {
     message[field::LENGTH].copy_from_slice(&length);
 }
 
+/// Appends a message with this body, which is that of one.
+pub(crate) fn framed(kind: MessageType, body: &[u8], out: &mut Vec<u8>) {
+    let start = begin(kind, out);
+    out.extend_from_slice(body);
+    end(start, out);
+}
+
 /// A KEEPALIVE.
 #[must_use]
 pub fn keepalive() -> Vec<u8> {
