@@ -58,6 +58,7 @@ pub struct Bmp {
     stations: BTreeMap<String, Station>,
     dialogue: Dialogue<About>,
     last_token: u32,
+    connections: Connection,
     now: Instant,
 }
 
@@ -69,6 +70,7 @@ impl Default for Bmp {
             stations: BTreeMap::new(),
             dialogue: Dialogue::new(BGP, 0),
             last_token: 0,
+            connections: 0,
             now: Instant::ZERO,
         }
     }
@@ -87,7 +89,10 @@ impl Bmp {
             Event::Stream { token, event } => {
                 let station = stations.find(|one| one.is_attempt(token));
                 match (event, station) {
-                    (StreamEvent::Opened { channel, .. }, Some(one)) => one.opened(channel, out),
+                    (StreamEvent::Opened { channel, .. }, Some(one)) => {
+                        self.connections += 1;
+                        one.opened(channel, self.connections, out);
+                    }
                     // Of a station that is not there any more.
                     (StreamEvent::Opened { channel, .. }, None) => {
                         out.push(Output::World(Action::Close { channel }));
@@ -106,11 +111,12 @@ impl Bmp {
             Event::Congested { channel } | Event::Drained { channel } => {
                 let is_congested = matches!(event, Event::Congested { .. });
                 if let Some(one) = stations.find(|one| one.is_on(channel)) {
-                    one.congested(is_congested);
+                    one.congested(now, is_congested);
                 }
             }
             Event::Stop => {
                 stations.for_each(|one| one.close(now, out));
+                self.stations.clear();
                 out.push(Output::World(Action::Exit { status: 0 }));
             }
             _ => {}
@@ -124,6 +130,7 @@ impl Bmp {
                 station.renew(now, "BGP is away", out);
                 continue;
             }
+            station.expire(now, out);
             if station.connects().is_some_and(|then| then <= now) {
                 self.last_token = self.last_token.wrapping_add(1);
                 station.connect(now, Token(self.last_token), out);
@@ -158,6 +165,14 @@ impl Client<About> for Bmp {
             station.answered(self.now, about.connection, reply, out);
         }
         Ok(())
+    }
+
+    /// It ends with one station, and goes on with others.
+    fn refused(&mut self, now: Instant, about: &About, error: XrlError, out: &mut Vec<Output>) {
+        let station = self.stations.values_mut().find(|one| one.is_about(about.connection));
+        if let Some(station) = station {
+            station.fail(now, &format!("BGP refuses to tell: {error}"), out);
+        }
     }
 }
 
@@ -222,7 +237,8 @@ impl Component for Bmp {
     fn deadline(&self) -> Option<Instant> {
         let connects = self.stations.values().filter_map(Station::connects);
         let connects = connects.filter(|_| self.dialogue.is_there());
-        connects.chain(self.dialogue.deadline()).min()
+        let stalls = self.stations.values().filter_map(Station::stalls);
+        connects.chain(stalls).chain(self.dialogue.deadline()).min()
     }
 
     fn counters(&self) -> Vec<CounterGroup> {

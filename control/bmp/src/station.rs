@@ -18,11 +18,13 @@ use crate::interface::{Monitor, MonitorReply};
 use crate::messages::{initiation, termination};
 
 /// Bytes that are asked for at once.
-const AT_MOST: u32 = 256 << 10;
+const AT_MOST: u32 = 64 << 10;
+/// How long a station may take nothing, and its system acknowledge nothing.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// How long there may be nothing to say, in milliseconds.
 const QUIET: u32 = 20_000;
 
-/// The number of a connection: what was asked for by an earlier one is not told on it.
+/// The number of a connection, of all to all stations: what was asked for an earlier one is not told on it.
 pub(crate) type Connection = u64;
 
 /// How far the connection is.
@@ -34,8 +36,8 @@ enum State {
     Up {
         channel: ChannelId,
         connection: Connection,
-        /// It takes no more now.
-        is_congested: bool,
+        /// It takes no more, and the connection ends then if it goes on like that.
+        stalls: Option<Instant>,
         /// BGP was asked for what comes next.
         is_asked: bool,
         /// BGP has answered for the first time.
@@ -53,7 +55,6 @@ pub(crate) struct Station {
     /// The number of its reader.
     pub(crate) reader: u8,
     state: State,
-    connections: Connection,
     failures: u32,
     /// Bytes that were told in all.
     pub(crate) told: u64,
@@ -76,7 +77,6 @@ impl Station {
             config,
             reader,
             state: State::Idle(now),
-            connections: 0,
             failures: 0,
             told: 0,
             failure: None,
@@ -89,6 +89,7 @@ impl Station {
         match self.state {
             State::Idle(_) => "idle",
             State::Connecting(_) => "connecting",
+            State::Up { stalls: Some(_), .. } => "takes no more",
             State::Up { is_complete: true, .. } => "up to date",
             State::Up { .. } => "hears what there is",
         }
@@ -116,7 +117,7 @@ impl Station {
             peer: self.config.address,
             local: self.config.local_address.map(|local| SocketAddr::new(local, 0)),
             key: self.config.key.clone(),
-            options: StreamOptions::default(),
+            options: StreamOptions { user_timeout: Some(PATIENCE), ..StreamOptions::default() },
         };
         let request = StreamRequest::Open(spec);
         out.push(Output::World(Action::Stream { token, request }));
@@ -130,13 +131,33 @@ impl Station {
         }
     }
 
+    /// When the connection ends, if nothing more is taken.
+    pub(crate) fn stalls(&self) -> Option<Instant> {
+        match self.state {
+            State::Up { stalls, .. } => stalls,
+            State::Connecting(_) | State::Idle(_) => None,
+        }
+    }
+
+    /// Ends the connection if that has lasted too long.
+    pub(crate) fn expire(&mut self, now: Instant, out: &mut Vec<Output>) {
+        if self.stalls().is_some_and(|then| then <= now) {
+            let seconds = PATIENCE.as_secs();
+            self.fail(now, &format!("it has taken nothing for {seconds} seconds"), out);
+        }
+    }
+
     /// There is a connection.
-    pub(crate) fn opened(&mut self, channel: ChannelId, out: &mut Vec<Output>) {
-        self.connections += 1;
+    pub(crate) fn opened(
+        &mut self,
+        channel: ChannelId,
+        connection: Connection,
+        out: &mut Vec<Output>,
+    ) {
         self.state = State::Up {
             channel,
-            connection: self.connections,
-            is_congested: false,
+            connection,
+            stalls: None,
             is_asked: false,
             has_begun: false,
             is_complete: false,
@@ -167,9 +188,9 @@ impl Station {
     }
 
     /// The station does not keep up, or does again.
-    pub(crate) fn congested(&mut self, now_is: bool) {
-        if let State::Up { is_congested, .. } = &mut self.state {
-            *is_congested = now_is;
+    pub(crate) fn congested(&mut self, now: Instant, is_congested: bool) {
+        if let State::Up { stalls, .. } = &mut self.state {
+            *stalls = is_congested.then_some(now + PATIENCE);
         }
     }
 
@@ -199,6 +220,19 @@ impl Station {
         self.close(now, out);
     }
 
+    /// There is no going on with the connection, and another one is tried after a time.
+    pub(crate) fn fail(&mut self, now: Instant, why: &str, out: &mut Vec<Output>) {
+        if self.is_up() {
+            self.close(now, out);
+            self.lost(now, why, out);
+        }
+    }
+
+    /// Whether this is the connection that there is.
+    pub(crate) fn is_about(&self, about: Connection) -> bool {
+        matches!(self.state, State::Up { connection, .. } if connection == about)
+    }
+
     fn send(&mut self, channel: ChannelId, bytes: Vec<u8>, out: &mut Vec<Output>) {
         if !bytes.is_empty() {
             self.told += bytes.len() as u64;
@@ -209,8 +243,7 @@ impl Station {
 
     /// What BGP is to be asked for now, and for which connection: what comes next, if the station can take more.
     pub(crate) fn wants(&mut self) -> Option<(Connection, Monitor)> {
-        let State::Up { connection, is_congested: false, is_asked, has_begun, .. } =
-            &mut self.state
+        let State::Up { connection, stalls: None, is_asked, has_begun, .. } = &mut self.state
         else {
             return None;
         };
@@ -240,7 +273,7 @@ impl Station {
         let (channel, is_first) = (*channel, !std::mem::replace(has_begun, true));
         *is_asked = false;
         if reply.again && !is_first {
-            return self.renew(now, "it is too slow", out);
+            return self.fail(now, "it is too slow", out);
         }
         if reply.complete {
             (*is_complete, self.failures) = (true, 0);

@@ -163,6 +163,8 @@ fn what_is_not_true_any_more_ends_with_its_connection() {
     // It was too slow.
     world.answers(true, b"xyz", false);
     assert_eq!((world.told(), world.closed.pop()), (vec![(7, termination())], Some(ChannelId(7))));
+    assert!(world.attempts.is_empty(), "and may be so again");
+    world.pass(30);
     world.connect(8);
     assert!(world.calls.pop().unwrap().1.begin);
     world.died();
@@ -175,7 +177,7 @@ fn what_is_not_true_any_more_ends_with_its_connection() {
     // What an earlier connection has asked for is not told on another one.
     let asked = world.calls[0].0;
     world.input(Input::World(Event::Closed { channel: ChannelId(9) }));
-    world.pass(30);
+    world.pass(60);
     world.connect(10);
     world.told();
     let result = Ok(Reply::Arguments(Encoded::new(MonitorReply {
@@ -185,6 +187,28 @@ fn what_is_not_true_any_more_ends_with_its_connection() {
     })));
     world.input(Input::Replied { token: asked, result });
     assert_eq!((world.told(), world.calls.len()), (vec![], 2));
+}
+
+/// What one station has to do with it is no matter of the others.
+#[test]
+fn a_station_that_takes_nothing_or_is_refused_is_left() {
+    let mut world = World::new(&format!("{ONE} station two {{ address 192.0.2.2; port 5000; }}"));
+    world.born();
+    (7..9).for_each(|channel| world.connect(channel));
+    world.input(Input::World(Event::Congested { channel: ChannelId(7) }));
+    assert_eq!(world.state("one"), "takes no more");
+    world.pass(59);
+    assert_eq!(world.closed, []);
+    world.pass(1);
+    assert_eq!((world.closed.pop(), &*world.state("one")), (Some(ChannelId(7)), "idle"));
+    let of_two = world.calls.iter().find(|(_, request)| request.reader == 1).unwrap().0;
+    world.pass(30);
+    world.connect(9);
+    let refused = Err(XrlError::failed("no"));
+    world.input(Input::Replied { token: of_two, result: refused });
+    assert_eq!((world.closed.pop(), world.state("one") != "idle"), (Some(ChannelId(8)), true));
+    world.input(Input::World(Event::Stop));
+    assert!(world.attempts.is_empty());
 }
 
 /// RFC 7854 §3.2.

@@ -156,9 +156,11 @@ impl Session {
         self.cancel_attempt();
         self.up_since = Some(self.now);
         let machine = &self.machines[at];
-        if let (Some(link), Some(negotiated)) = (&machine.link, &machine.negotiated) {
-            let negotiated = negotiated.clone();
-            self.out.push(Output::Up { connection: link.id, negotiated });
+        if let (Some(link), Some(negotiated), Some(open)) =
+            (&machine.link, &machine.negotiated, &machine.open)
+        {
+            let (negotiated, open) = (negotiated.clone(), open.clone());
+            self.out.push(Output::Up { connection: link.id, negotiated, open });
         }
         State::Established
     }

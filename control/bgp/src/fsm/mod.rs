@@ -49,7 +49,7 @@ pub(crate) use timers::jittered;
 
 use std::fmt;
 
-use crate::wire::{Notification, RouteRefresh};
+use crate::wire::{Notification, Open, RouteRefresh};
 
 /// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -171,6 +171,8 @@ pub enum Output {
         connection: ConnectionId,
         /// What was agreed on.
         negotiated: Box<Negotiated>,
+        /// Our OPEN, as it was sent.
+        open: Box<Open>,
     },
     /// Routes cannot be exchanged any more.
     Down {

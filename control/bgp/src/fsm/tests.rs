@@ -106,7 +106,7 @@ fn a_session_comes_up_and_carries_updates() {
     assert!(out.contains(&Output::Send { connection: OURS, bytes: keepalive() }));
     let out = played.receive(OURS, &keepalive());
     let up = out.iter().find_map(|output| match output {
-        Output::Up { connection, negotiated } => Some((connection, negotiated)),
+        Output::Up { connection, negotiated, .. } => Some((connection, negotiated)),
         _ => None,
     });
     let (connection, negotiated) = up.unwrap();

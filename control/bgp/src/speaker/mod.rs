@@ -15,6 +15,7 @@ mod history;
 mod limit;
 mod links;
 mod listeners;
+mod monitored;
 mod monitors;
 mod operate;
 mod peer;
@@ -52,7 +53,8 @@ use crate::validation::FromRpki;
 use context::World;
 use links::Links;
 use listeners::{LISTENERS, Listeners};
-use monitors::{Monitors, Sessions};
+use monitored::Sessions;
+use monitors::Monitors;
 use peer::Peer;
 use restart::Restart;
 use telling::Ahead;
@@ -399,7 +401,7 @@ impl Bgp {
         if !self.monitors.is_on() {
             return;
         }
-        let is_needed = !swept.is_empty() || self.monitors.needs_sessions();
+        let is_needed = !swept.is_empty() || self.monitors.has_work();
         let sessions = if is_needed { self.sessions() } else { Sessions::new() };
         self.monitors.swept(&swept, &sessions, &self.routes);
         self.monitors.tell(now, &sessions, &self.routes, out);
@@ -414,8 +416,7 @@ impl Bgp {
         }
         let result = match called.read() {
             Ok(interface::Call::Monitor(request)) => {
-                let sessions = self.sessions();
-                return self.monitors.ask(now, called, &request, &sessions, out);
+                return self.monitors.ask(now, called, &request, out);
             }
             Ok(call) => self.asked(now, call, out),
             Err(error) => Err(error),
@@ -570,7 +571,11 @@ impl Component for Bgp {
 
     fn has_background_work(&self) -> bool {
         let tells = !self.restart.defers() && self.fanout.has_work(&self.routes);
-        self.routes.has_work() || self.routes.table.is_untidy() || self.own.has_work() || tells
+        self.routes.has_work()
+            || self.routes.table.is_untidy()
+            || self.own.has_work()
+            || self.monitors.has_work()
+            || tells
     }
 
     fn counters(&self) -> Vec<CounterGroup> {

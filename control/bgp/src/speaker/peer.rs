@@ -27,7 +27,7 @@ use crate::incoming::{Announcer, Taken, family, version};
 use crate::numbers::cease;
 use crate::routes::decision::Source;
 use crate::routes::export::Audience;
-use crate::wire::{MessageCounts, RefreshKind, RouteRefresh};
+use crate::wire::{MessageCounts, Open, RefreshKind, RouteRefresh};
 
 /// What a peer has sent and was sent.
 #[derive(Clone, Copy, Debug, Default)]
@@ -255,7 +255,9 @@ impl Peer {
                 world.channels.remove(&channel);
                 world.out.push(Output::World(Action::Close { channel }));
             }
-            Outcome::Up { connection, negotiated } => self.is_up(connection, &negotiated, world),
+            Outcome::Up { connection, negotiated, open } => {
+                self.is_up(connection, (&open, &negotiated), world);
+            }
             Outcome::Down { ending, is_graceful } => self.is_down(&ending, is_graceful, world),
             Outcome::Failed(ending) => {
                 self.history.ended(&ending, world.now);
@@ -394,9 +396,15 @@ impl Peer {
     }
 
     /// Routes can be exchanged.
-    fn is_up(&mut self, connection: ConnectionId, negotiated: &Negotiated, world: &mut World<'_>) {
+    fn is_up(
+        &mut self,
+        connection: ConnectionId,
+        (open, negotiated): (&Open, &Negotiated),
+        world: &mut World<'_>,
+    ) {
         let channel = channel(connection);
-        let Some([local, _]) = self.ends.get(&channel) else { return };
+        let Some([local, other]) = self.ends.get(&channel) else { return };
+        let (local, port) = (*local, other.port());
         let (context, own) = (negotiated.context, world.config);
         let announcer = self.announcer(negotiated, local.ip(), own);
         let audience = self.audience(negotiated, local.ip(), world);
@@ -410,27 +418,29 @@ impl Peer {
         }
         self.away = None;
         world.routes.set_damping(self.origin, self.config.damping);
-        let up = Up {
+        let mut up = Up {
             channel,
             announcer,
             audience: audience.clone(),
             since: world.now,
             complete: BTreeSet::new(),
             refreshing: BTreeSet::new(),
+            renewed: BTreeSet::new(),
+            introduction: [].into(),
             graceful: negotiated.graceful_restart.clone(),
             long_lived: negotiated.long_lived.clone().unwrap_or_default(),
             is_enhanced: negotiated.enhanced_refresh,
             is_congested: false,
             faults: Faults::default(),
         };
+        let mut introduction = Vec::new();
+        let subject = up.subject(self.address, world.routes);
+        subject.up(local, port, [open, &negotiated.open], &mut introduction);
+        up.introduction = introduction.into();
+        world.monitors.say(|out| out.extend(&*up.introduction));
         let (now, time) = (world.now, own.graceful.stale_time);
         self.stale.resumed(now, time, context.families, up.said(), world.routes);
         self.up = Some(up);
-        if world.monitors.is_on()
-            && let Some(session) = self.monitored(world.routes)
-        {
-            world.monitors.say(|out| out.extend(session.is_up));
-        }
         self.tally.sessions += 1;
         self.ending = None;
         for version in self.families() {
@@ -482,12 +492,12 @@ impl Peer {
             Ok(taken) => taken,
             Err(error) => return Some(Input::BadUpdate(error.notification())),
         };
-        self.stale.announces(world.now);
         if world.monitors.is_on() {
-            let subject = up.subject(self.address, world.routes);
-            let is_right = taken.faults.is_empty();
-            world.monitors.update((self.origin, &subject), body, is_right, world.routes);
+            let (routes, this) = (&*world.routes, &*self);
+            world.monitors.say(|out| this.has_sent(body, &taken, routes, out));
         }
+        let up = self.up.as_mut()?;
+        self.stale.announces(world.now);
         let count = taken.fault_count();
         self.tally.faults += count;
         world.counters.add(Activity::Faults, count);
@@ -504,6 +514,7 @@ impl Peer {
         if let Some(family) = disabled {
             up.announcer.context.families.remove(family);
             if let Some(version) = version(family) {
+                up.renewed.insert(version);
                 world.routes.table.renew(version, self.origin);
                 world.routes.sweep(version, self.origin);
                 self.stale.end(version, world.routes);
@@ -558,6 +569,7 @@ impl Peer {
             }
             RefreshKind::Begin if up.may_refresh(version) => {
                 up.refreshing.insert(version);
+                up.renewed.insert(version);
                 world.routes.table.renew(version, self.origin);
             }
             RefreshKind::End if up.refreshing.remove(&version) => {

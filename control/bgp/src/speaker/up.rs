@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::rc::Rc;
 
 use weft_base::{ChannelId, Instant};
 use weft_routing::ip::Version;
@@ -31,6 +32,10 @@ pub(super) struct Up {
     pub(super) complete: BTreeSet<Version>,
     /// Families of which it sends everything again (RFC 7313).
     pub(super) refreshing: BTreeSet<Version>,
+    /// Families that it has sent again in this session, or that were disabled in it.
+    pub(super) renewed: BTreeSet<Version>,
+    /// What those hear of the session who monitor peers: that it is there.
+    pub(super) introduction: Rc<[u8]>,
     /// What it has said of graceful restart.
     pub(super) graceful: Option<GracefulRestart>,
     /// And of routes that live long.
