@@ -19,6 +19,7 @@ mod monitored;
 mod monitors;
 mod operate;
 mod peer;
+mod refresh;
 mod restart;
 mod show;
 mod stale;

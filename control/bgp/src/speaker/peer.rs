@@ -1,6 +1,6 @@
 //! A peer: its session, its connections, and its routes.
 //!
-//! Reference: RFC 4271 §8 (the session), §9 (what is done with UPDATEs); RFC 2918 and RFC 7313 (sending routes again).
+//! Reference: RFC 4271 §8 (the session), §9 (what is done with UPDATEs).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -23,11 +23,11 @@ use crate::config::{Config, PORT, PeerConfig, Standing};
 use crate::fsm::{
     AttemptId, ConnectionId, Ending, Input, Negotiated, Output as Outcome, PeerAs, Session, State,
 };
-use crate::incoming::{Announcer, Taken, family, version};
+use crate::incoming::{Announcer, Taken, version};
 use crate::numbers::cease;
 use crate::routes::decision::Source;
 use crate::routes::export::Audience;
-use crate::wire::{MessageCounts, Open, RefreshKind, RouteRefresh};
+use crate::wire::{MessageCounts, Open};
 
 /// What a peer has sent and was sent.
 #[derive(Clone, Copy, Debug, Default)]
@@ -537,46 +537,6 @@ impl Peer {
         }
         self.limit.hold(world.now, limit);
         Some(Input::Stop { subcode: cease::MAX_PREFIXES, text: "" })
-    }
-
-    /// Whether it knows how to announce everything again.
-    pub(super) fn can_ask_again(&self) -> bool {
-        self.session.negotiated().is_some_and(|negotiated| negotiated.route_refresh)
-    }
-
-    /// It is asked to announce everything again.
-    pub(super) fn ask_again(&mut self, world: &mut World<'_>) {
-        for version in self.families() {
-            let (family, kind) = (family(version), RefreshKind::Request);
-            let asked = RouteRefresh { family, kind }.emit();
-            self.tell(Buffer::from_slice(&asked), world);
-        }
-    }
-
-    /// The peer wants to hear everything again, or says where its own hearing begins and ends.
-    fn refresh(&mut self, refresh: RouteRefresh, world: &mut World<'_>) {
-        let family = refresh.family;
-        let (Some(up), Some(version)) = (&mut self.up, version(family)) else { return };
-        let context = up.announcer.context;
-        if !context.families.contains(family) {
-            return;
-        }
-        match refresh.kind {
-            RefreshKind::Request => {
-                // RFC 7313 §4: what is not sent between two marks is gone.
-                let (asks, is_marked) = (BTreeSet::from([self.origin]), up.is_enhanced);
-                world.fanout.tell_again(&asks, version, is_marked, world.routes);
-            }
-            RefreshKind::Begin if up.may_refresh(version) => {
-                up.refreshing.insert(version);
-                up.renewed.insert(version);
-                world.routes.table.renew(version, self.origin);
-            }
-            RefreshKind::End if up.refreshing.remove(&version) => {
-                world.routes.sweep(version, self.origin);
-            }
-            RefreshKind::Begin | RefreshKind::End => {}
-        }
     }
 
     /// The state of its session, for people.
