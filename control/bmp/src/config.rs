@@ -8,12 +8,11 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use weft_config::{Block, Document, Errors, Form, Located, Name, gather};
-use weft_runtime::StreamKey;
+use weft_config::{Block, Document, Errors, Located, Name, gather};
+use weft_protocol::Remote;
 
 /// The statement.
 pub const STATEMENT: &str = "bmp";
@@ -46,8 +45,6 @@ pub(crate) const LONGEST_RETRY: Duration = Duration::from_secs(720);
 const LONGEST_NAME: usize = 255;
 const NAME: &str = "weft";
 
-const ADDRESS: Form = Form { what: "an address of IP", example: "192.0.2.10" };
-
 /// What is said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -66,9 +63,7 @@ impl Default for Config {
 /// What is said of a station.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StationConfig {
-    pub(crate) address: SocketAddr,
-    pub(crate) local_address: Option<IpAddr>,
-    pub(crate) key: Option<StreamKey>,
+    pub(crate) remote: Remote,
     pub(crate) connect_retry: Duration,
 }
 
@@ -113,23 +108,9 @@ pub(crate) fn read(source: &str, text: &str) -> Result<Config, Errors> {
 }
 
 fn station(block: &mut Block<'_>) -> Result<StationConfig, Errors> {
-    let address: IpAddr = block.required_with("address", ADDRESS, str::parse)?;
-    let port = block.required_in("port", 1..=u16::MAX)?;
-    let local_address = block.leaf_with("local-address", ADDRESS, |word| {
-        let local: IpAddr = word.parse().map_err(|_| "it is none".to_owned())?;
-        let is_alike = local.is_ipv4() == address.is_ipv4();
-        is_alike.then_some(local).ok_or(format!("{address} is of another version of IP"))
-    })?;
-    let key = match block.one("md5-key")? {
-        None => None,
-        Some(mut entry) => {
-            let text: String = entry.argument("a key")?;
-            entry.end()?;
-            Some(StreamKey::new(text).map_err(|error| entry.error_at(0, error))?)
-        }
-    };
+    let remote = Remote::read(block, None)?;
     let connect_retry = block.leaf_in("connect-retry", RETRY)?.unwrap_or(CONNECT_RETRY);
-    Ok(StationConfig { address: SocketAddr::new(address, port), local_address, key, connect_retry })
+    Ok(StationConfig { remote, connect_retry })
 }
 
 #[cfg(test)]
@@ -147,15 +128,17 @@ mod tests {
         assert_eq!(read("t", "").unwrap(), Config::default());
         let config = read("t", TEXT).unwrap();
         let near = StationConfig {
-            address: "192.0.2.10:5000".parse().unwrap(),
-            local_address: None,
-            key: None,
+            remote: Remote {
+                address: "192.0.2.10:5000".parse().unwrap(),
+                local_address: None,
+                key: None,
+            },
             connect_retry: Duration::from_secs(30),
         };
         assert_eq!((&*config.name, &config.stations["near"]), ("border", &near));
         let far = &config.stations["far"];
-        assert_eq!((far.address.port(), far.connect_retry.as_secs()), (11019, 5));
-        assert!(far.key.is_some() && !format!("{far:?}").contains("hush"));
+        assert_eq!((far.remote.address.port(), far.connect_retry.as_secs()), (11019, 5));
+        assert!(far.remote.key.is_some() && !format!("{far:?}").contains("hush"));
     }
 
     #[test]

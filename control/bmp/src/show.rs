@@ -26,7 +26,7 @@ impl Bmp {
             false => "waits for BGP",
         };
         json!({
-            "station": name, "address": station.config.address.to_string(), "state": state,
+            "station": name, "address": station.config.remote.address.to_string(), "state": state,
             "told": station.told, "failure": station.failure,
         })
     }

@@ -6,11 +6,10 @@
 //! A connection lives as long as what was told on it is true: when BGP's process ends, or has forgotten what is to be told since the
 //! station is too slow, the connection ends, too, and the next one begins anew.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use weft_base::{Buffer, ChannelId, Instant, Message, Token};
-use weft_runtime::{Action, Level, StreamOptions, StreamRequest, StreamSpec};
+use weft_runtime::{Action, Level, StreamOptions, StreamRequest};
 use weft_xrl::Output;
 
 use crate::config::{LONGEST_RETRY, StationConfig};
@@ -113,13 +112,8 @@ impl Station {
             return;
         }
         self.state = State::Connecting(token);
-        let spec = StreamSpec {
-            peer: self.config.address,
-            local: self.config.local_address.map(|local| SocketAddr::new(local, 0)),
-            key: self.config.key.clone(),
-            options: StreamOptions { user_timeout: Some(PATIENCE), ..StreamOptions::default() },
-        };
-        let request = StreamRequest::Open(spec);
+        let options = StreamOptions { user_timeout: Some(PATIENCE), ..StreamOptions::default() };
+        let request = StreamRequest::Open(self.config.remote.stream(options));
         out.push(Output::World(Action::Stream { token, request }));
     }
 

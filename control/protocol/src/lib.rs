@@ -8,6 +8,7 @@
 //! * [`FromRib`] hears which routes of other protocols are used, for those who redistribute them.
 //! * [`Links`] are the interfaces on which a protocol is spoken, and datagrams of its group there, by the FEA.
 //! * [`Protocol`] is what a protocol says of itself to the binary that links it.
+//! * [`Remote`] is a program elsewhere to which a process has connections, as the configuration describes it.
 //! * [`Manage`] is what the manager asks of a component, [`Show`] what operators do; [`serve()`] answers both.
 //! * [`Dialogue`] and [`Client`] are what the clients here have in common, and others can be made of: calls to one class
 //!   of component, whatever becomes of it meanwhile. [`Origins`] and [`Resolver`] are `ToRib` and `Reach` for who keeps
@@ -38,6 +39,7 @@ mod origins;
 mod reach;
 mod registration;
 mod relays;
+mod remote;
 mod resolver;
 mod route;
 mod serve;
@@ -55,6 +57,7 @@ pub use manage::{Manage, manage};
 pub use origins::{Batch, Origin, OriginNumber, Origins};
 pub use reach::{Reach, Reached};
 pub use registration::{Beginning, Protocol, interfaces};
+pub use remote::{Remote, md5_key};
 pub use resolver::{Resolve, Resolver};
 pub use route::{Hop, Route, To};
 pub use serve::serve;

@@ -1,7 +1,5 @@
 //! A cache: its session, and the connection that it has.
 
-use std::net::SocketAddr;
-
 use weft_base::{ChannelId, Instant, Token};
 use weft_runtime::{StreamOptions, StreamSpec};
 
@@ -33,11 +31,6 @@ impl Cache {
 
     /// How to connect to it.
     pub(crate) fn stream(&self) -> StreamSpec {
-        StreamSpec {
-            peer: self.config.address,
-            local: self.config.local_address.map(|local| SocketAddr::new(local, 0)),
-            key: self.config.key.clone(),
-            options: StreamOptions::default(),
-        }
+        self.config.remote.stream(StreamOptions::default())
     }
 }

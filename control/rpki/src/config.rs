@@ -8,12 +8,11 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use weft_config::{Block, Document, Errors, Form, Located, Name, gather};
-use weft_runtime::StreamKey;
+use weft_config::{Block, Document, Errors, Located, Name, gather};
+use weft_protocol::Remote;
 
 use crate::payloads::MOST_CACHES;
 
@@ -43,18 +42,14 @@ const PREFERENCE: u8 = 1;
 /// RFC 8210 §6: what a cache may say.
 const REFRESH: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(86_400);
 
-const ADDRESS: Form = Form { what: "an address of IP", example: "192.0.2.10" };
-
 /// What is said: the caches, by their names.
 pub(crate) type Config = BTreeMap<String, CacheConfig>;
 
 /// What is said of a cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheConfig {
-    pub(crate) address: SocketAddr,
+    pub(crate) remote: Remote,
     pub(crate) preference: u8,
-    pub(crate) local_address: Option<IpAddr>,
-    pub(crate) key: Option<StreamKey>,
     /// How often it is asked at least; none if it is as it says itself.
     pub(crate) refresh: Option<Duration>,
 }
@@ -94,29 +89,17 @@ pub(crate) fn read(source: &str, text: &str) -> Result<Config, Errors> {
 }
 
 fn cache(block: &mut Block<'_>) -> Result<CacheConfig, Errors> {
-    let address: IpAddr = block.required_with("address", ADDRESS, str::parse)?;
-    let port = block.leaf_in("port", 1..=u16::MAX)?.unwrap_or(PORT);
-    let preference = block.leaf_in("preference", 1..=u8::MAX)?.unwrap_or(PREFERENCE);
-    let local_address = block.leaf_with("local-address", ADDRESS, |word| {
-        let local: IpAddr = word.parse().map_err(|_| "it is none".to_owned())?;
-        let is_alike = local.is_ipv4() == address.is_ipv4();
-        is_alike.then_some(local).ok_or(format!("{address} is of another version of IP"))
-    })?;
-    let key = match block.one("md5-key")? {
-        None => None,
-        Some(mut entry) => {
-            let text: String = entry.argument("a key")?;
-            entry.end()?;
-            Some(StreamKey::new(text).map_err(|error| entry.error_at(0, error))?)
-        }
-    };
-    let refresh = block.leaf_in("refresh", REFRESH)?;
-    let address = SocketAddr::new(address, port);
-    Ok(CacheConfig { address, preference, local_address, key, refresh })
+    Ok(CacheConfig {
+        remote: Remote::read(block, Some(PORT))?,
+        preference: block.leaf_in("preference", 1..=u8::MAX)?.unwrap_or(PREFERENCE),
+        refresh: block.leaf_in("refresh", REFRESH)?,
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use weft_runtime::StreamKey;
+
     use super::*;
 
     fn caches(text: &str) -> Result<Config, String> {
@@ -131,18 +114,22 @@ mod tests {
                     md5-key hush; refresh 5min; }";
         let all = caches(text).unwrap();
         let near = CacheConfig {
-            address: "192.0.2.10:323".parse().unwrap(),
+            remote: Remote {
+                address: "192.0.2.10:323".parse().unwrap(),
+                local_address: None,
+                key: None,
+            },
             preference: 1,
-            local_address: None,
-            key: None,
             refresh: None,
         };
         assert_eq!(all["near"], near);
         let far = CacheConfig {
-            address: "[2001:db8::1]:3323".parse().unwrap(),
+            remote: Remote {
+                address: "[2001:db8::1]:3323".parse().unwrap(),
+                local_address: Some("2001:db8::2".parse().unwrap()),
+                key: Some(StreamKey::new("hush").unwrap()),
+            },
             preference: 2,
-            local_address: Some("2001:db8::2".parse().unwrap()),
-            key: Some(StreamKey::new("hush").unwrap()),
             refresh: Some(Duration::from_secs(300)),
         };
         assert_eq!((&all["far"], all.len()), (&far, 2));

@@ -50,7 +50,7 @@ impl Rpki {
         let session = &cache.session;
         let expires = session.expires().map(|then| then.since(now).as_secs());
         json!({
-            "cache": name, "address": cache.config.address.to_string(),
+            "cache": name, "address": cache.config.remote.address.to_string(),
             "preference": cache.config.preference, "state": session.state(),
             "version": session.version().to_string(), "counts": self.counts(cache),
             "payloads": self.payloads.count_of(cache.id),

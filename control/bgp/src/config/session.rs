@@ -8,6 +8,7 @@ use std::num::NonZeroU8;
 use std::time::Duration;
 
 use weft_config::{Block, Errors, Keyword};
+use weft_protocol::md5_key;
 use weft_runtime::{StreamKey, StreamOptions};
 
 use crate::fsm::Transport;
@@ -99,7 +100,7 @@ impl SessionConfig {
         let role = role(block, neighbour)?;
         let is_of_server = role == Some(Role::RouteServerClient);
         Ok(Self {
-            key: key(block)?,
+            key: md5_key(block)?,
             ttl_security,
             multihop: block.leaf_in("multihop", 1..=FULL_TTL)?.and_then(NonZeroU8::new),
             role,
@@ -185,14 +186,6 @@ pub(crate) fn listener(hops: impl Iterator<Item = Option<u8>>) -> (StreamOptions
         ..StreamOptions::default()
     };
     (options, checks)
-}
-
-/// A key, which no message shows.
-fn key(block: &mut Block<'_>) -> Result<Option<StreamKey>, Errors> {
-    let Some(mut entry) = block.one("md5-key")? else { return Ok(None) };
-    let text: String = entry.argument("a key")?;
-    entry.end()?;
-    StreamKey::new(text).map(Some).map_err(|error| entry.error_at(0, error).into())
 }
 
 /// A role, which has a meaning between autonomous systems only (RFC 9234 §4).

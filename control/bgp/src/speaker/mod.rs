@@ -40,7 +40,7 @@ use weft_protocol::{Manage, manage};
 use weft_routing::OriginId;
 use weft_runtime::{Action, Component, Event, StreamEvent};
 use weft_xrl::profile::{self, Clock, Profile};
-use weft_xrl::{Called, Encoded, Input, Interface, Output, XrlError, configurable};
+use weft_xrl::{Called, Encoded, Input, Interface, Output, configurable};
 
 use crate::config::{self, Config};
 use crate::fanout::Fanout;
@@ -415,36 +415,21 @@ impl Bgp {
         if called.interface.name != interface::INTERFACE.name {
             return manage(self, now, called, out);
         }
+        use interface::Call;
         let result = match called.read() {
-            Ok(interface::Call::Monitor(request)) => {
-                return self.monitors.ask(now, called, &request, out);
-            }
-            Ok(call) => self.asked(now, call, out),
+            // It is answered when there is something to say.
+            Ok(Call::Monitor(request)) => return self.monitors.ask(now, called, &request, out),
+            Ok(Call::Clear(request)) => self.clear(now, &request, out),
+            Ok(Call::Explain(request)) => self
+                .explain(&request)
+                .map(|shown| Encoded::new(interface::ExplainReply { json: shown.to_string() })),
+            Ok(Call::Show(request)) => self
+                .show(now, &request)
+                .map(|shown| Encoded::new(interface::ShowReply { json: shown.to_string() })),
+            Ok(Call::Dump(request)) => self.dump(&request).map(Encoded::new),
             Err(error) => Err(error),
         };
         out.push(Output::Answer { id: called.id, result });
-    }
-
-    fn asked(
-        &mut self,
-        now: Instant,
-        call: interface::Call,
-        out: &mut Vec<Output>,
-    ) -> Result<Encoded, XrlError> {
-        match call {
-            interface::Call::Clear(request) => self.clear(now, &request, out),
-            interface::Call::Explain(request) => {
-                let json = self.explain(&request)?.to_string();
-                Ok(Encoded::new(interface::ExplainReply { json }))
-            }
-            interface::Call::Show(request) => {
-                let json = self.show(now, &request)?.to_string();
-                Ok(Encoded::new(interface::ShowReply { json }))
-            }
-            interface::Call::Dump(request) => Ok(Encoded::new(self.dump(&request)?)),
-            // It waits, and is answered where there is something to say.
-            interface::Call::Monitor(_) => Err(XrlError::failed("it is answered later")),
-        }
     }
 
     fn world_event(&mut self, now: Instant, event: Event, out: &mut Vec<Output>) {
