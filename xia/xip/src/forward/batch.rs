@@ -13,7 +13,7 @@ use weft_base::{Instant, Packet, PortId};
 
 use super::{Activity, DropReason, Forwarder, Trip, Verdict};
 use crate::forward::dst::{CacheActivity, Found, Guess, HopId, KeyRows, Tag, Way};
-use crate::header::Glance;
+use crate::header::{Glance, Shape};
 use crate::principal::SocketId;
 use crate::{Xid, XipPacket};
 
@@ -89,6 +89,13 @@ struct Tally {
     passed: usize,
 }
 
+/// How the last headers looked: of packets as they came, and of those that have passed through a node.
+#[derive(Default)]
+struct Shapes {
+    came: Shape,
+    passed: Shape,
+}
+
 /// Some of the packets, and what is known of each.
 struct Group<'a> {
     packets: &'a mut [Packet],
@@ -127,15 +134,16 @@ impl Forwarder {
     fn route_all(&mut self, now: Instant, mut all: Group<'_>, out: &mut Vec<Verdict>) {
         let mut tally = Tally::default();
         let mut room = None;
+        let mut shapes = Shapes::default();
         let mut is_first = true;
         while is_first || tally.passed > 0 {
             tally.passed = 0;
             for turn in 0..all.packets.len().div_ceil(GROUP) + 2 {
                 if is_first {
-                    self.look_ahead(all.part(Some(turn)), &mut tally);
+                    self.look_ahead(all.part(Some(turn)), &mut shapes.came, &mut tally);
                 }
                 self.fetch(now, all.part(turn.checked_sub(1)), &mut room);
-                self.carry_out(now, all.part(turn.checked_sub(2)), &mut tally);
+                self.carry_out(now, all.part(turn.checked_sub(2)), &mut shapes.passed, &mut tally);
             }
             is_first = false;
         }
@@ -155,11 +163,11 @@ impl Forwarder {
     /// Makes the receive checks, cuts off what the link has added, and works out where the cache may have a
     /// decision.
     #[inline(never)]
-    fn look_ahead(&self, group: Group<'_>, tally: &mut Tally) {
+    fn look_ahead(&self, group: Group<'_>, shape: &mut Shape, tally: &mut Tally) {
         let mut received = 0;
         for (packet, ahead) in group.packets.iter_mut().zip(&mut *group.ahead) {
             received += usize::from(packet.meta.port != PortId::NONE);
-            match self.find_place(packet, ahead) {
+            match self.find_place(packet, ahead, shape) {
                 Some(0) => {}
                 Some(surplus) => {
                     let len = packet.len() - surplus;
@@ -177,10 +185,10 @@ impl Forwarder {
     /// Works out where the cache may have a decision, and says how much the link has added; `None` if there can be no
     /// decision.
     #[inline(always)]
-    fn find_place(&self, packet: &Packet, ahead: &mut Ahead) -> Option<usize> {
+    fn find_place(&self, packet: &Packet, ahead: &mut Ahead, shape: &mut Shape) -> Option<usize> {
         let received = packet.meta.port != PortId::NONE;
         let bytes = packet.bytes();
-        let Glance { total_len, rows, edges } = Glance::at(bytes)?;
+        let Glance { total_len, rows, edges } = shape.glance(bytes)?;
         ahead.fate = Fate::Looking;
         let key = KeyRows::new(rows, edges, received);
         ahead.key = key;
@@ -236,7 +244,7 @@ impl Forwarder {
 
     /// Does with packets what the cache says. They still look when they have passed through a node.
     #[inline(never)]
-    fn carry_out(&mut self, now: Instant, group: Group<'_>, tally: &mut Tally) {
+    fn carry_out(&mut self, now: Instant, group: Group<'_>, shape: &mut Shape, tally: &mut Tally) {
         for (packet, ahead) in group.packets.iter_mut().zip(group.ahead) {
             if ahead.fate != Fate::Looking {
                 continue;
@@ -249,7 +257,7 @@ impl Forwarder {
                     tally.hits += 1;
                     self.depart_ahead(now, packet, hop, ahead, tally)
                 }
-                None => self.carry_out_rest(now, packet, found, ahead, tally),
+                None => self.carry_out_rest(now, packet, found, ahead, shape, tally),
             };
         }
     }
@@ -262,6 +270,7 @@ impl Forwarder {
         packet: &mut Packet,
         found: Option<Found>,
         ahead: &mut Ahead,
+        shape: &mut Shape,
         tally: &mut Tally,
     ) -> Fate {
         let found = found.or_else(|| match ahead.guess {
@@ -295,7 +304,7 @@ impl Forwarder {
                     (_, true) => Fate::Drop(DropReason::NotASink),
                     (_, false) => {
                         tally.passed += 1;
-                        let place = self.find_place(packet, ahead);
+                        let place = self.find_place(packet, ahead, shape);
                         self.dst.fetch_slots(ahead.tag);
                         place.map_or(Fate::Walk, |_| Fate::Looking)
                     }

@@ -49,6 +49,62 @@ impl Glance {
     }
 }
 
+/// How the last header looked that was found right. Those that follow it are most often alike in all that has to be checked but for
+/// the packet's length, and then nothing of it is checked again.
+#[derive(Debug, Default)]
+pub(crate) struct Shape {
+    /// [`Shape::CHECKED`] of its fixed part. The version of no header is 0.
+    fixed: u64,
+    header_len: usize,
+    /// Where the last node's edges are, and they.
+    edges_at: usize,
+    to: [u8; MAX_FAN_OUT],
+    edges: usize,
+}
+
+impl Shape {
+    /// Of the fixed part what is checked: version, numbers of rows, and last node.
+    const CHECKED: u64 = {
+        let mut bytes = [0; FIXED_HEADER_LEN];
+        bytes[field::VERSION] = u8::MAX;
+        bytes[field::NUM_DST] = u8::MAX;
+        bytes[field::NUM_SRC] = u8::MAX;
+        bytes[field::LAST_NODE] = u8::MAX;
+        u64::from_ne_bytes(bytes)
+    };
+
+    /// As [`Glance::at`].
+    #[inline(always)]
+    pub(crate) fn glance(&mut self, bytes: &[u8]) -> Option<Glance> {
+        let fixed = bytes.first_chunk::<FIXED_HEADER_LEN>()?;
+        let total_len = self.header_len + usize::from(payload_len(fixed));
+        let to = bytes.get(self.edges_at..)?.first_chunk::<MAX_FAN_OUT>()?;
+        let is_alike = (u64::from_ne_bytes(*fixed) & Self::CHECKED == self.fixed)
+            & (*to == self.to)
+            & (total_len <= bytes.len());
+        if is_alike {
+            return Some(Glance { total_len, rows: self.to, edges: self.edges });
+        }
+        self.look(bytes)
+    }
+
+    /// The same of a header that may have another shape, which is remembered.
+    #[inline(never)]
+    fn look(&mut self, bytes: &[u8]) -> Option<Glance> {
+        let glance = Glance::at(bytes)?;
+        let fixed = bytes.first_chunk::<FIXED_HEADER_LEN>()?;
+        let row = LastNode::from_byte(fixed[field::LAST_NODE]).edge_row(fixed[field::NUM_DST].into())?;
+        *self = Self {
+            fixed: u64::from_ne_bytes(*fixed) & Self::CHECKED,
+            header_len: header_len(fixed),
+            edges_at: row_offset(row) + XID_LEN,
+            to: glance.rows,
+            edges: glance.edges,
+        };
+        Some(glance)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

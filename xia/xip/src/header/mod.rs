@@ -29,7 +29,7 @@ mod repr;
 use weft_base::Packet;
 
 pub use check::HeaderError;
-pub(crate) use glance::Glance;
+pub(crate) use glance::{Glance, Shape};
 pub use repr::{EmitError, XipRepr};
 
 use crate::dag::check::candidate_edges;
