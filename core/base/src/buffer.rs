@@ -111,6 +111,19 @@ impl Buffer {
         &mut self.frame[self.start..self.start + count]
     }
 
+    /// Puts a header in front, as [`Buffer::push_front`] makes room for one.
+    #[inline]
+    pub fn prepend<const N: usize>(&mut self, header: &[u8; N]) {
+        let room = self.frame.get_mut(..self.start).and_then(<[u8]>::last_chunk_mut);
+        match room {
+            Some(room) => {
+                *room = *header;
+                self.start -= N;
+            }
+            None => self.push_front(N).copy_from_slice(header),
+        }
+    }
+
     /// Takes `count` bytes off the front. Returns false, and does nothing, if there are fewer.
     #[must_use]
     pub fn pull_front(&mut self, count: usize) -> bool {
@@ -258,6 +271,8 @@ mod tests {
         assert!(buffer.pull_front(4));
         assert_eq!(buffer.bytes(), b"payload");
         assert!(!buffer.pull_front(8));
+        buffer.prepend(b"front");
+        assert_eq!(buffer.bytes(), b"frontpayload");
         assert_eq!(buffer.len(), 7);
     }
 

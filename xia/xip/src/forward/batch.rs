@@ -2,12 +2,13 @@
 //!
 //! A look-up waits for the slot, then for the entry behind it, and a packet's next step waits for the look-up;
 //! but packets do not wait for each other. So the slots of a group of packets are asked for first, then the entries; then
-//! the decisions are carried out on the packets where they lie. While one group waits, others are worked on. What passed
+//! the decisions are carried out on the packets where they lie. While some groups wait, others are worked on. What passed
 //! through a node goes another round. In the end
 //! the packets leave in their order, and those that the cache has nothing for are walked one by one.
 //!
 //! A group is asked for in one row, with nothing else in between: what asks for memory whose address has to be translated
-//! first is not done until that is known, and as many wait for it together as the processor can look ahead.
+//! first is not done until that is known, and as many wait for it together as the processor can look ahead. It is small, for the
+//! processor can wait for some 24 lines of memory at once, and whoever asks for one more does nothing else meanwhile.
 
 use weft_base::{Instant, Packet, PortId};
 
@@ -17,8 +18,10 @@ use crate::header::{Glance, Shape};
 use crate::principal::SocketId;
 use crate::{Xid, XipPacket};
 
-/// Packets that wait for memory together: a third of what ports receive at once.
-const GROUP: usize = 22;
+/// Packets whose memory is asked for together.
+const GROUP: usize = 8;
+/// So many groups after a group was asked for it is used.
+const LAG: usize = 2;
 
 /// What a batch knows of one of its packets. The key stays in the packet, which is near.
 #[derive(Default)]
@@ -103,12 +106,13 @@ struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// The packets of one group; none if there is no such group.
-    fn part(&mut self, number: Option<usize>) -> Group<'_> {
-        let len = self.packets.len();
-        let begin = number.map_or(len, |number| len.min(number * GROUP));
-        let part = begin..len.min(begin + GROUP);
-        Group { packets: &mut self.packets[part.clone()], ahead: &mut self.ahead[part] }
+    /// The packets of the group that comes this many before the one with this number, if there is one.
+    #[inline]
+    fn part(&mut self, number: usize, before: usize) -> Option<Group<'_>> {
+        let begin = number.checked_sub(before)? * GROUP;
+        let end = self.packets.len().min(begin + GROUP);
+        let packets = self.packets.get_mut(begin..end).filter(|packets| !packets.is_empty())?;
+        Some(Group { packets, ahead: self.ahead.get_mut(begin..end)? })
     }
 }
 
@@ -138,12 +142,16 @@ impl Forwarder {
         let mut is_first = true;
         while is_first || tally.passed > 0 {
             tally.passed = 0;
-            for turn in 0..all.packets.len().div_ceil(GROUP) + 2 {
-                if is_first {
-                    self.look_ahead(all.part(Some(turn)), &mut shapes.came, &mut tally);
+            for turn in 0..all.packets.len().div_ceil(GROUP) + 2 * LAG {
+                if is_first && let Some(group) = all.part(turn, 0) {
+                    self.look_ahead(group, &mut shapes.came, &mut tally);
                 }
-                self.fetch(now, all.part(turn.checked_sub(1)), &mut room);
-                self.carry_out(now, all.part(turn.checked_sub(2)), &mut shapes.passed, &mut tally);
+                if let Some(group) = all.part(turn, LAG) {
+                    self.fetch(now, group, &mut room);
+                }
+                if let Some(group) = all.part(turn, 2 * LAG) {
+                    self.carry_out(now, group, &mut shapes.passed, &mut tally);
+                }
             }
             is_first = false;
         }
@@ -205,7 +213,7 @@ impl Forwarder {
                 continue;
             }
             ahead.guess = self.dst.guess(ahead.tag);
-            if ahead.guess == Guess::Nothing {
+            if ahead.guess == Guess::NOTHING {
                 self.expect_a_miss(now, packet, ahead, room);
             }
         }
@@ -249,13 +257,22 @@ impl Forwarder {
             if ahead.fate != Fate::Looking {
                 continue;
             }
+            let received = packet.meta.port != PortId::NONE;
             // Nothing has come or gone since the guess.
-            let view = XipPacket::checked_before(packet.bytes());
+            let mut view = XipPacket::checked_before(packet.bytes_mut());
             let found = self.dst.find_guessed(&ahead.key.of_packet(&view), ahead.guess);
             ahead.fate = match found.and_then(|found| found.hop()) {
                 Some(hop) => {
                     tally.hits += 1;
-                    self.depart_ahead(now, packet, hop, ahead, tally)
+                    let departure = self.dst.departure(hop);
+                    match departure.admit(&mut view, received) {
+                        Ok(()) => {
+                            tally.forwarded += 1;
+                            departure.put_on_link(packet);
+                            ahead.leave_by(Exit::Port(departure.hop().port))
+                        }
+                        Err(reason) => self.refuse(now, packet, hop, reason),
+                    }
                 }
                 None => self.carry_out_rest(now, packet, found, ahead, shape, tally),
             };
@@ -274,7 +291,7 @@ impl Forwarder {
         tally: &mut Tally,
     ) -> Fate {
         let found = found.or_else(|| match ahead.guess {
-            Guess::Nothing => None,
+            Guess::NOTHING => None,
             _ => {
                 let view = XipPacket::checked_before(packet.bytes());
                 self.dst.find(&ahead.key.of_packet(&view), ahead.tag)
@@ -283,7 +300,13 @@ impl Forwarder {
         let Some(found) = found else { return self.miss(now, packet.meta.port) };
         tally.hits += 1;
         match found.way() {
-            Way::Forward(hop) => self.depart_ahead(now, packet, hop, ahead, tally),
+            Way::Forward(hop) => match self.dst.departure(hop).send(packet) {
+                Ok(()) => {
+                    tally.forwarded += 1;
+                    ahead.leave_by(Exit::Port(self.dst.departure(hop).hop().port))
+                }
+                Err(reason) => self.refuse(now, packet, hop, reason),
+            },
             Way::Drop(reason) => {
                 let trip = self.trip(now, packet.meta.port);
                 self.note_drop(&XipPacket::checked_before(packet.bytes()), reason, &trip);
@@ -322,29 +345,13 @@ impl Forwarder {
         Fate::Walk
     }
 
-    /// Sends the packet to a neighbour, as [`Forwarder::depart`] does.
-    #[inline(always)]
-    fn depart_ahead(
-        &mut self,
-        now: Instant,
-        packet: &mut Packet,
-        hop: HopId,
-        ahead: &mut Ahead,
-        tally: &mut Tally,
-    ) -> Fate {
-        let departure = self.dst.departure(hop);
-        let port = departure.hop().port;
-        match departure.send(packet) {
-            Ok(()) => {
-                tally.forwarded += 1;
-                ahead.leave_by(Exit::Port(port))
-            }
-            Err(reason) => {
-                let trip = self.trip(now, packet.meta.port);
-                self.note_unsent(packet, reason, port, &trip);
-                Fate::Drop(reason)
-            }
-        }
+    /// What becomes of a packet that cannot leave for its neighbour.
+    #[cold]
+    fn refuse(&mut self, now: Instant, packet: &Packet, hop: HopId, reason: DropReason) -> Fate {
+        let port = self.dst.departure(hop).hop().port;
+        let trip = self.trip(now, packet.meta.port);
+        self.note_unsent(packet, reason, port, &trip);
+        Fate::Drop(reason)
     }
 
     /// The packets leave in their order, in runs of those that leave as they are.

@@ -119,23 +119,38 @@ impl Departure {
 
     /// Takes one off the hop limit of an XIP packet, if it came in on a port, and puts the link header in front. Nothing is
     /// changed if it cannot leave.
-    #[inline(always)]
+    #[inline]
     pub(super) fn send(&self, packet: &mut Packet) -> Result<(), DropReason> {
         let received = packet.meta.port != PortId::NONE;
-        let len = packet.len();
-        let mut view = XipPacket::checked_before(packet.bytes_mut());
-        let hop_limit = view.hop_limit();
+        self.admit(&mut XipPacket::checked_before(packet.bytes_mut()), received)?;
+        self.put_on_link(packet);
+        Ok(())
+    }
+
+    /// The first half of [`Departure::send`]: takes one off the hop limit.
+    #[inline(always)]
+    pub(super) fn admit(
+        &self,
+        packet: &mut XipPacket<&mut [u8]>,
+        received: bool,
+    ) -> Result<(), DropReason> {
+        let hop_limit = packet.hop_limit();
         if hop_limit == 0 {
             return Err(DropReason::HopLimit);
         }
-        if len > self.longest {
+        if packet.inner().len() > self.longest {
             return Err(self.refusal);
         }
-        view.set_hop_limit(hop_limit - u8::from(received));
+        packet.set_hop_limit(hop_limit - u8::from(received));
+        Ok(())
+    }
+
+    /// The second half of [`Departure::send`]: says to whom the packet goes, and puts the link header in front.
+    #[inline(always)]
+    pub(super) fn put_on_link(&self, packet: &mut Packet) {
         packet.meta.link = self.hop.link;
         if self.is_framed {
-            packet.push_front(ETHERNET_HEADER_LEN).copy_from_slice(&self.header);
+            packet.prepend(&self.header);
         }
-        Ok(())
     }
 }

@@ -49,11 +49,11 @@ impl Glance {
     }
 }
 
-/// How the last header looked that was found right. Those that follow it are most often alike in all that has to be checked but for
-/// the packet's length, and then nothing of it is checked again.
+/// How the last header looked that was found right. Those that follow are most often like it in all that has to be checked but
+/// the packet's length, and then nothing of them is checked again.
 #[derive(Debug, Default)]
 pub(crate) struct Shape {
-    /// [`Shape::CHECKED`] of its fixed part. The version of no header is 0.
+    /// [`Shape::checked`] of its fixed part. No sound header has version 0.
     fixed: u64,
     header_len: usize,
     /// Where the last node's edges are, and they.
@@ -63,15 +63,19 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Of the fixed part what is checked: version, numbers of rows, and last node.
-    const CHECKED: u64 = {
-        let mut bytes = [0; FIXED_HEADER_LEN];
-        bytes[field::VERSION] = u8::MAX;
-        bytes[field::NUM_DST] = u8::MAX;
-        bytes[field::NUM_SRC] = u8::MAX;
-        bytes[field::LAST_NODE] = u8::MAX;
-        u64::from_ne_bytes(bytes)
-    };
+    /// Of the fixed part what is checked of a header alone: version, numbers of rows, and last node.
+    #[inline(always)]
+    fn checked(fixed: &[u8; FIXED_HEADER_LEN]) -> u64 {
+        const CHECKED: u64 = {
+            let mut bytes = [0; FIXED_HEADER_LEN];
+            bytes[field::VERSION] = u8::MAX;
+            bytes[field::NUM_DST] = u8::MAX;
+            bytes[field::NUM_SRC] = u8::MAX;
+            bytes[field::LAST_NODE] = u8::MAX;
+            u64::from_ne_bytes(bytes)
+        };
+        u64::from_ne_bytes(*fixed) & CHECKED
+    }
 
     /// As [`Glance::at`].
     #[inline(always)]
@@ -79,23 +83,25 @@ impl Shape {
         let fixed = bytes.first_chunk::<FIXED_HEADER_LEN>()?;
         let total_len = self.header_len + usize::from(payload_len(fixed));
         let to = bytes.get(self.edges_at..)?.first_chunk::<MAX_FAN_OUT>()?;
-        let is_alike = (u64::from_ne_bytes(*fixed) & Self::CHECKED == self.fixed)
-            & (*to == self.to)
-            & (total_len <= bytes.len());
-        if is_alike {
+        // In one comparison. After two the compiler would take the rows from the packet, where they have to be waited for, since
+        // they are the same.
+        let differ = (Self::checked(fixed) ^ self.fixed)
+            | u64::from(u32::from_ne_bytes(*to) ^ u32::from_ne_bytes(self.to));
+        if differ == 0 && total_len <= bytes.len() {
             return Some(Glance { total_len, rows: self.to, edges: self.edges });
         }
         self.look(bytes)
     }
 
-    /// The same of a header that may have another shape, which is remembered.
+    /// The same of a header that may have another shape, which is remembered if it is right.
     #[inline(never)]
     fn look(&mut self, bytes: &[u8]) -> Option<Glance> {
         let glance = Glance::at(bytes)?;
         let fixed = bytes.first_chunk::<FIXED_HEADER_LEN>()?;
-        let row = LastNode::from_byte(fixed[field::LAST_NODE]).edge_row(fixed[field::NUM_DST].into())?;
+        let last = LastNode::from_byte(fixed[field::LAST_NODE]);
+        let row = last.edge_row(fixed[field::NUM_DST].into())?;
         *self = Self {
-            fixed: u64::from_ne_bytes(*fixed) & Self::CHECKED,
+            fixed: Self::checked(fixed),
             header_len: header_len(fixed),
             edges_at: row_offset(row) + XID_LEN,
             to: glance.rows,
@@ -112,8 +118,8 @@ mod tests {
     use super::*;
     use crate::{Targets, XipPacket};
 
-    fn seen(bytes: &[u8]) -> Option<(usize, Targets)> {
-        let Glance { total_len, rows, edges } = Glance::at(bytes)?;
+    fn seen(glance: Option<Glance>) -> Option<(usize, Targets)> {
+        let Glance { total_len, rows, edges } = glance?;
         Some((total_len, rows[..edges].iter().copied().collect()))
     }
 
@@ -131,18 +137,16 @@ mod tests {
         prop_oneof![4 => 0..10_u8, 4 => Just(Edge::EMPTY.to_byte()), 1 => any::<u8>()]
     }
 
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(4096))]
-        /// Of packets most of whose fields are right, or nearly.
-        #[test]
-        fn a_glance_sees_what_a_close_look_does(
+    prop_compose! {
+        /// Headers most of whose fields are right, or nearly, and some of the payload.
+        fn headers()(
             version in mostly(Just(XIP_VERSION)),
             (rows, source_rows) in (mostly(0..=10_u8), mostly(0..=10_u8)),
             last_node in mostly(prop_oneof![0..=10_u8, Just(LastNode::ENTRY_BYTE)]),
             payload in 0..300_u16,
             missing in -2..2_isize,
             edges in prop::collection::vec([edge(), edge(), edge(), edge()], 9),
-        ) {
+        ) -> Vec<u8> {
             let [high, low] = payload.to_be_bytes();
             let mut bytes = vec![version, 0, high, low, 64, rows, source_rows, last_node];
             let len = header_len(&bytes) + usize::from(payload);
@@ -153,10 +157,58 @@ mod tests {
                     place.copy_from_slice(edges);
                 }
             }
+            bytes
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4096))]
+        #[test]
+        fn a_glance_sees_what_a_close_look_does(bytes in headers()) {
             for len in [bytes.len(), bytes.len() / 2, 7, 0] {
                 let bytes = &bytes[..len.min(bytes.len())];
-                prop_assert_eq!(seen(bytes), seen_closely(bytes));
+                prop_assert_eq!(seen(Glance::at(bytes)), seen_closely(bytes));
             }
+        }
+
+        /// Of headers that are the same but for one byte, or a few that are missing, or that a sound one follows.
+        #[test]
+        fn whatever_came_before_is_seen_as_if_it_had_not(
+            headers in prop::collection::vec(headers(), 1..4),
+            changes in prop::collection::vec((any::<prop::sample::Index>(), mostly(0..10_u8)), 1..6),
+        ) {
+            let mut shape = Shape::default();
+            for header in headers {
+                prop_assert_eq!(seen(shape.glance(&header)), seen_closely(&header));
+                for (at, byte) in &changes {
+                    let mut changed = header.clone();
+                    if let Some(place) = changed.get_mut(at.index(header.len().clamp(1, 60))) {
+                        *place = *byte;
+                    }
+                    let cut = &changed[..at.index(changed.len() + 1)];
+                    for bytes in [&changed, cut, &header] {
+                        prop_assert_eq!(seen(shape.glance(bytes)), seen_closely(bytes));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_remembered_is_the_last_sound_header() {
+        let mut shape = Shape::default();
+        let header = |rows: u8| {
+            let mut bytes = vec![XIP_VERSION, 0, 0, 0, 64, rows, 0, LastNode::ENTRY_BYTE];
+            bytes.resize(header_len(&bytes), Edge::EMPTY.to_byte());
+            let end = bytes.len();
+            bytes[end - MAX_FAN_OUT] = 0;
+            bytes
+        };
+        for rows in [2, 3] {
+            assert!(shape.glance(&header(rows)).is_some());
+            assert_eq!((shape.header_len, shape.edges), (row_offset(rows.into()), 1));
+            assert!(shape.glance(&header(10)).is_none());
+            assert_eq!(shape.header_len, row_offset(rows.into()));
         }
     }
 }

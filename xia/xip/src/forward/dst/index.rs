@@ -72,16 +72,28 @@ impl Default for Tag {
     }
 }
 
-/// What is known of where an entry may be, before anything of it is read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::forward) enum Guess {
-    /// This is the one, most likely.
-    Entry(EntryId),
+/// What is known of where an entry may be, before anything of it is read: the number of the one that it is, most likely, or one that
+/// no entry has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::forward) struct Guess(EntryId);
+
+impl Guess {
     /// It is not there.
-    #[default]
-    Nothing,
+    pub(in crate::forward) const NOTHING: Self = Self(EntryId::MAX);
     /// One would have to look further.
-    Unknown,
+    const UNKNOWN: Self = Self(EntryId::MAX - 1);
+
+    /// The number.
+    #[inline]
+    pub(super) fn entry(self) -> EntryId {
+        self.0
+    }
+}
+
+impl Default for Guess {
+    fn default() -> Self {
+        Self::NOTHING
+    }
 }
 
 /// Entry numbers by hash.
@@ -117,11 +129,11 @@ impl Index {
     /// What the line that is looked at first says.
     #[inline]
     pub(super) fn guess(&self, tag: Tag) -> Guess {
-        let Some(line) = self.lines.get(self.home(tag)) else { return Guess::Nothing };
+        let Some(line) = self.lines.get(self.home(tag)) else { return Guess::NOTHING };
         match line.with(tag.bits()) {
-            0 if line.has_room() => Guess::Nothing,
-            0 => Guess::Unknown,
-            found => Guess::Entry(line.entries[found.trailing_zeros() as usize % SLOTS]),
+            0 if line.has_room() => Guess::NOTHING,
+            0 => Guess::UNKNOWN,
+            found => Guess(line.entries[found.trailing_zeros() as usize % SLOTS]),
         }
     }
 
@@ -267,6 +279,6 @@ mod tests {
         index.remove(tag, 1);
         assert_eq!((index.find(tag, |_| true), index.len), (Some(0), 1));
         index.clear();
-        assert_eq!((index.guess(tag), index.lines.len()), (Guess::Nothing, 0));
+        assert_eq!((index.guess(tag), index.lines.len()), (Guess::NOTHING, 0));
     }
 }

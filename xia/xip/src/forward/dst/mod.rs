@@ -215,17 +215,14 @@ impl DstCache {
     /// Has the entry brought near that is most likely meant.
     #[inline]
     pub(super) fn fetch_entry(&self, guess: Guess) {
-        if let Guess::Entry(entry) = guess {
-            self.store.prefetch(entry);
-        }
+        self.store.prefetch(guess.entry());
     }
 
     /// As [`DstCache::find`], if the entry is the one that [`DstCache::guess`] named.
     #[inline]
     pub(super) fn find_guessed(&mut self, key: &impl Key, guess: Guess) -> Option<Found> {
-        let Guess::Entry(id) = guess else { return None };
-        let found = self.store.use_for(id, key)?;
-        self.tell_of_use(id);
+        let found = self.store.use_for(guess.entry(), key)?;
+        self.tell_of_use(guess.entry());
         Some(found)
     }
 

@@ -6,7 +6,7 @@
 use std::mem::offset_of;
 
 use weft_base::Reason;
-use weft_processor::{make_room, prefetch, prefetch_element};
+use weft_processor::{make_room, prefetch};
 
 use super::forest::{LeafId, NO_LEAF};
 use super::index::{EntryId, Tag};
@@ -131,6 +131,12 @@ impl<const N: usize> Entry<N> {
         });
         differ == 0
     }
+
+    /// Counts a use, if it is the one for `key`.
+    #[inline]
+    fn use_for(&mut self, key: &impl Key) -> Option<Found> {
+        self.is_for(key).then(|| self.meta.used())
+    }
 }
 
 /// Entries with the same number of edges.
@@ -179,8 +185,7 @@ impl<const N: usize> Slab<N> {
     /// Counts a use, if the entry is the one for `key`.
     #[inline]
     fn use_for(&mut self, place: usize, key: &impl Key) -> Option<Found> {
-        let entry = self.entries.get_mut(place)?;
-        entry.is_for(key).then(|| entry.meta.used())
+        self.entries.get_mut(place)?.use_for(key)
     }
 
     fn live(&self) -> impl Iterator<Item = usize> + '_ {
@@ -304,13 +309,15 @@ impl Store {
         self.meta(id).is_used()
     }
 
-    /// Has an entry brought near.
+    /// Has an entry brought near, if there is one with this number.
     #[inline]
     pub(super) fn prefetch(&self, id: EntryId) {
-        if edges(id) == 1 {
-            return prefetch_element(&self.one.entries, place(id));
+        // Those with one edge have the lowest numbers, which are their places.
+        if let Some(entry) = self.one.entries.get(id as usize) {
+            return prefetch(entry);
         }
         match edges(id) {
+            1 => {}
             2 => self.two.prefetch(place(id)),
             3 => self.three.prefetch(place(id)),
             _ => self.four.prefetch(place(id)),
@@ -339,14 +346,15 @@ impl Store {
         }
     }
 
-    /// Counts a use, if an entry is the one for `key`: what is to be done, and the edge that it is about.
+    /// Counts a use, if there is an entry with this number, and it is the one for `key`: what is to be done, and the edge that it is about.
     #[inline]
     pub(super) fn use_for(&mut self, id: EntryId, key: &impl Key) -> Option<Found> {
-        // Most have one, and a jump that can be foreseen is better than one by a table.
-        if edges(id) == 1 {
-            return self.one.use_for(place(id), key);
+        // Most have one edge, and then the number is the place; a jump that can be foreseen is better than one by a table.
+        if let Some(entry) = self.one.entries.get_mut(id as usize) {
+            return entry.use_for(key);
         }
         match edges(id) {
+            1 => None,
             2 => self.two.use_for(place(id), key),
             3 => self.three.use_for(place(id), key),
             _ => self.four.use_for(place(id), key),
@@ -401,10 +409,8 @@ impl Meta {
     #[inline]
     fn used(&mut self) -> Found {
         self.hits += 1;
-        // Most are as warm as can be.
-        if self.bits & WARMTH != WARMTH {
-            self.bits += 1 << WARMTH_SHIFT;
-        }
+        // Some are as warm as can be: which, nobody can foresee, so it is no branch.
+        self.bits += u8::from(self.bits & WARMTH != WARMTH) << WARMTH_SHIFT;
         self.found()
     }
 
