@@ -271,9 +271,9 @@ mod tests {
         assert!(buffer.pull_front(4));
         assert_eq!(buffer.bytes(), b"payload");
         assert!(!buffer.pull_front(8));
+        assert_eq!(buffer.len(), 7);
         buffer.prepend(b"front");
         assert_eq!(buffer.bytes(), b"frontpayload");
-        assert_eq!(buffer.len(), 7);
     }
 
     #[test]
@@ -316,6 +316,9 @@ mod tests {
         buffer.push_front(4).copy_from_slice(b"head");
         buffer.extend(b"tail");
         assert_eq!(buffer.bytes(), b"headpayloadtail");
+        let mut buffer = Buffer::compact(b"payload");
+        buffer.prepend(b"head");
+        assert_eq!(buffer.bytes(), b"headpayload");
         assert!(Buffer::compact(b"").is_empty());
     }
 
