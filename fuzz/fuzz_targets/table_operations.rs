@@ -11,7 +11,7 @@ use weft_xia_ad::Ad;
 use weft_xia_hid::Hid;
 use weft_xia_lpm::Lpm;
 use weft_xia_xdp::Xdp;
-use weft_xip::forward::{Egress, Forwarder, Framing, Limits};
+use weft_xip::forward::{Egress, Forwarder, Framing, Limits, Verdicts};
 use weft_xip::offload::OffloadRoom;
 use weft_xip::principal::{Input, Principal, SocketId};
 use weft_xip::{Address, Edge, Row, Xid, XidType, XipRepr};
@@ -155,6 +155,6 @@ fn route(forwarder: &mut Forwarder, targets: &[Xid]) {
         let mut packet = Packet::from_slice(&bytes);
         packet.meta.port = PORT;
         packet.meta.link = LinkAddress::None;
-        forwarder.route(Instant::ZERO, packet, &mut Vec::new());
+        forwarder.route(Instant::ZERO, packet, &mut Verdicts::new());
     }
 }

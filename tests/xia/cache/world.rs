@@ -8,7 +8,7 @@ use weft_base::{Instant, Packet, PortId, Random, Token};
 use weft_port::PortInfo;
 use weft_runtime::{InterfaceAddress, IpChange, IpWay};
 use weft_xip::forward::{
-    CacheActivity, CachedDecision, Decision, Egress, Forwarder, Framing, Limits, Verdict,
+    CacheActivity, CachedDecision, Decision, Egress, Forwarder, Framing, Limits, Verdicts,
 };
 use weft_xip::node::Registry;
 use weft_xip::offload::Offload;
@@ -207,9 +207,9 @@ impl World {
     }
 
     /// Routes some packets and returns what became of them.
-    fn packets(&mut self, count: usize) -> Vec<Verdict> {
+    fn packets(&mut self, count: usize) -> Verdicts {
         let mut packets: Vec<_> = (0..count).map(|_| self.packet()).collect();
-        let mut verdicts = Vec::new();
+        let mut verdicts = Verdicts::new();
         self.forwarder.route_batch(Instant::ZERO, &mut packets, &mut verdicts);
         verdicts
     }

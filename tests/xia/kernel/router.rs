@@ -7,7 +7,9 @@ use weft_base::{Counters, Instant, PortId, Random, Reason};
 use weft_ebpf::{Egress as Leaving, EngineProgram, EngineTables, PortSocket, Slot, XdpVerdict};
 use weft_port::PortInfo;
 use weft_xia_kernel::{COUNTERS, Mirror, TableSizes, engine};
-use weft_xip::forward::{DropReason, Egress, Forwarder, Framing, Limits, SlowPathLimit, Verdict};
+use weft_xip::forward::{
+    DropReason, Egress, Forwarder, Framing, Limits, SlowPathLimit, Verdict, Verdicts,
+};
 use weft_xip::offload::{Engine, Offload, Tally};
 use weft_xip::principal::{Input, Output, SocketId};
 use weft_xip::{Xid, XidType};
@@ -163,12 +165,12 @@ impl Router {
 
     /// What the portable engine sends for a frame that comes in on the first side, as a node does it.
     pub(super) fn portable(&mut self, frame: &[u8]) -> Vec<Verdict> {
-        let mut verdicts = Vec::new();
+        let mut verdicts = Verdicts::new();
         if frame.starts_with(&mac(0)) {
             let packet = received(&frame[HEADER.len()..]);
             self.forwarder.route(Instant::ZERO, packet, &mut verdicts);
         }
-        verdicts
+        verdicts.drain().collect()
     }
 
     /// Compares what both do with a frame.

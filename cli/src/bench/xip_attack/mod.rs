@@ -26,7 +26,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use weft_base::{Instant, Packet, PortId, Random};
-use weft_xip::forward::{Activity, Forwarder, Limits, SlowPathLimit};
+use weft_xip::forward::{Activity, Forwarder, Limits, SlowPathLimit, Verdicts};
 use weft_xip::{Xid, XidType};
 
 use super::measure::{Bench, Experiment, Figure, Plan, Program, Session};
@@ -255,7 +255,7 @@ fn warm(router: &mut Forwarder, legitimate: &mut Packets<'_>) {
 }
 
 fn route(router: &mut Forwarder, now: Instant, batch: &mut Vec<Packet>) {
-    let mut verdicts = Vec::with_capacity(BATCH);
+    let mut verdicts = Verdicts::new();
     router.route_batch(now, batch, &mut verdicts);
     black_box(&verdicts);
 }

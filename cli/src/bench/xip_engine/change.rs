@@ -9,7 +9,7 @@ use weft_port::PortInfo;
 use weft_xia_ad::Ad;
 use weft_xia_hid::Hid;
 use weft_xip::dag::ROW_LEN;
-use weft_xip::forward::{CacheActivity, Egress, Forwarder, Framing, Limits};
+use weft_xip::forward::{CacheActivity, Egress, Forwarder, Framing, Limits, Verdicts};
 use weft_xip::header::FIXED_HEADER_LEN;
 use weft_xip::principal::{Input, Principal};
 use weft_xip::words::WordError;
@@ -105,7 +105,7 @@ impl Changes {
     /// Sends a packet to each of the domains.
     fn decide(&mut self, domains: &[Xid]) {
         let mut bytes = packet_bytes();
-        let (mut batch, mut verdicts) = (Vec::with_capacity(64), Vec::new());
+        let (mut batch, mut verdicts) = (Vec::with_capacity(64), Verdicts::new());
         for domains in domains.chunks(64) {
             for domain in domains {
                 bytes[FIXED_HEADER_LEN..][..ROW_LEN - 4].copy_from_slice(&domain.to_bytes());

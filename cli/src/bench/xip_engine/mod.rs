@@ -31,6 +31,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use weft_base::{Instant, Random};
+use weft_xip::forward::Verdicts;
 
 use super::measure::{Bench, Experiment, Plan, Session};
 use super::report::{Bound, Goal, Row};
@@ -168,7 +169,7 @@ impl Engine {
         let found = self.world.router(form, cache).map_err(|error| error.to_string())?;
         let (names, forwarder) = found;
         let mut traffic = Traffic::new(form, names, zipf, run as u64);
-        let (mut batch, mut verdicts) = (Vec::with_capacity(BATCH), Vec::new());
+        let (mut batch, mut verdicts) = (Vec::with_capacity(BATCH), Verdicts::new());
         let mut stopwatch = Stopwatch::new(BATCH);
         for _ in 0..self.packets / BATCH {
             batch.extend((0..BATCH).map(|_| traffic.packet()));

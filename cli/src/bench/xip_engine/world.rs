@@ -11,7 +11,7 @@ use weft_xia_ad::Ad;
 use weft_xia_hid::Hid;
 use weft_xia_xdp::Xdp;
 use weft_xia_zf::{DEFAULT_LINK_BITS, ZFilter, link_identifier};
-use weft_xip::forward::{Egress, Forwarder, Framing, Limits};
+use weft_xip::forward::{Egress, Forwarder, Framing, Limits, Verdicts};
 use weft_xip::principal::{Input, Principal, SocketId};
 use weft_xip::words::WordError;
 use weft_xip::{Xid, XidType};
@@ -154,7 +154,7 @@ impl World {
 fn warm(router: &mut Forwarder, form: Form, names: &Names) {
     let one = Zipf::new(1, 0.0);
     let mut traffic = Traffic::new(form, names, &one, 0);
-    let (mut batch, mut verdicts) = (Vec::with_capacity(BATCH), Vec::new());
+    let (mut batch, mut verdicts) = (Vec::with_capacity(BATCH), Verdicts::new());
     for domain in 0..names.domains.len() {
         batch.push(traffic.packet_to(domain));
         if batch.len() == BATCH {

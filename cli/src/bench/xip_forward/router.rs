@@ -6,7 +6,7 @@ use std::time::Duration;
 use weft_base::{Instant, Packet};
 use weft_runtime::Action;
 use weft_wire::ETHERNET_HEADER_LEN;
-use weft_xip::forward::{DropReason, Forwarder, Verdict};
+use weft_xip::forward::{DropReason, Forwarder, Verdict, Verdicts};
 use weft_xip::header::MAX_HEADER_LEN;
 use weft_xip::offload::{Edges, Offload, Offloaded};
 use weft_xip::{Address, Xid, XidType, XipRepr};
@@ -111,7 +111,7 @@ impl Router {
         out: &mut Vec<Action>,
     ) -> Result<(), String> {
         frames.retain_mut(|frame| frame.pull_front(ETHERNET_HEADER_LEN));
-        let mut verdicts = Vec::with_capacity(frames.len());
+        let mut verdicts = Verdicts::new();
         self.forwarder.route_batch(now, &mut frames, &mut verdicts);
         out.extend(verdicts.into_iter().filter_map(|verdict| match verdict {
             Verdict::Transmit { port, packet } => Some(Action::Transmit { port, packet }),
@@ -170,9 +170,9 @@ fn route(router: &mut Forwarder, now: Instant, address: &Address) -> Result<(), 
     header.emit(&mut bytes).map_err(|error| error.to_string())?;
     let mut packet = Packet::from_slice(&bytes[..header.buffer_len()]);
     packet.meta.port = IN;
-    let mut verdicts = Vec::new();
+    let mut verdicts = Verdicts::new();
     router.route(now, packet, &mut verdicts);
-    match verdicts[..] {
+    match verdicts.drain().collect::<Vec<_>>()[..] {
         [Verdict::Transmit { .. }] => Ok(()),
         _ => Err(format!("the router has no way to {address}")),
     }

@@ -12,10 +12,10 @@
 
 use weft_base::{Instant, Packet, PortId};
 
-use super::{Activity, DropReason, Forwarder, Trip, Verdict};
+use super::verdicts::{Exit, Verdicts};
+use super::{Activity, DropReason, Forwarder, Trip};
 use crate::forward::dst::{CacheActivity, Found, Guess, HopId, KeyRows, Tag, Way};
 use crate::header::{Glance, Shape};
-use crate::principal::SocketId;
 use crate::{Xid, XipPacket};
 
 /// Packets whose memory is asked for together.
@@ -57,20 +57,6 @@ enum Fate {
     Several(u8),
     /// It has to be walked from its last node.
     Walk,
-}
-
-/// Where a packet leaves.
-#[derive(Clone, Copy)]
-enum Exit {
-    /// By this port; its link header is in place.
-    Port(PortId),
-    Socket(SocketId),
-}
-
-impl Default for Exit {
-    fn default() -> Self {
-        Self::Port(PortId::NONE)
-    }
 }
 
 /// How many decisions packets of a port may cause. Those of a batch come from one port, as a rule.
@@ -119,7 +105,7 @@ impl Group<'_> {
 impl Forwarder {
     /// Routes packets as [`Forwarder::route`] does each of them, and empties the list. Some 64 at once
     /// are enough.
-    pub fn route_batch(&mut self, now: Instant, packets: &mut Vec<Packet>, out: &mut Vec<Verdict>) {
+    pub fn route_batch(&mut self, now: Instant, packets: &mut Vec<Packet>, out: &mut Verdicts) {
         if packets.len() < 2 || self.tracer.is_on() || !self.dst.is_on() {
             if packets.len() > 1 {
                 packets.iter().for_each(|packet| self.prefetch(packet));
@@ -129,13 +115,18 @@ impl Forwarder {
         }
         let mut ahead = std::mem::take(&mut self.ahead);
         ahead.resize_with(packets.len().max(ahead.len()), Ahead::default);
-        let all = Group { ahead: &mut ahead[..packets.len()], packets };
-        self.route_all(now, all, out);
-        packets.clear();
+        let known = &mut ahead[..packets.len()];
+        if self.route_all(now, Group { packets, ahead: known }) {
+            out.append(known.iter().map(|ahead| ahead.exit), packets);
+        } else {
+            self.let_go(now, Group { packets, ahead: known }, out);
+            packets.clear();
+        }
         self.ahead = ahead;
     }
 
-    fn route_all(&mut self, now: Instant, mut all: Group<'_>, out: &mut Vec<Verdict>) {
+    /// Works out what becomes of each packet, and does with it what the cache says. Returns whether all of them leave as they are.
+    fn route_all(&mut self, now: Instant, mut all: Group<'_>) -> bool {
         let mut tally = Tally::default();
         let mut room = None;
         let mut shapes = Shapes::default();
@@ -161,11 +152,7 @@ impl Forwarder {
         self.activity.add(Activity::Originated, originated as u64);
         self.activity.add(Activity::Forwarded, tally.forwarded as u64);
         self.activity.add(Activity::Delivered, tally.delivered as u64);
-        if tally.forwarded + tally.delivered == all.packets.len() {
-            leave(all, out);
-        } else {
-            self.let_go(now, all, out);
-        }
+        tally.forwarded + tally.delivered == all.packets.len()
     }
 
     /// Makes the receive checks, cuts off what the link has added, and works out where the cache may have a
@@ -354,29 +341,19 @@ impl Forwarder {
         Fate::Drop(reason)
     }
 
-    /// The packets leave in their order, in runs of those that leave as they are.
-    fn let_go(&mut self, now: Instant, all: Group<'_>, out: &mut Vec<Verdict>) {
-        let Group { mut packets, mut ahead } = all;
-        while let Some(first) = ahead.first() {
-            let leaves = first.fate == Fate::Leave;
-            let end = ahead.iter().position(|ahead| (ahead.fate == Fate::Leave) != leaves);
-            let end = end.unwrap_or(ahead.len());
-            let (run, others) = packets.split_at_mut(end);
-            let (known, rest) = ahead.split_at_mut(end);
-            (packets, ahead) = (others, rest);
-            if leaves {
-                leave(Group { packets: run, ahead: known }, out);
-                continue;
-            }
-            for (packet, ahead) in run.iter_mut().zip(known) {
-                self.finish(now, packet, ahead.fate, out);
+    /// The packets leave in their order, but for those that are dropped; others are walked.
+    fn let_go(&mut self, now: Instant, all: Group<'_>, out: &mut Verdicts) {
+        for (packet, ahead) in all.packets.iter_mut().zip(all.ahead) {
+            match ahead.fate {
+                Fate::Leave => out.push(ahead.exit, packet.take()),
+                fate => self.finish(now, packet, fate, out),
             }
         }
     }
 
     /// Counts a packet that is dropped, which stays where it is until all of them go; or walks it on.
     #[inline]
-    fn finish(&mut self, now: Instant, packet: &mut Packet, fate: Fate, out: &mut Vec<Verdict>) {
+    fn finish(&mut self, now: Instant, packet: &mut Packet, fate: Fate, out: &mut Verdicts) {
         if let Fate::Drop(reason) = fate {
             self.drop_packet(reason);
             return;
@@ -427,13 +404,4 @@ fn look_closely(packet: &mut Packet, ahead: &mut Ahead) {
             Fate::Walk
         }
     };
-}
-
-/// All of these leave, each packet straight from its place to that of its verdict.
-fn leave(group: Group<'_>, out: &mut Vec<Verdict>) {
-    let these = group.packets.iter_mut().zip(group.ahead);
-    out.extend(these.map(|(packet, ahead)| match ahead.exit {
-        Exit::Port(port) => Verdict::Transmit { port, packet: packet.take() },
-        Exit::Socket(socket) => Verdict::Deliver { socket, packet: packet.take() },
-    }));
 }

@@ -37,6 +37,7 @@ mod spread;
 #[cfg(test)]
 mod tests;
 mod trace;
+mod verdicts;
 
 use arrayvec::ArrayVec;
 use weft_base::{Counters, Instant, Packet, PortId, Random};
@@ -51,12 +52,13 @@ pub use resolve::{MAX_ASKED, MAX_REDIRECTS};
 pub use slow_path::SlowPathLimit;
 pub use spread::Spread;
 pub use trace::{PacketId, Step, Tracer, Visit};
+pub use verdicts::{Verdict, Verdicts};
 
 use crate::changes::Change;
 use crate::dag::EdgesError;
 use crate::header::XipPacket;
 use crate::numbers::MAX_FAN_OUT;
-use crate::principal::{Answer, Branch, NextHop, Principal, SocketId};
+use crate::principal::{Answer, Branch, NextHop, Principal};
 use crate::{Xid, XidType};
 use batch::Ahead;
 use dst::DstCache;
@@ -65,6 +67,7 @@ use loops::LoopMemory;
 use principals::Principals;
 use resolve::{Chain, Outcome};
 use slow_path::SlowPath;
+use verdicts::Exit;
 
 /// Bounds on the work that one packet can cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,25 +101,6 @@ impl Default for Limits {
     fn default() -> Self {
         Self { redirects: 8, copies: 64, cache: 64 << 20, slow_path: None, errors: None }
     }
-}
-
-/// What is to be done with a packet.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Send it; the link header is in place.
-    Transmit {
-        /// Out of which port.
-        port: PortId,
-        /// What, with the neighbour's address in its metadata.
-        packet: Packet,
-    },
-    /// Give it to an application.
-    Deliver {
-        /// Which socket.
-        socket: SocketId,
-        /// The whole XIP packet, its last node at the sink.
-        packet: Packet,
-    },
 }
 
 weft_base::reasons! {
@@ -318,7 +302,7 @@ impl Forwarder {
 
     /// Routes a packet that begins with its XIP header: received on `packet.meta.port`, or made on
     /// this node if that is [`PortId::NONE`]. Surplus bytes behind the payload are cut off.
-    pub fn route(&mut self, now: Instant, packet: Packet, out: &mut Vec<Verdict>) {
+    pub fn route(&mut self, now: Instant, packet: Packet, out: &mut Verdicts) {
         let payer = packet.meta.port;
         self.route_paid_by(now, packet, payer, out);
     }
@@ -331,19 +315,13 @@ impl Forwarder {
         now: Instant,
         mut packet: Packet,
         asked_by: PortId,
-        out: &mut Vec<Verdict>,
+        out: &mut Verdicts,
     ) {
         packet.meta.port = PortId::NONE;
         self.route_paid_by(now, packet, asked_by, out);
     }
 
-    fn route_paid_by(
-        &mut self,
-        now: Instant,
-        packet: Packet,
-        payer: PortId,
-        out: &mut Vec<Verdict>,
-    ) {
+    fn route_paid_by(&mut self, now: Instant, packet: Packet, payer: PortId, out: &mut Verdicts) {
         let from = packet.meta.port;
         let received = from != PortId::NONE;
         self.activity.add(if received { Activity::Received } else { Activity::Originated }, 1);
@@ -361,7 +339,7 @@ impl Forwarder {
 
     /// Takes the packet on from its last node, until it leaves, is delivered or is dropped. Ends,
     /// because each node passed lies in a higher row than the one before.
-    fn walk(&mut self, packet: CheckedPacket, trip: &mut Trip, out: &mut Vec<Verdict>) {
+    fn walk(&mut self, packet: CheckedPacket, trip: &mut Trip, out: &mut Verdicts) {
         let mut at = Some(packet);
         while let Some(packet) = at {
             at = self.step(packet, trip, out);
@@ -370,7 +348,7 @@ impl Forwarder {
 
     /// Takes on the copies that a packet has left on the way.
     #[inline]
-    fn route_pending(&mut self, trip: &mut Trip, out: &mut Vec<Verdict>) {
+    fn route_pending(&mut self, trip: &mut Trip, out: &mut Verdicts) {
         while let Some(packet) = self.pending.pop() {
             self.walk(packet, trip, out);
         }
@@ -382,7 +360,7 @@ impl Forwarder {
         &mut self,
         packet: CheckedPacket,
         trip: &mut Trip,
-        out: &mut Vec<Verdict>,
+        out: &mut Verdicts,
     ) -> Option<CheckedPacket> {
         let last_node = packet.last_node();
         self.tracer.step(|| Step::At(last_node));
@@ -404,7 +382,7 @@ impl Forwarder {
         packet: CheckedPacket,
         slot: u8,
         trip: &mut Trip,
-        out: &mut Vec<Verdict>,
+        out: &mut Verdicts,
     ) {
         let Ok(targets) = packet.candidate_edges() else {
             self.drop_packet(DropReason::MalformedEdges);
@@ -428,7 +406,7 @@ impl Forwarder {
         outcome: Outcome,
         chain: &mut Chain,
         trip: &mut Trip,
-        out: &mut Vec<Verdict>,
+        out: &mut Verdicts,
     ) -> Option<CheckedPacket> {
         match outcome {
             Outcome::NextEdge(reason) | Outcome::Drop(reason) => {
@@ -444,7 +422,7 @@ impl Forwarder {
                 let packet = self.take_edge(packet, edge)?.into_inner();
                 self.tracer.step(|| Step::Delivered(socket));
                 self.activity.add(Activity::Delivered, 1);
-                out.push(Verdict::Deliver { socket, packet });
+                out.push(Exit::Socket(socket), packet);
                 None
             }
             Outcome::Forward(hop) => self.depart(packet, hop, trip, out),
@@ -462,7 +440,7 @@ impl Forwarder {
         edge: EdgeAhead,
         chain: &mut Chain,
         trip: &mut Trip,
-        out: &mut Vec<Verdict>,
+        out: &mut Verdicts,
     ) {
         trip.is_branched = true;
         if self.branches.len() > 1 {
@@ -503,7 +481,7 @@ impl Forwarder {
         branch: Branch,
         chain: &mut Chain,
         trip: &mut Trip,
-        out: &mut Vec<Verdict>,
+        out: &mut Verdicts,
     ) {
         let outcome = match branch {
             Branch::Through => Outcome::Through,
@@ -533,7 +511,7 @@ impl Forwarder {
         packet: CheckedPacket,
         hop: NextHop,
         trip: &Trip,
-        out: &mut Vec<Verdict>,
+        out: &mut Verdicts,
     ) -> Option<CheckedPacket> {
         let mut packet = packet.into_inner();
         if let Err(reason) = self.egress.departure(hop).send(&mut packet) {
@@ -542,7 +520,7 @@ impl Forwarder {
         }
         self.tracer.step(|| Step::Sent { port: hop.port, link: hop.link });
         self.activity.add(Activity::Forwarded, 1);
-        out.push(Verdict::Transmit { port: hop.port, packet });
+        out.push(Exit::Port(hop.port), packet);
         None
     }
 

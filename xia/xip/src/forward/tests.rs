@@ -14,7 +14,7 @@ use super::*;
 use crate::dag::{Address, LastNode};
 use crate::header::XipRepr;
 use crate::offload::{Offload, OffloadRoom};
-use crate::principal::{Answer, Input, Output};
+use crate::principal::{Answer, Input, Output, SocketId};
 use crate::words::WordError;
 
 const IN: PortId = PortId(1);
@@ -114,7 +114,7 @@ enum Fate {
 
 fn fates(forwarder: &mut Forwarder, packet: Packet) -> Vec<Fate> {
     let before = forwarder.drops().clone();
-    let mut out = Vec::new();
+    let mut out = Verdicts::new();
     forwarder.route(Instant::ZERO, packet, &mut out);
     let mut fates: Vec<Fate> = out.into_iter().map(fate_of).collect();
     for reason in <DropReason as weft_base::Reason>::ALL {
@@ -180,9 +180,9 @@ fn edges_are_tried_in_order_and_unknown_types_are_passed_over() {
 #[test]
 fn a_local_node_is_passed_and_marked() {
     let mut forwarder = forwarder(&[(ad(1), Answer::Through), (hid(2), Answer::Forward(HOP))]);
-    let mut out = Vec::new();
+    let mut out = Verdicts::new();
     forwarder.route(Instant::ZERO, packet_to(&scoping(&[ad(1), hid(2), xdp(3)])), &mut out);
-    let Some(Verdict::Transmit { packet, .. }) = out.pop() else { panic!("not sent") };
+    let Some(Verdict::Transmit { packet, .. }) = out.drain().next() else { panic!("not sent") };
     let view = XipPacket::new_checked(&packet.bytes()[14..]).unwrap();
     assert_eq!(view.last_node(), LastNode::Row(0));
     assert_eq!(view.destination().entry_edges()[0].to_byte(), 0x80);
@@ -321,9 +321,9 @@ fn surplus_bytes_are_cut_and_long_packets_dropped() {
     let mut forwarder = forwarder(&[(hid(1), Answer::Forward(HOP))]);
     let mut padded = packet_to(&scoping(&[hid(1)]));
     padded.extend(&[0; 20]);
-    let mut out = Vec::new();
+    let mut out = Verdicts::new();
     forwarder.route(Instant::ZERO, padded, &mut out);
-    let Some(Verdict::Transmit { packet, .. }) = out.pop() else { panic!("not sent") };
+    let Some(Verdict::Transmit { packet, .. }) = out.drain().next() else { panic!("not sent") };
     assert_eq!(packet.len(), 14 + 36 + 4);
     forwarder.add_port(OUT, Egress { framing: Framing::Bare, mtu: 39 });
     assert_eq!(fates(&mut forwarder, packet_to(&scoping(&[hid(1)]))), dropped(DropReason::TooBig));
@@ -350,8 +350,9 @@ fn packets_to_the_same_destination_keep_their_order_in_a_batch() {
             packet.bytes_mut()[len - 1] = number;
             packet
         };
-        let (mut batch, mut verdicts) = ((0..30).map(numbered).collect(), Vec::new());
+        let (mut batch, mut verdicts) = ((0..30).map(numbered).collect(), Verdicts::new());
         forwarder.route_batch(Instant::ZERO, &mut batch, &mut verdicts);
+        let verdicts: Vec<_> = verdicts.drain().collect();
         for path in [0, 1] {
             let numbers = verdicts.iter().filter_map(|verdict| match verdict {
                 Verdict::Transmit { packet, .. } => packet.bytes().last().copied(),
@@ -383,7 +384,7 @@ fn a_batch_fares_as_its_packets_do_one_after_the_other() {
     };
     let (mut alone, mut together) =
         (forwarder_with_branches(&answers), forwarder_with_branches(&answers));
-    let (mut expected, mut verdicts) = (Vec::new(), Vec::new());
+    let (mut expected, mut verdicts) = (Verdicts::new(), Verdicts::new());
     packets().into_iter().for_each(|packet| alone.route(Instant::ZERO, packet, &mut expected));
     let mut batch = packets();
     together.route_batch(Instant::ZERO, &mut batch, &mut verdicts);
@@ -406,7 +407,7 @@ fn a_forwarder_without_principals_drops_everything_as_unreachable() {
 fn the_trace_tells_each_step_and_names_the_packet_alike_on_every_node() {
     let mut first = forwarder(&[(ad(1), Answer::Through), (hid(2), Answer::Forward(HOP))]);
     first.tracer().start(1);
-    let mut out = Vec::new();
+    let mut out = Verdicts::new();
     first.route(Instant::ZERO, packet_to(&scoping(&[ad(1), hid(2)])), &mut out);
     let visit = first.tracer().visits().next().unwrap().clone();
     assert_eq!(
@@ -421,7 +422,7 @@ fn the_trace_tells_each_step_and_names_the_packet_alike_on_every_node() {
             Step::Sent { port: OUT, link: NEIGHBOUR },
         ]
     );
-    let Some(Verdict::Transmit { mut packet, .. }) = out.pop() else { panic!("not sent") };
+    let Some(Verdict::Transmit { mut packet, .. }) = out.drain().next() else { panic!("not sent") };
     assert!(packet.pull_front(14));
     let mut second = forwarder(&[]);
     second.tracer().start(1);
@@ -535,7 +536,7 @@ fn a_flood_of_new_trees_is_bounded_and_known_ones_pass() {
     let mut send = |trees: &[u8]| {
         let mut packets: Vec<_> =
             trees.iter().map(|id| packet_to(&scoping(&[zf(*id), xdp(1)]))).collect();
-        let mut out = Vec::new();
+        let mut out = Verdicts::new();
         forwarder.route_batch(Instant::ZERO, &mut packets, &mut out);
         out.len()
     };
@@ -550,7 +551,7 @@ fn a_flood_of_new_trees_is_bounded_and_known_ones_pass() {
     let mut answers = BTreeMap::new();
     answers.insert(zf(0), (Answer::Branches, vec![Branch::To(hid(2))]));
     forwarder.add_principal(Box::new(Table { kind: XidType::ZF, answers }));
-    let mut out = Vec::new();
+    let mut out = Verdicts::new();
     forwarder.route(Instant::ZERO, packet_to(&scoping(&[zf(0), xdp(1)])), &mut out);
     assert_eq!(out.len(), 1, "it goes one way now, and is still known");
 }
@@ -567,7 +568,7 @@ fn applications_do_not_use_up_the_router() {
         packets.iter_mut().for_each(|packet| packet.meta.port = PortId::NONE);
         for batch in packets.chunks_mut(usize::from(size)) {
             let mut batch: Vec<_> = batch.iter_mut().map(Packet::take).collect();
-            forwarder.route_batch(Instant::ZERO, &mut batch, &mut Vec::new());
+            forwarder.route_batch(Instant::ZERO, &mut batch, &mut Verdicts::new());
         }
     }
     assert_eq!(forwarder.cached().count(), 5);
@@ -590,10 +591,10 @@ fn answers_use_up_the_budget_of_who_has_asked() {
     let mut last_drop = |id, port, is_answer| {
         let mut packet = packet_to(&scoping(&[ad(id)]));
         match is_answer {
-            true => forwarder.route_answer(Instant::ZERO, packet, port, &mut Vec::new()),
+            true => forwarder.route_answer(Instant::ZERO, packet, port, &mut Verdicts::new()),
             false => {
                 packet.meta.port = port;
-                forwarder.route(Instant::ZERO, packet, &mut Vec::new());
+                forwarder.route(Instant::ZERO, packet, &mut Verdicts::new());
             }
         }
         forwarder.last_drop()
@@ -673,7 +674,7 @@ proptest! {
         let mut forwarder = forwarder(&[(ad(0), Answer::Through)]);
         let mut packet = Packet::from_slice(&bytes);
         packet.meta.port = IN;
-        let mut out = Vec::new();
+        let mut out = Verdicts::new();
         forwarder.route(Instant::ZERO, packet, &mut out);
         prop_assert_eq!(out.len() as u64 + forwarder.drops().total(), 1);
     }

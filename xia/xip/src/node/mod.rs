@@ -49,7 +49,7 @@ pub use settings::Settings;
 
 use crate::channel::{self, Request};
 use crate::dag::Address;
-use crate::forward::{Forwarder, Limits, Verdict};
+use crate::forward::{Forwarder, Limits, Verdict, Verdicts};
 use crate::header::XipRepr;
 use crate::principal::{Answer, Input, Output};
 use crate::{Xid, XidType};
@@ -128,7 +128,7 @@ pub struct Node {
     listening: bool,
     /// Whether the operator was told that the node is ready.
     announced: bool,
-    verdicts: Vec<Verdict>,
+    verdicts: Verdicts,
 }
 
 impl Node {
@@ -163,7 +163,7 @@ impl Node {
             started: false,
             listening: false,
             announced: false,
-            verdicts: Vec::new(),
+            verdicts: Verdicts::new(),
         }
     }
 
@@ -310,8 +310,8 @@ impl Node {
     }
 
     /// Carries out verdicts and keeps their list for the next ones.
-    fn settle(&mut self, now: Instant, mut verdicts: Vec<Verdict>, out: &mut Vec<Action>) {
-        for verdict in verdicts.drain(..) {
+    fn settle(&mut self, now: Instant, mut verdicts: Verdicts, out: &mut Vec<Action>) {
+        for verdict in verdicts.drain() {
             match verdict {
                 Verdict::Transmit { port, packet } => out.push(Action::Transmit { port, packet }),
                 Verdict::Deliver { socket, packet } if errors::is_error(&packet) => {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::Value;
 use weft_base::{Instant, LinkAddress, Packet, PortId, Random};
-use weft_xip::forward::{DropReason, Egress, Forwarder, Framing, Limits, Verdict};
+use weft_xip::forward::{DropReason, Egress, Forwarder, Framing, Limits, Verdict, Verdicts};
 use weft_xip::principal::{Answer, Branch, NextHop, Output, Principal, SocketId};
 use weft_xip::words::WordError;
 use weft_xip::{Address, Xid, XidType, XipRepr};
@@ -107,9 +107,9 @@ fn packet_by(filters: &[Xid]) -> Packet {
 }
 
 fn route(forwarder: &mut Forwarder, packet: Packet) -> Vec<Verdict> {
-    let mut out = Vec::new();
+    let mut out = Verdicts::new();
     forwarder.route(NOW, packet, &mut out);
-    out
+    out.drain().collect()
 }
 
 /// A router with a thousand links, each to a host of its own.

@@ -49,7 +49,7 @@ fn sources_are_told_of_what_is_dropped_whether_alone_or_in_a_batch() {
             copy.meta.port = packet.meta.port;
             copy
         });
-        let (mut copies, mut out) = (copies.collect::<Vec<_>>(), Vec::new());
+        let (mut copies, mut out) = (copies.collect::<Vec<_>>(), Verdicts::new());
         match in_batch {
             true => forwarder.route_batch(Instant::ZERO, &mut copies, &mut out),
             false => {

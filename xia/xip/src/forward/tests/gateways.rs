@@ -40,9 +40,9 @@ fn hop(number: u8) -> NextHop {
 
 /// The neighbour that a packet is sent to.
 fn neighbour(forwarder: &mut Forwarder, packet: Packet) -> LinkAddress {
-    let mut out = Vec::new();
+    let mut out = Verdicts::new();
     forwarder.route(Instant::ZERO, packet, &mut out);
-    match &out[..] {
+    match &out.drain().collect::<Vec<_>>()[..] {
         [Verdict::Transmit { packet, .. }] => packet.meta.link,
         other => panic!("{other:?}, {:?}", forwarder.last_drop()),
     }

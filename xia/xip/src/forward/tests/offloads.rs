@@ -56,7 +56,7 @@ fn told_of(hops: [Option<u8>; 3]) -> (Forwarder, Copy) {
         // What comes once is no news.
         for _ in 0..2 {
             let packet = packet_to(&Address::simple(hid(id)).unwrap());
-            forwarder.route(Instant::ZERO, packet, &mut Vec::new());
+            forwarder.route(Instant::ZERO, packet, &mut Verdicts::new());
         }
     }
     let mut copy = Copy::default();
