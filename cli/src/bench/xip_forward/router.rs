@@ -113,7 +113,7 @@ impl Router {
         frames.retain_mut(|frame| frame.pull_front(ETHERNET_HEADER_LEN));
         let mut verdicts = Verdicts::new();
         self.forwarder.route_batch(now, &mut frames, &mut verdicts);
-        out.extend(verdicts.into_iter().filter_map(|verdict| match verdict {
+        out.extend(verdicts.drain().filter_map(|verdict| match verdict {
             Verdict::Transmit { port, packet } => Some(Action::Transmit { port, packet }),
             Verdict::Deliver { .. } => None,
         }));

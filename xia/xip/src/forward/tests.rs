@@ -116,7 +116,7 @@ fn fates(forwarder: &mut Forwarder, packet: Packet) -> Vec<Fate> {
     let before = forwarder.drops().clone();
     let mut out = Verdicts::new();
     forwarder.route(Instant::ZERO, packet, &mut out);
-    let mut fates: Vec<Fate> = out.into_iter().map(fate_of).collect();
+    let mut fates: Vec<Fate> = out.drain().map(fate_of).collect();
     for reason in <DropReason as weft_base::Reason>::ALL {
         for _ in before.get(*reason)..forwarder.drops().get(*reason) {
             fates.push(Fate::Dropped(*reason));

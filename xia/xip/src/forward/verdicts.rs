@@ -108,15 +108,6 @@ impl Verdicts {
     }
 }
 
-impl IntoIterator for Verdicts {
-    type Item = Verdict;
-    type IntoIter = std::vec::IntoIter<Verdict>;
-
-    fn into_iter(mut self) -> Self::IntoIter {
-        self.drain().collect::<Vec<_>>().into_iter()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
