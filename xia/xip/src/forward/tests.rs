@@ -1,5 +1,6 @@
 //! Tests of the forwarder with principals whose answers are tables.
 
+mod batches;
 mod errors;
 mod gateways;
 mod offloads;
@@ -332,66 +333,6 @@ fn surplus_bytes_are_cut_and_long_packets_dropped() {
         fates(&mut forwarder, packet_to(&scoping(&[hid(1)]))),
         dropped(DropReason::PortGone)
     );
-}
-
-#[test]
-fn packets_to_the_same_destination_keep_their_order_in_a_batch() {
-    let answers = [
-        (ad(1), Answer::Through),
-        (ad(2), Answer::Redirect(hid(1))),
-        (hid(1), Answer::Forward(HOP)),
-    ];
-    let mut forwarder = forwarder(&answers);
-    let paths = [vec![ad(1), ad(2)], vec![hid(1)], vec![ad(9), ad(2)]];
-    for _ in 0..2 {
-        let numbered = |number: u8| {
-            let mut packet = packet_to(&scoping(&paths[usize::from(number) % 3]));
-            let len = packet.len();
-            packet.bytes_mut()[len - 1] = number;
-            packet
-        };
-        let (mut batch, mut verdicts) = ((0..30).map(numbered).collect(), Verdicts::new());
-        forwarder.route_batch(Instant::ZERO, &mut batch, &mut verdicts);
-        let verdicts: Vec<_> = verdicts.drain().collect();
-        for path in [0, 1] {
-            let numbers = verdicts.iter().filter_map(|verdict| match verdict {
-                Verdict::Transmit { packet, .. } => packet.bytes().last().copied(),
-                Verdict::Deliver { .. } => None,
-            });
-            let numbers: Vec<_> = numbers.filter(|number| number % 3 == path).collect();
-            assert_eq!(numbers, (path..30).step_by(3).collect::<Vec<_>>());
-        }
-    }
-    assert_eq!(forwarder.drops().get(DropReason::Unreachable), 20);
-    let activity = forwarder.cache_activity();
-    assert_eq!((activity.get(CacheActivity::Miss), activity.get(CacheActivity::Hit)), (4, 76));
-}
-
-#[test]
-fn a_batch_fares_as_its_packets_do_one_after_the_other() {
-    let answers = [
-        (ad(1), Answer::Through, vec![]),
-        (ad(2), Answer::Redirect(hid(1)), vec![]),
-        (hid(1), Answer::Forward(HOP), vec![]),
-        (xdp(1), Answer::Deliver(SocketId(1)), vec![]),
-        (zf(1), Answer::Branches, vec![Branch::To(hid(1)), Branch::To(ad(2)), Branch::To(ad(9))]),
-    ];
-    let packets = || {
-        let paths = [vec![ad(2)], vec![ad(1), xdp(1)], vec![hid(7)], vec![zf(1)], vec![hid(1)]];
-        let mut packets: Vec<_> = paths.iter().map(|path| packet_to(&scoping(path))).collect();
-        packets.insert(2, Packet::from_slice(b"no packet"));
-        packets
-    };
-    let (mut alone, mut together) =
-        (forwarder_with_branches(&answers), forwarder_with_branches(&answers));
-    let (mut expected, mut verdicts) = (Verdicts::new(), Verdicts::new());
-    packets().into_iter().for_each(|packet| alone.route(Instant::ZERO, packet, &mut expected));
-    let mut batch = packets();
-    together.route_batch(Instant::ZERO, &mut batch, &mut verdicts);
-    assert_eq!((verdicts, batch), (expected, vec![]));
-    let drops = |forwarder: &Forwarder| forwarder.drops().nonzero().collect::<Vec<_>>();
-    assert_eq!(drops(&together), drops(&alone));
-    assert_eq!(drops(&together).len(), 3);
 }
 
 #[test]

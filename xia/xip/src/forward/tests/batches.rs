@@ -1,0 +1,122 @@
+//! Tests of batches: they fare as their packets do one after the other.
+
+use proptest::sample::Index;
+
+use super::*;
+
+#[test]
+fn packets_to_the_same_destination_keep_their_order_in_a_batch() {
+    let answers = [
+        (ad(1), Answer::Through),
+        (ad(2), Answer::Redirect(hid(1))),
+        (hid(1), Answer::Forward(HOP)),
+    ];
+    let mut forwarder = forwarder(&answers);
+    let paths = [vec![ad(1), ad(2)], vec![hid(1)], vec![ad(9), ad(2)]];
+    for _ in 0..2 {
+        let numbered = |number: u8| {
+            let mut packet = packet_to(&scoping(&paths[usize::from(number) % 3]));
+            let len = packet.len();
+            packet.bytes_mut()[len - 1] = number;
+            packet
+        };
+        let (mut batch, mut verdicts) = ((0..30).map(numbered).collect(), Verdicts::new());
+        forwarder.route_batch(Instant::ZERO, &mut batch, &mut verdicts);
+        let verdicts: Vec<_> = verdicts.drain().collect();
+        for path in [0, 1] {
+            let numbers = verdicts.iter().filter_map(|verdict| match verdict {
+                Verdict::Transmit { packet, .. } => packet.bytes().last().copied(),
+                Verdict::Deliver { .. } => None,
+            });
+            let numbers: Vec<_> = numbers.filter(|number| number % 3 == path).collect();
+            assert_eq!(numbers, (path..30).step_by(3).collect::<Vec<_>>());
+        }
+    }
+    assert_eq!(forwarder.drops().get(DropReason::Unreachable), 20);
+    let activity = forwarder.cache_activity();
+    assert_eq!((activity.get(CacheActivity::Miss), activity.get(CacheActivity::Hit)), (4, 76));
+}
+
+/// A principal of each kind, with an answer of each kind.
+fn any_forwarder() -> Forwarder {
+    let ways = vec![Branch::To(hid(1)), Branch::To(ad(2)), Branch::To(ad(9))];
+    forwarder_with_branches(&[
+        (ad(1), Answer::Through, vec![]),
+        (ad(2), Answer::Redirect(hid(1)), vec![]),
+        (hid(1), Answer::Forward(HOP), vec![]),
+        (xdp(1), Answer::Deliver(SocketId(1)), vec![]),
+        (zf(1), Answer::Branches, ways),
+    ])
+}
+
+/// Routes packets together and one after the other, and says what became of them.
+fn route_both(
+    alone: &mut Forwarder,
+    together: &mut Forwarder,
+    mut packets: Vec<Packet>,
+) -> Verdicts {
+    let (mut expected, mut verdicts) = (Verdicts::new(), Verdicts::new());
+    for packet in &packets {
+        alone.route(Instant::ZERO, packet.duplicate(), &mut expected);
+    }
+    together.route_batch(Instant::ZERO, &mut packets, &mut verdicts);
+    assert_eq!(packets, []);
+    assert_eq!(verdicts, expected);
+    let told = |of: &Forwarder| {
+        let drops: Vec<_> = of.drops().nonzero().collect();
+        (drops, of.activity().nonzero().collect::<Vec<_>>())
+    };
+    assert_eq!(told(together), told(alone));
+    verdicts
+}
+
+#[test]
+fn a_batch_fares_as_its_packets_do_one_after_the_other() {
+    let paths = [vec![ad(2)], vec![ad(1), xdp(1)], vec![hid(7)], vec![zf(1)], vec![hid(1)]];
+    let mut packets: Vec<_> = paths.iter().map(|path| packet_to(&scoping(path))).collect();
+    packets.insert(2, Packet::from_slice(b"no packet"));
+    let (mut alone, mut together) = (any_forwarder(), any_forwarder());
+    let verdicts = route_both(&mut alone, &mut together, packets);
+    assert_eq!(verdicts.len(), 5, "two of them by branches");
+    assert_eq!(together.drops().nonzero().count(), 3);
+}
+
+/// A packet, mostly one that can be routed.
+fn some_packet() -> impl Strategy<Value = Packet> {
+    let change = prop::option::weighted(0.2, (any::<Index>(), any::<u8>()));
+    (0_usize..8, any::<bool>(), change, 0_usize..3).prop_map(|(path, received, change, surplus)| {
+        let paths: [&[Xid]; 7] = [
+            &[ad(2)],
+            &[hid(1)],
+            &[ad(1), hid(1)],
+            &[ad(1), xdp(1)],
+            &[hid(7)],
+            &[zf(1)],
+            &[ad(1), ad(1), ad(2)],
+        ];
+        let mut packet = match paths.get(path) {
+            Some(path) => packet_to(&scoping(path)),
+            None => packet_to(&Address::fallback(&[ad(9), hid(7), ad(2)]).unwrap()),
+        };
+        packet.extend(&[0; 2][..surplus.min(2)]);
+        if let Some((place, byte)) = change {
+            let place = place.index(packet.len());
+            packet.bytes_mut()[place] = byte;
+        }
+        packet.meta.port = if received { IN } else { PortId::NONE };
+        packet
+    })
+}
+
+proptest! {
+    /// What the cache knows, and how the packet before looked, must not matter.
+    #[test]
+    fn any_batches_fare_as_their_packets_do(
+        batches in prop::collection::vec(prop::collection::vec(some_packet(), 1..80), 1..4),
+    ) {
+        let (mut alone, mut together) = (any_forwarder(), any_forwarder());
+        for batch in batches {
+            route_both(&mut alone, &mut together, batch);
+        }
+    }
+}
