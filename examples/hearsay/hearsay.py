@@ -78,7 +78,8 @@ class Neighbour:
 
     def __init__(self) -> None:
         self.until = 0.0
-        self.hears_us = False
+        #: Until when it counts as one that hears this router; 0 if it does not. What it said holds as long as a hello does.
+        self.hears_us = 0.0
         self.routes: dict = {}
 
 
@@ -215,11 +216,17 @@ class Hearsay:
             return self.lose([key])
         now, is_new = time.monotonic(), key not in self.neighbours
         one = self.neighbours.setdefault(key, Neighbour())
-        hears_us, nets = link.own.ip in heard, {net for net, _ in routes}
-        if is_new or one.hears_us != hears_us:
+        says_so, nets = link.own.ip in heard, {net for net, _ in routes}
+        did, one.until = bool(one.hears_us), now + hold
+        if says_so:
+            one.hears_us = one.until
+        elif one.hears_us <= now:
+            one.hears_us = 0.0
+        if is_new or did != bool(one.hears_us):
             nets.update(one.routes)
             self.soon()
-        one.until, one.hears_us = now + hold, hears_us
+        elif not says_so:
+            self.soon()
         for net, hops in routes:
             if hops < INFINITY and (net in one.routes or len(one.routes) < MOST_ROUTES):
                 one.routes[net] = hops, one.until
@@ -259,6 +266,9 @@ class Hearsay:
             old.update(nets)
             for net in nets:
                 del one.routes[net]
+            if one.hears_us and one.hears_us <= now:
+                one.hears_us = 0.0
+                old.update(one.routes)
         self.settle(old)
 
     def say(self, hold: float) -> None:
@@ -370,7 +380,7 @@ class Hearsay:
                     for net, (hops, index, gateway) in sorted(self.best.items())]
         elif args["view"] == "neighbours":
             columns = ["address", "interface", "hears-us", "routes"]
-            rows = [(str(address), name(index), one.hears_us, len(one.routes))
+            rows = [(str(address), name(index), bool(one.hears_us), len(one.routes))
                     for (index, address), one in sorted(self.neighbours.items())]
         else:
             raise BadArgs("there is no such view: say routes or neighbours")

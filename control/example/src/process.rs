@@ -198,7 +198,7 @@ impl Show for Hearsay {
             let columns = &["address", "interface", "hears-us", "routes"];
             let rows = self.table.neighbours.iter().map(|((link, address), one)| {
                 json!({ "address": address.to_string(), "interface": self.links.name(*link),
-                    "hears-us": one.hears_us, "routes": one.routes.len() })
+                    "hears-us": one.hears_us.is_some(), "routes": one.routes.len() })
             });
             return Ok(Shown { columns, rows: rows.collect(), next: None });
         }

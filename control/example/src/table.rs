@@ -22,8 +22,9 @@ pub(crate) type Neighbour = (u32, Ipv4Addr);
 pub(crate) struct Heard {
     /// Until when it is there if it says nothing more.
     pub(crate) until: Instant,
-    /// Whether it hears this router: only then packets may go there.
-    pub(crate) hears_us: bool,
+    /// Until when it counts as one that hears this router, if it has said so: only then packets may go there. What it said holds as
+    /// long as a hello does, so that routes stay while a neighbour begins anew that has heard nobody yet.
+    pub(crate) hears_us: Option<Instant>,
     /// How far it says that something is, and until when that holds.
     pub(crate) routes: BTreeMap<Ipv4Net, (u8, Instant)>,
 }
@@ -60,14 +61,18 @@ impl Table {
             return None;
         }
         let until = now + hello.hold;
-        let hears_us = hello.heard.contains(&own);
+        let says_so = hello.heard.contains(&own);
+        let is_new = !self.neighbours.contains_key(&neighbour);
         let known = self.neighbours.entry(neighbour).or_insert_with(|| Heard {
             until,
-            hears_us: !hears_us,
+            hears_us: None,
             routes: BTreeMap::new(),
         });
-        let is_other = known.hears_us != hears_us;
-        (known.until, known.hears_us) = (until, hears_us);
+        known.until = until;
+        let did = known.hears_us.filter(|until| *until > now);
+        let does = if says_so { Some(until) } else { did };
+        let is_other = is_new || known.hears_us.is_some() != does.is_some();
+        known.hears_us = does;
         let mut nets: Vec<_> = hello.routes.iter().map(|(net, _)| *net).collect();
         let mut has_room = true;
         for (net, hops) in &hello.routes {
@@ -83,7 +88,8 @@ impl Table {
             nets.extend(known.routes.keys());
         }
         self.settle(nets, config);
-        has_room.then_some(is_other)
+        // Who does not hear this router may at its next word.
+        has_room.then_some(is_other || !says_so)
     }
 
     /// Some neighbours are gone.
@@ -99,9 +105,14 @@ impl Table {
         let gone: BTreeSet<_> =
             self.neighbours.keys().filter(|one| over(self, one)).copied().collect();
         self.lose(config, |one| gone.contains(one));
-        let all = self.neighbours.values_mut();
-        let old = all.flat_map(|one| one.routes.extract_if(.., |_, (_, until)| *until <= now));
-        let nets: Vec<_> = old.map(|(net, _)| net).collect();
+        let mut nets = Vec::new();
+        for one in self.neighbours.values_mut() {
+            let old = one.routes.extract_if(.., |_, (_, until)| *until <= now);
+            nets.extend(old.map(|(net, _)| net));
+            if one.hears_us.take_if(|until| *until <= now).is_some() {
+                nets.extend(one.routes.keys());
+            }
+        }
         self.settle(nets, config);
     }
 
@@ -116,7 +127,7 @@ impl Table {
     /// Finds the best routes to these: the shortest, of several the one of the first neighbour.
     fn settle(&mut self, nets: Vec<Ipv4Net>, config: &Config) {
         for net in nets {
-            let all = self.neighbours.iter().filter(|(_, heard)| heard.hears_us);
+            let all = self.neighbours.iter().filter(|(_, heard)| heard.hears_us.is_some());
             let told = all.filter_map(|(neighbour, heard)| {
                 let hops = heard.routes.get(&net)?.0 + 1;
                 let told = Told { net, hops, tag: 0, neighbour: Some(neighbour.1) };

@@ -172,8 +172,31 @@ fn who_does_not_hear_this_router_is_not_sent_packets() {
     assert_eq!(hops(&table, "192.0.2.0/24"), None);
     say(&mut table, 2, true, &[], &config);
     assert_eq!(hops(&table, "192.0.2.0/24"), Some((1, 0)));
-    say(&mut table, 2, false, &[], &config);
-    assert_eq!(hops(&table, "192.0.2.0/24"), None);
+}
+
+/// A neighbour that begins anew has heard nobody yet; one that hears this router no more never says that it does.
+#[test]
+fn what_a_neighbour_has_said_of_its_hearing_holds_as_long_as_a_hello() {
+    let (mut table, config) = (Table::default(), Config::default());
+    let routes = vec![(net("192.0.2.0/24"), 0)];
+    let hold = Duration::from_secs(4);
+    let mut hello = |at: u64, heard: &[Ipv4Addr]| {
+        let now = Instant::ZERO + Duration::from_secs(at);
+        table.expire(now, &config);
+        let hello = Hello { hold, heard: heard.to_vec(), routes: routes.clone() };
+        let is_soon = table.hear(now, (2, Ipv4Addr::new(10, 0, 2, 2)), US, &hello, &config);
+        (is_soon.unwrap(), table.best.len())
+    };
+    assert_eq!(hello(0, &[]), (true, 0), "it shall hear this router");
+    assert_eq!(hello(1, &[US]), (true, 1), "it does");
+    assert_eq!(hello(2, &[US]), (false, 1));
+    assert_eq!(hello(3, &[]), (true, 1), "it shall hear this router again, and packets go there");
+    assert_eq!(hello(4, &[US]), (false, 1), "it does");
+    for at in 5..8 {
+        assert_eq!(hello(at, &[]), (true, 1));
+    }
+    assert_eq!(hello(8, &[]), (true, 0), "it was the last time at 4");
+    assert_eq!(hello(9, &[US]), (true, 1));
 }
 
 #[test]
