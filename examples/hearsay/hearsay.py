@@ -222,10 +222,11 @@ class Hearsay:
             one.hears_us = one.until
         elif one.hears_us <= now:
             one.hears_us = 0.0
-        if is_new or did != bool(one.hears_us):
+        is_other = is_new or did != bool(one.hears_us)
+        if is_other:
             nets.update(one.routes)
-            self.soon()
-        elif not says_so:
+        if is_other or not says_so:
+            # Who does not hear this router may at its next word.
             self.soon()
         for net, hops in routes:
             if hops < INFINITY and (net in one.routes or len(one.routes) < MOST_ROUTES):
