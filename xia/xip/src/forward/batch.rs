@@ -7,8 +7,11 @@
 //! the packets leave in their order, and those that the cache has nothing for are walked one by one.
 //!
 //! A group is asked for in one row, with nothing else in between: what asks for memory whose address has to be translated
-//! first is not done until that is known, and as many wait for it together as the processor can look ahead. It is small, for the
-//! processor can wait for some 24 lines of memory at once, and whoever asks for one more does nothing else meanwhile.
+//! first is not done until that is known, and as many wait for it together as the processor can look ahead.
+//!
+//! The processor can wait for some 24 lines of memory at once. Whoever asks for one more may not be heard, which costs the
+//! packet all that it would have waited for; so a group is not larger, and its entries are asked for twice, the second time when
+//! most of what the first time has brought is there. What is there already costs next to nothing.
 
 use weft_base::{Instant, Packet, PortId};
 
@@ -19,9 +22,9 @@ use crate::header::{Glance, Shape};
 use crate::{Xid, XipPacket};
 
 /// Packets whose memory is asked for together.
-const GROUP: usize = 8;
+const GROUP: usize = 22;
 /// So many groups after a group was asked for it is used.
-const LAG: usize = 2;
+const LAG: usize = 1;
 
 /// What a batch knows of one of its packets. The key stays in the packet, which is near.
 #[derive(Default)]
@@ -137,6 +140,9 @@ impl Forwarder {
                 if is_first && let Some(group) = all.part(turn, 0) {
                     self.look_ahead(group, &mut shapes.came, &mut tally);
                 }
+                if let Some(group) = all.part(turn, LAG + 1) {
+                    self.ask_for_entries(group.ahead);
+                }
                 if let Some(group) = all.part(turn, LAG) {
                     self.fetch(now, group, &mut room);
                 }
@@ -204,7 +210,12 @@ impl Forwarder {
                 self.expect_a_miss(now, packet, ahead, room);
             }
         }
-        for ahead in group.ahead {
+        self.ask_for_entries(group.ahead);
+    }
+
+    #[inline]
+    fn ask_for_entries(&self, group: &[Ahead]) {
+        for ahead in group {
             self.dst.fetch_entry(ahead.guess);
         }
     }

@@ -7,7 +7,8 @@
 //! | part | what it is |
 //! |---|---|
 //! | `key` | the XIDs of the edges as words, and their keyed hash |
-//! | `index`, `store` | the table: lines of eight slots, and entries, each a cache line if it has one edge |
+//! | `index` | where an entry is, by the key's hash: lines of eight slots |
+//! | `store`, `entry` | the entries: what a hit needs, half a cache line if there is one edge, and what else is known |
 //! | `forest` | which decisions rest on which answers of principals |
 //! | `replacement` | who goes when the memory is used up |
 //! | `hops` | the neighbours that decisions lead to |
@@ -20,6 +21,7 @@
 //! After [`DstCache::changed`] no entry is there that the tables would not give now, and no other entry is
 //! gone.
 
+mod entry;
 mod forest;
 mod hops;
 mod index;
@@ -32,10 +34,10 @@ mod tests;
 
 use weft_base::{KeyedHash, PortId, Random};
 
+pub(super) use entry::Found;
 pub(super) use hops::HopId;
 pub(super) use index::{Guess, Tag};
 pub(super) use key::{FreeKey, Key, KeyRows};
-pub(super) use store::Found;
 
 use super::egress::{Departure, EgressTable};
 use super::{DropReason, SlowPathLimit};
@@ -290,7 +292,7 @@ impl DstCache {
             Decision::Drop(reason) => Way::Drop(reason),
         };
         let id = self.store.insert(key, tag, way, slot);
-        self.store.meta_mut(id).leaf = self.forest.attach(id, asked);
+        self.store.cold_mut(id).leaf = self.forest.attach(id, asked);
         self.index.insert(tag, id);
         self.entries += 1;
         self.entry_bytes += Store::bytes(id);
@@ -306,7 +308,7 @@ impl DstCache {
             let Some(victim) = self.replacement.victim(&mut self.store) else { break };
             // It may be in use there.
             if chances > 0 && self.offloading.take_back(&mut self.store, victim) {
-                self.store.meta_mut(victim).set_warmth(1);
+                self.store.hot_mut(victim).set_warmth(1);
                 chances -= 1;
                 continue;
             }
@@ -330,13 +332,13 @@ impl DstCache {
     /// Removes an entry that the other engine does not have; its use of a neighbour, which is returned, goes on.
     fn take_out(&mut self, id: EntryId) -> Option<HopId> {
         self.replacement.remove(&mut self.store, id);
-        let meta = *self.store.meta(id);
-        self.index.remove(meta.tag, id);
-        self.forest.detach(meta.leaf);
+        let (cold, found) = (*self.store.cold(id), self.store.hot(id).found());
+        self.index.remove(cold.tag, id);
+        self.forest.detach(cold.leaf);
         self.entries -= 1;
         self.entry_bytes -= Store::bytes(id);
         self.store.remove(id);
-        match meta.way() {
+        match found.way() {
             Way::Forward(hop) => Some(hop),
             _ => None,
         }
@@ -353,10 +355,10 @@ impl DstCache {
 
     /// Has brought near what [`DstCache::remove`] will change besides the entry.
     fn prefetch_for_removal(&self, id: EntryId) {
-        let meta = self.store.meta(id);
-        self.index.prefetch(meta.tag);
-        self.forest.prefetch_leaf(meta.leaf);
-        [meta.older, meta.newer].into_iter().for_each(|id| self.store.prefetch(id));
+        let cold = self.store.cold(id);
+        self.index.prefetch(cold.tag);
+        self.forest.prefetch_leaf(cold.leaf);
+        [cold.older, cold.newer].into_iter().for_each(|id| self.store.prefetch_cold(id));
     }
 
     /// Removes what rests on answers of principal `kind` that are others now. Returns how many entries went. What
@@ -371,16 +373,19 @@ impl DstCache {
         self.forest.changed(kind, changes, ask, &mut stale);
         let mut gone = 0;
         for ids in stale.chunks(TOGETHER) {
-            ids.iter().for_each(|id| self.store.prefetch(*id));
+            for id in ids {
+                self.store.prefetch(*id);
+                self.store.prefetch_cold(*id);
+            }
             ids.iter().for_each(|id| self.prefetch_for_removal(*id));
             for id in ids {
                 // One that rests on several answers is there several times.
                 if self.store.is_live(*id) {
                     if self.offloading.forget(&mut self.store, *id) {
-                        let port = self.replacement.port(self.store.meta(*id).share);
+                        let port = self.replacement.port(self.store.cold(*id).share);
                         let edges = offloading::edges(&self.store, *id);
-                        let meta = self.store.meta(*id);
-                        let said = (meta.way(), meta.slot());
+                        let found = self.store.hot(*id).found();
+                        let said = (found.way(), found.slot());
                         let hop = self.take_out(*id);
                         self.to_rewrite.push(ToRewrite { edges, port, hop, said });
                     } else {
@@ -405,7 +410,7 @@ impl DstCache {
     /// same.
     pub(super) fn offload(&mut self, key: &impl Key, tag: Tag, stale: ToRewrite) -> bool {
         let id = self.index.find(tag, |id| self.store.is_for(id, key));
-        let says = id.map(|id| (self.store.meta(id).way(), self.store.meta(id).slot()));
+        let says = id.map(|id| self.store.hot(id).found()).map(|found| (found.way(), found.slot()));
         let is_alike = says == Some(stale.said);
         if id.is_some_and(|id| self.offloading.add(&mut self.store, id)) {
             self.release(stale.hop);
@@ -474,13 +479,13 @@ impl DstCache {
     /// Every entry.
     pub(super) fn entries(&self) -> impl Iterator<Item = CachedDecision> + '_ {
         self.store.ids().map(|id| {
-            let meta = self.store.meta(id);
+            let hot = self.store.hot(id);
             CachedDecision {
                 edges: key::xids(self.store.words(id)).to_vec(),
-                received: meta.received(),
-                slot: meta.slot(),
-                decision: self.decision(meta.way()),
-                hits: meta.hits,
+                received: hot.received(),
+                slot: hot.found().slot(),
+                decision: self.decision(hot.found().way()),
+                hits: self.store.hits(id),
             }
         })
     }

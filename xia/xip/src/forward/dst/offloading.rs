@@ -53,7 +53,7 @@ impl Offloading {
         hops: &Hops,
     ) {
         let ids: Vec<_> = store.ids().collect();
-        ids.iter().for_each(|id| store.meta_mut(*id).set_offloaded(Offloaded::No));
+        ids.iter().for_each(|id| store.set_offloaded(*id, Offloaded::No));
         let (is_on, room) = (room.is_some(), room.unwrap_or_default());
         *self = Self { is_on, reports, room, ..Self::default() };
         if self.is_on {
@@ -61,7 +61,7 @@ impl Offloading {
             self.tell_hops(hops);
             // What was in use before goes on without a packet that finds nothing there.
             for id in ids {
-                if store.meta(id).hits > 0 {
+                if store.hits(id) > 0 {
                     self.entry_used(store, id);
                 }
             }
@@ -88,9 +88,9 @@ impl Offloading {
     /// An entry was used.
     #[inline]
     pub(super) fn entry_used(&mut self, store: &mut Store, id: EntryId) {
-        let meta = store.meta_mut(id);
-        if meta.offloaded() == Offloaded::No && meta.received() {
-            meta.set_offloaded(Offloaded::Wanted);
+        let hot = store.hot(id);
+        if !hot.is_told() && hot.received() {
+            store.set_offloaded(id, Offloaded::Wanted);
             self.wanted.push(id);
         }
     }
@@ -111,7 +111,7 @@ impl Offloading {
     pub(super) fn drain(&mut self, store: &mut Store, most: usize, out: &mut Vec<Offload>) {
         let mut wanted = std::mem::take(&mut self.wanted);
         for id in wanted.drain(wanted.len().saturating_sub(most)..) {
-            if store.is_live(id) && store.meta(id).offloaded() == Offloaded::Wanted {
+            if store.is_live(id) && store.offloaded(id) == Offloaded::Wanted {
                 self.add(store, id);
             }
         }
@@ -134,19 +134,19 @@ impl Offloading {
         let decision = self.decision(store, id);
         let table = Store::edges(id) - 1;
         if self.used[table] >= self.room.decisions[table] && !self.make_room(store, table) {
-            store.meta_mut(id).set_offloaded(Offloaded::No);
+            store.set_offloaded(id, Offloaded::No);
             self.without_room += 1;
             return false;
         }
         self.used[table] += 1;
-        store.meta_mut(id).set_offloaded(Offloaded::Yes);
-        let (edges, edge) = (edges(store, id), store.meta(id).slot());
+        store.set_offloaded(id, Offloaded::Yes);
+        let (edges, edge) = (edges(store, id), store.hot(id).found().slot());
         self.changes.push(Offload::Set { edges, edge, decision });
         true
     }
 
     fn decision(&self, store: &Store, id: EntryId) -> offload::Offloaded {
-        match store.meta(id).way() {
+        match store.hot(id).found().way() {
             Way::Through => offload::Offloaded::Through,
             Way::Forward(hop) if (hop.number() as usize) < self.room.hops => {
                 offload::Offloaded::Forward(hop.number())
@@ -183,10 +183,10 @@ impl Offloading {
 
     /// The other engine will be told something else about what this entry is for. False if it does not have it.
     pub(super) fn forget(&mut self, store: &mut Store, id: EntryId) -> bool {
-        let has = store.is_live(id) && store.meta(id).offloaded() == Offloaded::Yes;
+        let has = store.is_live(id) && store.offloaded(id) == Offloaded::Yes;
         if has {
             self.used[Store::edges(id) - 1] -= 1;
-            store.meta_mut(id).set_offloaded(Offloaded::No);
+            store.set_offloaded(id, Offloaded::No);
         }
         has
     }

@@ -45,25 +45,25 @@ impl Default for Queue {
 impl Queue {
     fn push(&mut self, store: &mut Store, id: EntryId) {
         self.bytes += Store::bytes(id);
-        let meta = store.meta_mut(id);
-        meta.older = self.newest;
-        meta.newer = NOBODY;
+        let cold = store.cold_mut(id);
+        cold.older = self.newest;
+        cold.newer = NOBODY;
         match std::mem::replace(&mut self.newest, id) {
             NOBODY => self.oldest = id,
-            before => store.meta_mut(before).newer = id,
+            before => store.cold_mut(before).newer = id,
         }
     }
 
     fn remove(&mut self, store: &mut Store, id: EntryId) {
         self.bytes -= Store::bytes(id);
-        let (older, newer) = (store.meta(id).older, store.meta(id).newer);
+        let (older, newer) = (store.cold(id).older, store.cold(id).newer);
         match older {
             NOBODY => self.oldest = newer,
-            older => store.meta_mut(older).newer = newer,
+            older => store.cold_mut(older).newer = newer,
         }
         match newer {
             NOBODY => self.newest = older,
-            newer => store.meta_mut(newer).older = older,
+            newer => store.cold_mut(newer).older = older,
         }
     }
 }
@@ -90,13 +90,13 @@ impl Share {
         for _ in 0..MOST_LOOKS {
             let from_small = self.small.bytes * SMALL_PART > self.bytes() || self.main.bytes == 0;
             let id = self.queue(!from_small).oldest;
-            if id == NOBODY || store.meta(id).warmth() == 0 {
+            if id == NOBODY || store.hot(id).warmth() == 0 {
                 return (id != NOBODY).then_some(id);
             }
             self.queue(!from_small).remove(store, id);
-            let meta = store.meta_mut(id);
-            meta.set_warmth(if from_small { 0 } else { meta.warmth() - 1 });
-            meta.set_main(true);
+            let hot = store.hot_mut(id);
+            hot.set_warmth(if from_small { 0 } else { hot.warmth() - 1 });
+            store.cold_mut(id).set_main(true);
             self.main.push(store, id);
         }
         let id = self.main.oldest;
@@ -119,10 +119,10 @@ impl Replacement {
     /// Puts a new entry of input port `port` into its queue. `entries` is how many there are.
     pub(super) fn insert(&mut self, store: &mut Store, id: EntryId, port: PortId, entries: usize) {
         let share = self.share_of(port);
-        let is_main = self.is_ghost(store.meta(id).tag);
-        let meta = store.meta_mut(id);
-        meta.set_main(is_main);
-        meta.share = share as u8;
+        let is_main = self.is_ghost(store.cold(id).tag);
+        let cold = store.cold_mut(id);
+        cold.set_main(is_main);
+        cold.share = share as u8;
         self.shares[share].queue(is_main).push(store, id);
         if entries > self.ghosts.len() || self.ghosts.is_empty() {
             // Ghosts are forgotten by it, which happens as often as the table of entries grows.
@@ -147,7 +147,7 @@ impl Replacement {
 
     /// Takes an entry out of its queue.
     pub(super) fn remove(&mut self, store: &mut Store, id: EntryId) {
-        let (share, is_main) = (store.meta(id).share, store.meta(id).is_main());
+        let (share, is_main) = (store.cold(id).share, store.cold(id).is_main());
         self.shares[usize::from(share)].queue(is_main).remove(store, id);
     }
 
@@ -155,8 +155,8 @@ impl Replacement {
     pub(super) fn victim(&mut self, store: &mut Store) -> Option<EntryId> {
         let share = self.shares.iter_mut().max_by_key(|share| share.bytes())?;
         let id = share.victim(store)?;
-        if !store.meta(id).is_main() {
-            self.remember(store.meta(id).tag);
+        if !store.cold(id).is_main() {
+            self.remember(store.cold(id).tag);
         }
         Some(id)
     }

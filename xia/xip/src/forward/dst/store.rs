@@ -1,19 +1,16 @@
 //! The entries of the cache, by the number of their edges.
 //!
 //! Keys of one XID to four differ in size by a factor of four, and most are short: so each number of edges
-//! has a list of its own. An entry with one edge is one cache line, any other two.
+//! has a list of its own. What a hit needs ([`Entry`]) lies in one table, what else is known ([`Cold`]) in another.
 
-use std::mem::offset_of;
+use weft_processor::{make_room, prefetch_element};
 
-use weft_base::Reason;
-use weft_processor::{make_room, prefetch};
-
+use super::Way;
+use super::entry::{Entry, Found, HalfLine, Hot, Line};
 use super::forest::{LeafId, NO_LEAF};
 use super::index::{EntryId, Tag};
-use super::key::{Key, Kind, XidWords};
-use super::{DropReason, HopId, Way};
+use super::key::{Key, XidWords};
 use crate::numbers::MAX_FAN_OUT;
-use crate::principal::SocketId;
 
 /// An entry's neighbour in a queue if there is none.
 pub(super) const NOBODY: EntryId = EntryId::MAX;
@@ -27,11 +24,9 @@ pub(super) enum Offloaded {
     Yes,
 }
 
-/// What is known of an entry besides its key: half a cache line, so that an entry with two to four edges is two of them.
+/// What is known of an entry that no hit needs.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Meta {
-    /// Packets for which it was used.
-    pub(super) hits: u64,
+pub(super) struct Cold {
     /// What the index finds it by.
     pub(super) tag: Tag,
     /// The first of its leaves in the forest.
@@ -39,141 +34,104 @@ pub(super) struct Meta {
     /// Its neighbours in the queue it stands in.
     pub(super) newer: EntryId,
     pub(super) older: EntryId,
-    /// The socket, the next hop or the reason that belongs to `what`.
-    which: u32,
-    /// What is to be done.
-    what: What,
-    /// Of which kind its key is; [`Kind::NONE`] if the place is free.
-    kind: Kind,
-    /// The edge that the decision is about, and the bits below.
-    bits: u8,
+    /// How often [`Hot`]'s count of uses has begun anew, the lowest digits first: with that count it is a number of 64 bits.
+    carried: [u16; 3],
     /// Which share of the cache it counts for.
     pub(super) share: u8,
+    bits: u8,
 }
 
-/// [`Way`] without what belongs to it.
-#[derive(Clone, Copy, Debug)]
-enum What {
-    Through,
-    Deliver,
-    Forward,
-    Several,
-    Drop,
-}
+/// Of [`Cold::bits`]: it stands in the main queue of its share.
+const MAIN: u8 = 1;
+/// Another engine has it, and is told, too ([`Hot::is_told`]).
+const OFFLOADED: u8 = 1 << 1;
 
-/// What an entry says, as it says it.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::forward) struct Found {
-    which: u32,
-    what: What,
-    slot: u8,
-}
-
-impl Found {
-    /// The neighbour that the packet goes to, if it goes to one: what most packets do, and known without a look at the
-    /// other ways.
-    #[inline]
-    pub(in crate::forward) fn hop(&self) -> Option<HopId> {
-        matches!(self.what, What::Forward).then(|| HopId::of(self.which))
-    }
-
-    /// What is to be done.
-    #[inline]
-    pub(in crate::forward) fn way(&self) -> Way {
-        match self.what {
-            What::Through => Way::Through,
-            What::Deliver => Way::Deliver(SocketId(self.which)),
-            What::Forward => Way::Forward(HopId::of(self.which)),
-            What::Several => Way::Several,
-            What::Drop => Way::Drop(DropReason::ALL[self.which as usize]),
+impl Cold {
+    fn new(tag: Tag) -> Self {
+        Self {
+            tag,
+            leaf: NO_LEAF,
+            newer: NOBODY,
+            older: NOBODY,
+            carried: [0; 3],
+            share: 0,
+            bits: 0,
         }
     }
 
-    /// The edge that it is about.
-    #[inline]
-    pub(in crate::forward) fn slot(&self) -> u8 {
-        self.slot
-    }
-}
-
-/// Of [`Meta::bits`], the edge.
-const SLOT: u8 = 3;
-/// It stands in the main queue of its share.
-const MAIN: u8 = 1 << 2;
-/// Another engine has it, or will be offered it.
-const OFFLOADED: u8 = 1 << 3;
-const WANTED: u8 = 1 << 4;
-/// Uses since the replacement looked at it last, up to three.
-const WARMTH: u8 = 3 << WARMTH_SHIFT;
-const WARMTH_SHIFT: u32 = 5;
-
-/// A cache line for one edge, two for more. In the order in which it is written here, so that the first line has what is known
-/// of the entry and the last one the key's end, and both can be asked for.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(64))]
-struct Entry<const N: usize> {
-    meta: Meta,
-    key: [XidWords; N],
-}
-
-const _: () = assert!(size_of::<Entry<1>>() == 64, "an entry with one edge fits a cache line");
-const _: () = assert!(size_of::<Entry<4>>() == 128, "an entry with four edges fits two");
-const _: () = assert!(offset_of!(Entry<4>, meta) == 0, "its first line has what is known of it");
-
-impl<const N: usize> Entry<N> {
-    /// Whether it is the one for `key`. All words are compared whether the first are equal or not: as a rule, they are.
-    #[inline]
-    fn is_for(&self, key: &impl Key) -> bool {
-        let kind = self.meta.kind.difference(key.kind());
-        let differ = (0..N).fold(kind, |differ, at| {
-            let [[a, b, c], [x, y, z]] = [self.key[at], key.words(at)];
-            differ | (a ^ x) | (b ^ y) | (c ^ z)
-        });
-        differ == 0
+    /// In which queue of its share it stands.
+    pub(super) fn is_main(&self) -> bool {
+        self.bits & MAIN != 0
     }
 
-    /// Counts a use, if it is the one for `key`.
-    #[inline]
-    fn use_for(&mut self, key: &impl Key) -> Option<Found> {
-        self.is_for(key).then(|| self.meta.used())
+    /// Sets what [`Cold::is_main`] says.
+    pub(super) fn set_main(&mut self, is_main: bool) {
+        self.bits = self.bits & !MAIN | if is_main { MAIN } else { 0 };
+    }
+
+    #[cold]
+    fn carry(&mut self) {
+        for digit in &mut self.carried {
+            *digit = digit.wrapping_add(1);
+            if *digit != 0 {
+                break;
+            }
+        }
+    }
+
+    /// Of its uses, all that [`Hot`] does not have.
+    fn carried(&self) -> u64 {
+        let [a, b, c] = self.carried.map(u64::from);
+        a << 16 | b << 32 | c << 48
     }
 }
 
 /// Entries with the same number of edges.
-#[derive(Debug, Default)]
-struct Slab<const N: usize> {
-    entries: Vec<Entry<N>>,
+#[derive(Debug)]
+struct Slab<const N: usize, A> {
+    entries: Vec<Entry<N, A>>,
+    /// As many.
+    cold: Vec<Cold>,
     free: Vec<u32>,
 }
 
-impl<const N: usize> Slab<N> {
+impl<const N: usize, A> Default for Slab<N, A> {
+    fn default() -> Self {
+        Self { entries: Vec::new(), cold: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<const N: usize, A: Copy> Slab<N, A> {
+    /// What each takes.
+    const BYTES: usize = size_of::<Entry<N, A>>() + size_of::<Cold>();
+
     /// Puts an entry into a free place.
-    fn insert(&mut self, meta: Meta, key: &impl Key) -> usize {
-        let entry = Entry { meta, key: std::array::from_fn(|at| key.words(at)) };
+    fn insert(&mut self, entry: Entry<N, A>, cold: Cold) -> usize {
         match self.free.pop() {
             Some(place) => {
-                self.entries[place as usize] = entry;
-                place as usize
+                let place = place as usize;
+                (self.entries[place], self.cold[place]) = (entry, cold);
+                place
             }
             None => {
                 make_room(&mut self.entries, 1);
+                make_room(&mut self.cold, 1);
                 self.entries.push(entry);
+                self.cold.push(cold);
                 self.entries.len() - 1
             }
         }
     }
 
     fn remove(&mut self, place: usize) {
-        self.entries[place].meta.kind = Kind::NONE;
+        self.entries[place].hot.free();
         self.free.push(place as u32);
     }
 
-    /// Both lines of an entry that has two.
     #[inline]
     fn prefetch(&self, place: usize) {
         if let Some(entry) = self.entries.get(place) {
-            prefetch(&entry.meta);
-            prefetch(&entry.key[N - 1][2]);
+            entry.prefetch();
         }
     }
 
@@ -185,11 +143,18 @@ impl<const N: usize> Slab<N> {
     /// Counts a use, if the entry is the one for `key`.
     #[inline]
     fn use_for(&mut self, place: usize, key: &impl Key) -> Option<Found> {
-        self.entries.get_mut(place)?.use_for(key)
+        let entry = self.entries.get_mut(place)?;
+        if !entry.is_for(key) {
+            return None;
+        }
+        if entry.hot.count() {
+            self.cold[place].carry();
+        }
+        Some(entry.hot.found())
     }
 
     fn live(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.entries.len()).filter(|place| self.entries[*place].meta.is_used())
+        (0..self.entries.len()).filter(|place| self.entries[*place].hot.is_used())
     }
 }
 
@@ -197,10 +162,10 @@ impl<const N: usize> Slab<N> {
 /// in that list.
 #[derive(Debug, Default)]
 pub(super) struct Store {
-    one: Slab<1>,
-    two: Slab<2>,
-    three: Slab<3>,
-    four: Slab<MAX_FAN_OUT>,
+    one: Slab<1, HalfLine>,
+    two: Slab<2, Line>,
+    three: Slab<3, HalfLine>,
+    four: Slab<MAX_FAN_OUT, Line>,
 }
 
 const PLACE_BITS: u32 = 30;
@@ -224,10 +189,10 @@ impl Store {
     /// The bytes that an entry takes, by its number.
     pub(super) fn bytes(id: EntryId) -> usize {
         match edges(id) {
-            1 => size_of::<Entry<1>>(),
-            2 => size_of::<Entry<2>>(),
-            3 => size_of::<Entry<3>>(),
-            _ => size_of::<Entry<MAX_FAN_OUT>>(),
+            1 => Slab::<1, HalfLine>::BYTES,
+            2 => Slab::<2, Line>::BYTES,
+            3 => Slab::<3, HalfLine>::BYTES,
+            _ => Slab::<MAX_FAN_OUT, Line>::BYTES,
         }
     }
 
@@ -252,24 +217,12 @@ impl Store {
     /// Adds an entry, which stands in no queue and has no leaves yet. A key without edges is not for here.
     pub(super) fn insert(&mut self, key: &impl Key, tag: Tag, way: Way, slot: u8) -> EntryId {
         let edges = key.kind().edges();
-        let (what, which) = parts(way);
-        let meta = Meta {
-            hits: 0,
-            tag,
-            leaf: NO_LEAF,
-            newer: NOBODY,
-            older: NOBODY,
-            which,
-            what,
-            kind: key.kind(),
-            bits: slot & SLOT,
-            share: 0,
-        };
+        let (hot, cold) = (Hot::new(key.kind(), way, slot), Cold::new(tag));
         let place = match edges {
-            1 => self.one.insert(meta, key),
-            2 => self.two.insert(meta, key),
-            3 => self.three.insert(meta, key),
-            _ => self.four.insert(meta, key),
+            1 => self.one.insert(Entry::new(hot, key), cold),
+            2 => self.two.insert(Entry::new(hot, key), cold),
+            3 => self.three.insert(Entry::new(hot, key), cold),
+            _ => self.four.insert(Entry::new(hot, key), cold),
         };
         number(edges, place)
     }
@@ -283,44 +236,97 @@ impl Store {
         }
     }
 
+    /// What a hit needs to know of an entry.
     #[inline]
-    pub(super) fn meta(&self, id: EntryId) -> &Meta {
+    pub(super) fn hot(&self, id: EntryId) -> &Hot {
         match edges(id) {
-            1 => &self.one.entries[place(id)].meta,
-            2 => &self.two.entries[place(id)].meta,
-            3 => &self.three.entries[place(id)].meta,
-            _ => &self.four.entries[place(id)].meta,
+            1 => &self.one.entries[place(id)].hot,
+            2 => &self.two.entries[place(id)].hot,
+            3 => &self.three.entries[place(id)].hot,
+            _ => &self.four.entries[place(id)].hot,
         }
     }
 
     #[inline]
-    pub(super) fn meta_mut(&mut self, id: EntryId) -> &mut Meta {
+    pub(super) fn hot_mut(&mut self, id: EntryId) -> &mut Hot {
         match edges(id) {
-            1 => &mut self.one.entries[place(id)].meta,
-            2 => &mut self.two.entries[place(id)].meta,
-            3 => &mut self.three.entries[place(id)].meta,
-            _ => &mut self.four.entries[place(id)].meta,
+            1 => &mut self.one.entries[place(id)].hot,
+            2 => &mut self.two.entries[place(id)].hot,
+            3 => &mut self.three.entries[place(id)].hot,
+            _ => &mut self.four.entries[place(id)].hot,
         }
+    }
+
+    /// What else is known of it.
+    #[inline]
+    pub(super) fn cold(&self, id: EntryId) -> &Cold {
+        match edges(id) {
+            1 => &self.one.cold[place(id)],
+            2 => &self.two.cold[place(id)],
+            3 => &self.three.cold[place(id)],
+            _ => &self.four.cold[place(id)],
+        }
+    }
+
+    #[inline]
+    pub(super) fn cold_mut(&mut self, id: EntryId) -> &mut Cold {
+        match edges(id) {
+            1 => &mut self.one.cold[place(id)],
+            2 => &mut self.two.cold[place(id)],
+            3 => &mut self.three.cold[place(id)],
+            _ => &mut self.four.cold[place(id)],
+        }
+    }
+
+    /// Packets for which an entry was used.
+    pub(super) fn hits(&self, id: EntryId) -> u64 {
+        self.cold(id).carried() | u64::from(self.hot(id).uses())
+    }
+
+    /// Whether another engine has an entry.
+    pub(super) fn offloaded(&self, id: EntryId) -> Offloaded {
+        match (self.hot(id).is_told(), self.cold(id).bits & OFFLOADED != 0) {
+            (false, _) => Offloaded::No,
+            (true, false) => Offloaded::Wanted,
+            (true, true) => Offloaded::Yes,
+        }
+    }
+
+    /// Sets what [`Store::offloaded`] says.
+    pub(super) fn set_offloaded(&mut self, id: EntryId, offloaded: Offloaded) {
+        self.hot_mut(id).set_told(offloaded != Offloaded::No);
+        let bits = &mut self.cold_mut(id).bits;
+        *bits = *bits & !OFFLOADED | if offloaded == Offloaded::Yes { OFFLOADED } else { 0 };
     }
 
     /// Whether there is an entry with this number.
     #[inline]
     pub(super) fn is_live(&self, id: EntryId) -> bool {
-        self.meta(id).is_used()
+        self.hot(id).is_used()
     }
 
-    /// Has an entry brought near, if there is one with this number.
+    /// Has brought near what a hit needs of an entry, if there is one with this number.
     #[inline]
     pub(super) fn prefetch(&self, id: EntryId) {
         // Those with one edge have the lowest numbers, which are their places.
         if let Some(entry) = self.one.entries.get(id as usize) {
-            return prefetch(entry);
+            return entry.prefetch();
         }
         match edges(id) {
             1 => {}
             2 => self.two.prefetch(place(id)),
             3 => self.three.prefetch(place(id)),
             _ => self.four.prefetch(place(id)),
+        }
+    }
+
+    /// Has brought near what else is known of it.
+    pub(super) fn prefetch_cold(&self, id: EntryId) {
+        match edges(id) {
+            1 => prefetch_element(&self.one.cold, place(id)),
+            2 => prefetch_element(&self.two.cold, place(id)),
+            3 => prefetch_element(&self.three.cold, place(id)),
+            _ => prefetch_element(&self.four.cold, place(id)),
         }
     }
 
@@ -350,8 +356,8 @@ impl Store {
     #[inline]
     pub(super) fn use_for(&mut self, id: EntryId, key: &impl Key) -> Option<Found> {
         // Most have one edge, and then the number is the place; a jump that can be foreseen is better than one by a table.
-        if let Some(entry) = self.one.entries.get_mut(id as usize) {
-            return entry.use_for(key);
+        if (id as usize) < self.one.entries.len() {
+            return self.one.use_for(id as usize, key);
         }
         match edges(id) {
             1 => None,
@@ -364,7 +370,10 @@ impl Store {
     /// Counts a use.
     #[inline]
     pub(super) fn used(&mut self, id: EntryId) -> Found {
-        self.meta_mut(id).used()
+        if self.hot_mut(id).count() {
+            self.cold_mut(id).carry();
+        }
+        self.hot(id).found()
     }
 
     /// The numbers of all entries.
@@ -377,85 +386,51 @@ impl Store {
     }
 }
 
-/// A way, and what belongs to it.
-fn parts(way: Way) -> (What, u32) {
-    match way {
-        Way::Through => (What::Through, 0),
-        Way::Deliver(socket) => (What::Deliver, socket.0),
-        Way::Forward(hop) => (What::Forward, hop.number()),
-        Way::Several => (What::Several, 0),
-        Way::Drop(reason) => (What::Drop, reason.index() as u32),
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::XidType;
+    use crate::forward::dst::key::FreeKey;
+    use crate::xid::Xid;
 
-impl Meta {
-    /// What is to be done.
-    #[inline]
-    pub(super) fn way(&self) -> Way {
-        self.found().way()
-    }
-
-    #[inline]
-    fn found(&self) -> Found {
-        Found { which: self.which, what: self.what, slot: self.slot() }
-    }
-
-    /// The edge that the decision is about: 0 to 3.
-    #[inline]
-    pub(super) fn slot(&self) -> u8 {
-        self.bits & SLOT
-    }
-
-    #[inline]
-    fn used(&mut self) -> Found {
-        self.hits += 1;
-        // Some are as warm as can be: which, nobody can foresee, so it is no branch.
-        self.bits += u8::from(self.bits & WARMTH != WARMTH) << WARMTH_SHIFT;
-        self.found()
-    }
-
-    /// Whether it is for packets that came in on a port.
-    pub(super) fn received(&self) -> bool {
-        self.kind.received()
-    }
-
-    fn is_used(&self) -> bool {
-        self.kind != Kind::NONE
-    }
-
-    /// Uses since the replacement looked at it last, up to three.
-    pub(super) fn warmth(&self) -> u8 {
-        (self.bits & WARMTH) >> WARMTH_SHIFT
-    }
-
-    /// Sets what [`Meta::warmth`] says.
-    pub(super) fn set_warmth(&mut self, warmth: u8) {
-        self.bits = self.bits & !WARMTH | warmth << WARMTH_SHIFT & WARMTH;
-    }
-
-    /// In which queue of its share it stands.
-    pub(super) fn is_main(&self) -> bool {
-        self.bits & MAIN != 0
-    }
-
-    pub(super) fn set_main(&mut self, is_main: bool) {
-        self.bits = self.bits & !MAIN | if is_main { MAIN } else { 0 };
-    }
-
-    pub(super) fn offloaded(&self) -> Offloaded {
-        match self.bits & (OFFLOADED | WANTED) {
-            0 => Offloaded::No,
-            WANTED => Offloaded::Wanted,
-            _ => Offloaded::Yes,
+    /// Whether they are counted as they are in batches or one by one, and past the count that lies with the key.
+    #[test]
+    fn all_uses_are_counted() {
+        for edges in 1..=MAX_FAN_OUT {
+            let xids: Vec<_> = (0..edges).map(|at| Xid::new(XidType::AD, [at as u8; 20])).collect();
+            let (key, other) = (FreeKey::new(&xids, true), FreeKey::new(&xids, false));
+            let mut store = Store::default();
+            let id = store.insert(&key, Tag::default(), Way::Through, 0);
+            for _ in 0..100_000 {
+                assert!(store.use_for(id, &key).is_some() && store.use_for(id, &other).is_none());
+                store.used(id);
+            }
+            assert_eq!(store.hits(id), 200_000, "{edges} edges");
         }
     }
 
-    pub(super) fn set_offloaded(&mut self, offloaded: Offloaded) {
-        let bits = match offloaded {
-            Offloaded::No => 0,
-            Offloaded::Wanted => WANTED,
-            Offloaded::Yes => OFFLOADED,
-        };
-        self.bits = self.bits & !(OFFLOADED | WANTED) | bits;
+    #[test]
+    fn a_digit_that_is_full_is_carried_to_the_next() {
+        let mut cold = Cold::new(Tag::default());
+        cold.carried = [u16::MAX, u16::MAX, 6];
+        cold.carry();
+        assert_eq!(cold.carried(), 7 << 48);
+        cold.carry();
+        assert_eq!(cold.carried(), 7 << 48 | 1 << 16);
+    }
+
+    #[test]
+    fn what_another_engine_has_is_known_whatever_else_is() {
+        let key = FreeKey::new(&[Xid::NAT], true);
+        let mut store = Store::default();
+        let id = store.insert(&key, Tag::default(), Way::Through, 0);
+        for main in [false, true] {
+            for state in [Offloaded::Wanted, Offloaded::Yes, Offloaded::No, Offloaded::Yes] {
+                store.cold_mut(id).set_main(main);
+                store.set_offloaded(id, state);
+                assert_eq!((store.offloaded(id), store.cold(id).is_main()), (state, main));
+                assert_eq!(store.hot(id).is_told(), state != Offloaded::No);
+            }
+        }
     }
 }
