@@ -43,6 +43,13 @@ static __always_inline void open_table_reads(void)
 #endif
 }
 
+// Another number for each, neighbours far from each other: stir in core/ebpf/src/open_table.rs.
+static __always_inline __u32 open_table_stir(__u32 hash)
+{
+	hash = (hash ^ hash >> 16) * 0x85ebca6b;
+	return (hash ^ hash >> 13) * 0xc2b2ae35;
+}
+
 // Whether there may be a key with this place in the sieve of a table for so many places.
 static __always_inline int open_table_sieve_has(void *table, __u32 places, __u64 place, const __u32 slot_words)
 {
@@ -75,7 +82,7 @@ static __always_inline __u32 open_table_find(void *table, const __u64 *key, cons
 		hash += ((__u32)key[word] + HEADER(2 + 2 * word)) * ((key[word] >> 32) + HEADER(3 + 2 * word));
 #undef HEADER
 	places = *first;
-	place = (hash >> 32) * ((__u64)places * OPEN_TABLE_SIEVE_BITS) >> 32;
+	place = open_table_stir(hash >> 32) * ((__u64)places * OPEN_TABLE_SIEVE_BITS) >> 32;
 	if (!open_table_sieve_has(table, places, place, slot_words))
 		return 0;
 	at = OPEN_TABLE_HEADER + place / OPEN_TABLE_SIEVE_BITS;

@@ -15,7 +15,9 @@
 //! half of the slots are in use, there is room for all keys in practice. The hash is multilinear, HM variant: the
 //! product of the halves of each word, each half added to a secret word of its own; the upper half of the sum is
 //! strongly universal, so that two keys that somebody has chosen without the secret have a common hash with a chance
-//! of 2⁻³².
+//! of 2⁻³². Of many keys that says too little: those that differ in one half of a word only, such as the addresses of networks, have
+//! sums in rows, which with one secret in some hundreds are so close together that a window is full. So the sum is
+//! stirred (`stir`): each goes to a place of its own still, but rows are none any more.
 //!
 //! The sieve spares look-ups in vain the way to a slot, which as a rule is in no cache of the processor: a key's hash
 //! names one of the bits of its place, which is set while there is any key with that bit. It is a 64th of the size of
@@ -31,7 +33,7 @@
 //!
 //! Reference: D. Lemire, O. Kaser, "Strongly universal string hashing is fast" (2014), §3; Knuth, The Art of
 //! Computer Programming, volume 3, §6.4, algorithm R (removal); M. Herlihy, N. Shavit, M. Tzafrir, "Hopscotch
-//! hashing" (2008); H.-J. Boehm, "Can seqlocks get along with programming language memory models?" (2012).
+//! hashing" (2008); A. Appleby, MurmurHash3, `fmix32` (2011; what stirs); H.-J. Boehm, "Can seqlocks get along with programming language memory models?" (2012).
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
@@ -239,7 +241,8 @@ impl<M: AsRef<[AtomicU64]>> OpenTable<M> {
             low.wrapping_mul(high)
         };
         let hash = (2..).step_by(2).zip(key).map(product).fold(secret(1), u64::wrapping_add);
-        (((hash >> 32) * (self.places * SIEVE_BITS) as u64) >> 32) as usize
+        let hash = u64::from(stir((hash >> 32) as u32));
+        ((hash * (self.places * SIEVE_BITS) as u64) >> 32) as usize
     }
 
     /// The word of the sieve that has this bit, and the bit.
@@ -269,6 +272,12 @@ impl<M: AsRef<[AtomicU64]>> OpenTable<M> {
         let first = at * slot_words(self.key_words);
         (first..first + self.key_words).map(|at| self.word(at).load(Ordering::Relaxed))
     }
+}
+
+/// Another number for each, neighbours far from each other: `open_table_stir`. What the highest bits become is what counts.
+const fn stir(hash: u32) -> u32 {
+    let hash = (hash ^ hash >> 16).wrapping_mul(0x85eb_ca6b);
+    (hash ^ hash >> 13).wrapping_mul(0xc2b2_ae35)
 }
 
 /// The first slot where a key with this bit in the sieve may be.
