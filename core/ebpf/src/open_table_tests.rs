@@ -155,7 +155,8 @@ fn keys_in_rows_find_room_whatever_the_secret() {
         let table = table(3, KEYS as usize, seed);
         for number in 0..KEYS {
             // Rows of 64 networks of 256 addresses, in the order of the bytes on the wire.
-            let address = (number / 64).wrapping_mul(0x9e37_79b9) & 0xffff_0000 | number % 64 << 8;
+            let address =
+                (number / 64).wrapping_mul(0x9e37_79b9) & 0xffff_0000 | (number % 64) << 8;
             let key = [0x10 | u64::from(address.swap_bytes()) << 32, 0, 0];
             assert!(table.set(&key, 1), "secret {seed}, key {number}");
         }

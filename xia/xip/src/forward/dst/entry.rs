@@ -154,7 +154,7 @@ pub(super) struct HalfLine;
 /// Aligns to a cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-pub(super) struct Line;
+pub(super) struct WholeLine;
 
 /// An entry with so many XIDs, aligned as `A` is, so that it touches as few cache lines as can be. In the order in which it is
 /// written here, so that the first line has [`Hot`] and the last one the key's end, and both can be asked for.
@@ -167,10 +167,10 @@ pub(super) struct Entry<const N: usize, A> {
 }
 
 const _: () = assert!(size_of::<Entry<1, HalfLine>>() == 32, "two of them share a cache line");
-const _: () = assert!(size_of::<Entry<2, Line>>() == 64, "it is a cache line");
+const _: () = assert!(size_of::<Entry<2, WholeLine>>() == 64, "it is a cache line");
 const _: () = assert!(size_of::<Entry<3, HalfLine>>() == 96, "it touches two, wherever it begins");
-const _: () = assert!(size_of::<Entry<MAX_FAN_OUT, Line>>() == 128, "it is two");
-const _: () = assert!(offset_of!(Entry<MAX_FAN_OUT, Line>, hot) == 0, "its first line has it");
+const _: () = assert!(size_of::<Entry<MAX_FAN_OUT, WholeLine>>() == 128, "it is two");
+const _: () = assert!(offset_of!(Entry<MAX_FAN_OUT, WholeLine>, hot) == 0, "its first line has it");
 
 impl<const N: usize, A> Entry<N, A> {
     pub(super) fn new(hot: Hot, key: &impl Key) -> Self {

@@ -6,7 +6,7 @@
 use weft_processor::{make_room, prefetch_element};
 
 use super::Way;
-use super::entry::{Entry, Found, HalfLine, Hot, Line};
+use super::entry::{Entry, Found, HalfLine, Hot, WholeLine};
 use super::forest::{LeafId, NO_LEAF};
 use super::index::{EntryId, Tag};
 use super::key::{Key, XidWords};
@@ -163,9 +163,9 @@ impl<const N: usize, A: Copy> Slab<N, A> {
 #[derive(Debug, Default)]
 pub(super) struct Store {
     one: Slab<1, HalfLine>,
-    two: Slab<2, Line>,
+    two: Slab<2, WholeLine>,
     three: Slab<3, HalfLine>,
-    four: Slab<MAX_FAN_OUT, Line>,
+    four: Slab<MAX_FAN_OUT, WholeLine>,
 }
 
 const PLACE_BITS: u32 = 30;
@@ -190,9 +190,9 @@ impl Store {
     pub(super) fn bytes(id: EntryId) -> usize {
         match edges(id) {
             1 => Slab::<1, HalfLine>::BYTES,
-            2 => Slab::<2, Line>::BYTES,
+            2 => Slab::<2, WholeLine>::BYTES,
             3 => Slab::<3, HalfLine>::BYTES,
-            _ => Slab::<MAX_FAN_OUT, Line>::BYTES,
+            _ => Slab::<MAX_FAN_OUT, WholeLine>::BYTES,
         }
     }
 
