@@ -81,6 +81,30 @@ fn a_batch_fares_as_its_packets_do_one_after_the_other() {
     assert_eq!(together.drops().nonzero().count(), 3);
 }
 
+#[test]
+fn zeros_are_no_packet_in_a_batch_either() {
+    let (mut alone, mut together) = (any_forwarder(), any_forwarder());
+    for len in [8, 46, 1500] {
+        let packets = (0..2).map(|_| Packet::from_slice(&vec![0; len])).collect();
+        assert!(route_both(&mut alone, &mut together, packets).is_empty());
+    }
+    assert_eq!(together.drops().get(DropReason::Malformed), 6);
+}
+
+/// Anything, or something of which more is right.
+fn any_bytes() -> impl Strategy<Value = Packet> {
+    let bytes = prop_oneof![
+        prop::collection::vec(any::<u8>(), 0..200),
+        prop::collection::vec(prop_oneof![4 => Just(0), 1 => 0..10_u8], 0..200),
+    ];
+    (bytes, any::<bool>()).prop_map(|(mut bytes, well_begun)| {
+        if well_begun && bytes.len() > 8 {
+            (bytes[0], bytes[5], bytes[6]) = (1, bytes[5] % 9 + 1, bytes[6] % 3);
+        }
+        Packet::from_slice(&bytes)
+    })
+}
+
 /// A packet, mostly one that can be routed.
 fn some_packet() -> impl Strategy<Value = Packet> {
     let change = prop::option::weighted(0.2, (any::<Index>(), any::<u8>()));
@@ -112,7 +136,10 @@ proptest! {
     /// What the cache knows, and how the packet before looked, must not matter.
     #[test]
     fn any_batches_fare_as_their_packets_do(
-        batches in prop::collection::vec(prop::collection::vec(some_packet(), 1..80), 1..4),
+        batches in prop::collection::vec(
+            prop::collection::vec(prop_oneof![5 => some_packet(), 1 => any_bytes()], 1..80),
+            1..4,
+        ),
     ) {
         let (mut alone, mut together) = (any_forwarder(), any_forwarder());
         for batch in batches {
