@@ -21,7 +21,7 @@ use weft_xip::principal::Output;
 use crate::Hid;
 use crate::activity::Activity;
 use crate::discovery::ANNOUNCEMENT_PERIOD;
-use crate::interfaces::Asker;
+use crate::interfaces::Asked;
 use crate::nwp::{NONCE_LEN, NwpRepr, Question, QuestionRepr};
 use crate::proof::{CHALLENGES, Policy};
 
@@ -189,7 +189,7 @@ impl Hid {
         (hid, mac): (Xid, MacAddr),
         out: &mut Vec<Output>,
     ) {
-        if !self.may_ask(now, name, Asker::Known) {
+        if !self.may_ask(now, name, Asked::Known) {
             return;
         }
         let policy = self.policy(name);
@@ -219,7 +219,7 @@ impl Hid {
     }
 
     /// Takes one question from an interface's budget.
-    pub(crate) fn may_ask(&mut self, now: Instant, name: &str, whom: Asker) -> bool {
+    pub(crate) fn may_ask(&mut self, now: Instant, name: &str, whom: Asked) -> bool {
         self.interfaces.get_mut(name).is_some_and(|one| one.budgets.ask(now, whom))
     }
 

@@ -11,6 +11,7 @@ use weft_base::Instant;
 use weft_wire::MacAddr;
 use weft_xip::Xid;
 
+use crate::interfaces::Signatures;
 use crate::nwp::EPOCH_LEN;
 
 /// Places that are remembered as gone. The oldest give way.
@@ -77,8 +78,8 @@ struct Station {
     announced: Option<Instant>,
     /// Whether it speaks weft's messages.
     is_weft: bool,
-    /// Whether it has proven a HID.
-    is_proven: bool,
+    /// If it has proven a HID: its own budget for signatures.
+    proven: Option<Signatures>,
 }
 
 /// The places on one interface.
@@ -217,8 +218,9 @@ impl Places {
         self.stations.get(&mac).is_some_and(|station| station.is_weft)
     }
 
-    pub(crate) fn is_proven(&self, mac: MacAddr) -> bool {
-        self.stations.get(&mac).is_some_and(|station| station.is_proven)
+    /// What a hardware address at which a HID was proven has left of its own budget for signatures.
+    pub(crate) fn signatures(&mut self, mac: MacAddr) -> Option<&mut Signatures> {
+        self.stations.get_mut(&mac)?.proven.as_mut()
     }
 
     /// A learned place was proven; whether it was not before. `None` if there is no such place.
@@ -233,7 +235,8 @@ impl Places {
         (life.asked, life.doubted) = (0, None);
         let before = life.proven.replace(Proven { epoch, at: now });
         if let Some(station) = self.stations.get_mut(&mac) {
-            (station.is_weft, station.is_proven) = (true, true);
+            station.is_weft = true;
+            station.proven.get_or_insert_default();
         }
         Some(before.is_none())
     }
