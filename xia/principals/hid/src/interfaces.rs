@@ -46,19 +46,23 @@ impl Interface {
     }
 }
 
-/// Who is asked something. Budgets are apart, so that strangers take nothing from neighbours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Who is asked something. Budgets are apart, so that who is easily invented takes nothing from others; those come last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Asked {
-    /// A neighbour that was learned.
-    Known,
     /// Who announces itself, and is challenged.
-    Stranger,
+    Newcomer,
+    /// A neighbour that has not spoken again since it was learned.
+    Unheard,
+    /// A neighbour that has, but has never answered a question, as those of Linux XIA.
+    Plain,
+    /// A neighbour that has answered a question.
+    Known,
 }
 
 /// What is left of an interface's budgets.
 #[derive(Debug, Default)]
 pub(crate) struct Budgets {
-    questions: [Bucket; 2],
+    questions: [Bucket; 4],
     answers: Bucket,
     strangers: Signatures,
     /// Of all hardware addresses at which a HID is proven, each of which has a share of its own, too.
@@ -85,6 +89,8 @@ type Rate = (Duration, u32);
 
 /// What costs little.
 const FRAMES: Rate = (Duration::from_millis(2), 128);
+/// Questions to all neighbours that may be invented.
+const UNHEARD: Rate = (Duration::from_millis(10), 32);
 /// What costs a signature for strangers, made or checked: some tens of microseconds.
 const STRANGERS: Rate = (Duration::from_millis(10), 32);
 /// The same for one hardware address at which a HID is proven: it asks, and is asked, once a second at most.
@@ -93,9 +99,10 @@ const PROVEN: Rate = (Duration::from_millis(500), 4);
 const ALL_PROVEN: Rate = (Duration::from_millis(1), 256);
 
 impl Budgets {
-    /// Whether a neighbour may be asked something now; if so, it is charged.
+    /// Whether somebody may be asked something now; if so, it is charged.
     pub(crate) fn ask(&mut self, now: Instant, whom: Asked) -> bool {
-        take(&mut self.questions[whom as usize], now, FRAMES)
+        let rate = if whom == Asked::Unheard { UNHEARD } else { FRAMES };
+        take(&mut self.questions[whom as usize], now, rate)
     }
 
     /// Whether a probe may be answered now.

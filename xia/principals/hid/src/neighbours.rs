@@ -10,6 +10,7 @@ use weft_base::Instant;
 use weft_wire::MacAddr;
 use weft_xip::Xid;
 
+use crate::interfaces::Asked;
 use crate::nwp::NeighbourRepr;
 use crate::places::{Life, Origin, Places};
 
@@ -96,8 +97,10 @@ impl Neighbours {
 
     /// Forgets what was learned of a place, which is gone: others are not believed that it is there.
     pub(crate) fn expire(&mut self, interface: &str, hid: Xid, mac: MacAddr, now: Instant) {
+        let places = self.places_mut(interface);
+        let was = places.life(hid, mac).map_or(Asked::Unheard, |life| life.asked_as());
+        places.bury(hid, mac, (was, now));
         self.unlearn(interface, hid, mac);
-        self.places_mut(interface).bury(hid, mac, now);
     }
 
     fn unlearn(&mut self, interface: &str, hid: Xid, mac: MacAddr) -> bool {

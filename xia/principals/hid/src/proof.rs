@@ -126,7 +126,7 @@ impl Hid {
     ) {
         let mtu = self.interfaces.get(name).map_or(0, |interface| interface.mtu);
         for hids in hids.chunks(hids_in_question(mtu)) {
-            if !self.may_ask(now, name, Asked::Stranger) {
+            if !self.may_ask(now, name, Asked::Newcomer) {
                 return;
             }
             for hid in hids {
