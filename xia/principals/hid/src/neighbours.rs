@@ -109,8 +109,8 @@ impl Neighbours {
         removed
     }
 
-    /// Makes room for a place that is proven, if there is none: places that are not give way, those whose nodes named
-    /// them last long ago before others. Returns their HIDs.
+    /// Makes room for a place that is proven, if there is none: places that are not give way, those that were easily
+    /// invented before others, and then those whose nodes named them last long ago. Returns their HIDs.
     pub(crate) fn make_room(
         &mut self,
         interface: &str,
@@ -137,11 +137,11 @@ impl Neighbours {
     fn displace(&mut self, which: impl Fn(&Place) -> bool) -> Option<Xid> {
         let claimed = |place: &Place| {
             let life = place.origin.learned.filter(|_| !place.origin.configured)?;
-            life.proven.is_none().then(|| life.named())
+            life.proven.is_none().then(|| (life.asked_as(), life.named()))
         };
         let all = self.iter().filter(which);
         let oldest = all.filter_map(|place| Some((claimed(&place)?, place)));
-        let (_, place) = oldest.min_by_key(|(named, _)| *named)?;
+        let (_, place) = oldest.min_by_key(|(claimed, _)| *claimed)?;
         let (interface, hid, mac) = (place.interface.to_owned(), place.hid, place.mac);
         self.unlearn(&interface, hid, mac);
         Some(hid)

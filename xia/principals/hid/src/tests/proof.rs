@@ -224,6 +224,22 @@ fn who_proves_a_hid_takes_the_place_of_those_who_merely_claim_it() {
 }
 
 #[test]
+fn who_never_spoke_again_gives_way_before_who_did() {
+    let (mut asking, mut victim) = (ready("proof preferred"), prover());
+    asking.set(at(0), "neighbour-limit 2");
+    let claim = |id| NwpRepr::Announcement { hardware_address: mac(id), hids: vec![hid(id)] };
+    for second in [0, 10] {
+        asking.receive(at(second), &frame(&claim(8), mac(8), MacAddr::BROADCAST));
+    }
+    asking.receive(at(20), &frame(&claim(9), mac(9), MacAddr::BROADCAST));
+    asking.handle(at(20), Input::Tick);
+    prove(&mut asking, &mut victim, at(20));
+    assert_eq!(asking.ask(victim.own), reached_at(mac(2)));
+    assert_eq!(asking.ask(hid(8)), reached_at(mac(8)));
+    assert_eq!(asking.ask(hid(9)), Answer::Unknown);
+}
+
+#[test]
 fn neither_the_proven_nor_the_configured_give_way() {
     let (mut asking, mut victim) = (ready("proof preferred"), prover());
     asking.set(at(0), "neighbour-limit 1");
