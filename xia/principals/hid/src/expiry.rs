@@ -219,6 +219,7 @@ impl Hid {
         if allowed {
             if let Some(life) = self.neighbours.places_mut(name).life_mut(hid, mac) {
                 life.asked += 1;
+                life.asked_at = Some(now);
             }
             if announces {
                 self.neighbours.places_mut(name).tell(mac, now);

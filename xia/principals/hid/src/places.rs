@@ -40,6 +40,8 @@ pub(crate) struct Life {
     pub(crate) due_questions: u32,
     /// Questions that were asked since its node named it.
     pub(crate) asked: u32,
+    /// When the last one was asked.
+    pub(crate) asked_at: Option<Instant>,
     /// Whether it has ever answered one.
     answered: bool,
     /// When to look after it; it is in the agenda then.
@@ -386,6 +388,7 @@ mod tests {
             seen: None,
             due_questions: 0,
             asked: 0,
+            asked_at: None,
             answered: false,
             due: None,
             doubted: None,

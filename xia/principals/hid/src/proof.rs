@@ -23,6 +23,7 @@ use weft_xip::principal::Output;
 
 use crate::Hid;
 use crate::activity::Activity;
+use crate::expiry::PROBE_PERIOD;
 use crate::interfaces::{Asked, Interface, Sign};
 use crate::nwp::{
     EPOCH_LEN, NONCE_LEN, NwpRepr, Question, QuestionRepr, Seal, Sealed, SealedRepr,
@@ -306,7 +307,9 @@ impl Hid {
         }
         if self.watch.expiry.is_some() && self.neighbours.places_mut(name).doubt(hid, mac, now) {
             self.counters.add(Activity::Doubted, 1);
-            self.neighbours.places_mut(name).schedule(hid, mac, Some(now));
+            // Who answers can be doubted again at once, which is not to cost more than it does when it is silent.
+            let due = life.asked_at.map_or(now, |asked| now.max(asked + PROBE_PERIOD));
+            self.neighbours.places_mut(name).schedule(hid, mac, Some(due));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Neighbours that somebody has invented, and what real ones have to suffer from them.
+//! Neighbours and withdrawals that somebody has invented, and what real neighbours have to suffer from them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use weft_xip::{Xid, XidType};
 
 use super::exchange::frame;
 use super::link::{Link, hid, mac, reached_at};
-use crate::nwp::{NeighbourRepr, NwpRepr};
+use crate::nwp::{NeighbourRepr, NwpRepr, Seal, SealedRepr};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -159,4 +159,30 @@ fn who_has_spoken_for_a_while_is_waited_for_no_longer_than_that() {
     for id in [3, 4] {
         assert_eq!(link.nodes[0].ask(hid(id)), reached_at(mac(id)));
     }
+}
+
+#[test]
+fn a_flood_of_withdrawals_without_proof_causes_one_question_a_second() {
+    let mut link = Link::new(&[1, 2]);
+    (0..2).for_each(|index| link.start(index));
+    link.run(SECOND * 10);
+    let before = link.nodes[0].count("probes-sent");
+    let (hardware_address, nonce) = (mac(2), [0; 16]);
+    let forged = SealedRepr { hardware_address, nonce, hid: hid(2), seal: Seal::NONE };
+    let forged = frame(&NwpRepr::Withdrawal(forged), mac(2), MacAddr::BROADCAST);
+    for _ in 0..10_000 {
+        let now = link.now;
+        link.nodes[0].receive(now, &forged);
+        link.carry();
+        link.run(Duration::from_millis(1));
+    }
+    assert_eq!(link.nodes[0].ask(hid(2)), reached_at(mac(2)));
+    let probes = link.nodes[0].count("probes-sent") - before;
+    assert!((1..=11).contains(&probes), "{probes}");
+    // When it is gone, that is found a second later at most.
+    link.dead.insert(1);
+    let now = link.now;
+    link.nodes[0].receive(now, &forged);
+    link.run(SECOND * 4);
+    assert_eq!(link.nodes[0].ask(hid(2)), Answer::Unknown);
 }

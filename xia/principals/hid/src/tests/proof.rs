@@ -385,8 +385,7 @@ fn flooded(link: &mut Link, frames: impl Fn(&Node, Instant) -> Vec<Vec<u8>>) {
         for frame in frames(&link.nodes[0], now) {
             (0..if millis == 0 { 200 } else { 2 }).for_each(|_| link.nodes[0].receive(now, &frame));
         }
-        // The answers are of no use to anybody.
-        link.nodes[0].out.clear();
+        link.carry();
         link.run(Duration::from_millis(1));
     }
     assert!(link.nodes[0].count("over-budget") > 0);
