@@ -36,13 +36,16 @@ pub(crate) struct Announcer {
     /// When to repeat the first announcement.
     repeat: Option<Instant>,
     /// When neighbours announced themselves last, and were told who we are.
-    heard: BTreeMap<MacAddr, Heard>,
-    /// Who is to be told who we are when the pause is over, and on which interface. No more than have been heard.
-    owed: BTreeMap<MacAddr, (Instant, String)>,
+    heard: BTreeMap<Station, Heard>,
+    /// Who is to be told who we are when the pause is over. No more than have been heard.
+    owed: BTreeMap<Station, Instant>,
     /// Local HIDs that another node claimed.
     claimed: BTreeSet<Xid>,
     complained_full: bool,
 }
+
+/// A hardware address and the interface on which it is: VLANs of one device have the same ones.
+type Station = (String, MacAddr);
 
 #[derive(Clone, Copy, Debug)]
 struct Heard {
@@ -57,7 +60,7 @@ impl Announcer {
     }
 
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        let owed = self.owed.values().map(|(due, _)| *due);
+        let owed = self.owed.values().copied();
         self.next.into_iter().chain(self.repeat).chain(owed).min()
     }
 
@@ -81,7 +84,8 @@ impl Announcer {
         is_new: bool,
         limit: usize,
     ) -> bool {
-        let last = self.heard.get(&mac).copied();
+        let station = (name.to_owned(), mac);
+        let last = self.heard.get(&station).copied();
         let soon = |at: Instant, pause| now.since(at) < pause;
         let again = last.is_some_and(|last| soon(last.announced, ANNOUNCEMENT_PERIOD / 2));
         let told = last.and_then(|last| last.introduced);
@@ -91,8 +95,7 @@ impl Announcer {
         let is_repetition = last
             .is_some_and(|last| told == Some(last.announced) && soon(last.announced, 2 * REPEAT));
         if let Some(told) = told.filter(|_| (is_new || again) && pauses && !is_repetition) {
-            let due = (told + INTRODUCTION_PAUSE, name.to_owned());
-            self.owed.entry(mac).or_insert(due);
+            self.owed.entry(station.clone()).or_insert(told + INTRODUCTION_PAUSE);
         }
         if last.is_none() && self.heard.len() >= limit {
             // What was heard long ago says nothing any more.
@@ -100,20 +103,17 @@ impl Announcer {
         }
         if last.is_some() || self.heard.len() < limit {
             let introduced = if introduces { Some(now) } else { told };
-            self.heard.insert(mac, Heard { announced: now, introduced });
+            self.heard.insert(station, Heard { announced: now, introduced });
         }
         introduces
     }
 
-    /// Who is to be told now who we are, and on which interface.
-    fn take_owed(&mut self, now: Instant) -> Vec<(String, MacAddr)> {
-        let due: Vec<_> = self
-            .owed
-            .extract_if(.., |_, (due, _)| *due <= now)
-            .map(|(mac, (_, name))| (name, mac))
-            .collect();
-        for (_, mac) in &due {
-            if let Some(heard) = self.heard.get_mut(mac) {
+    /// Who is to be told now who we are.
+    fn take_owed(&mut self, now: Instant) -> Vec<Station> {
+        let due = self.owed.extract_if(.., |_, due| *due <= now);
+        let due: Vec<_> = due.map(|(station, _)| station).collect();
+        for station in &due {
+            if let Some(heard) = self.heard.get_mut(station) {
                 heard.introduced = Some(now);
             }
         }

@@ -5,6 +5,10 @@
 //! suffices, but only with the probability own HIDs : all addresses that it knows. So a node that has never
 //! answered a probe is sent announcements, too, and so many more that it will hardly ever have been silent by chance.
 //!
+//! Anybody can invent such neighbours, by the thousand and with a frame for many. So they are asked from budgets of
+//! their own, in an order by chance, and are gone when they should have been asked often enough, whether there was a
+//! budget for it or not. And a node is waited for no longer than it has been there, but for [`STRANGER_TRIES`] at least.
+//!
 //! What only others say of a neighbour is no sign of life. A place that is gone is remembered, so that their lists,
 //! which in Linux XIA forget nothing, do not bring it back; it comes back when it speaks itself.
 //!
@@ -21,14 +25,14 @@ use weft_xip::principal::Output;
 use crate::Hid;
 use crate::activity::Activity;
 use crate::discovery::ANNOUNCEMENT_PERIOD;
-use crate::interfaces::Asker;
+use crate::interfaces::Asked;
 use crate::nwp::{NONCE_LEN, NwpRepr, Question, QuestionRepr};
 use crate::proof::{CHALLENGES, Policy};
 
 /// How long a neighbour may be silent before it is probed, unless `neighbour-expiry` says otherwise.
 pub const DEFAULT_EXPIRY: Duration = Duration::from_secs(15);
 
-/// Between two probes of one place.
+/// Between two probes of one place; up to a quarter longer for who has not answered any.
 pub(crate) const PROBE_PERIOD: Duration = Duration::from_secs(1);
 /// Probes without an answer after which a node that has answered probes before is gone.
 pub(crate) const TRIES: u32 = 3;
@@ -36,6 +40,8 @@ pub(crate) const TRIES: u32 = 3;
 const TRIES_PER_ADDRESS: u32 = 10;
 /// The same, on links with very many addresses.
 const MOST_TRIES: u32 = 1000;
+/// The same, for nodes that have not been there for longer.
+const STRANGER_TRIES: u32 = 120;
 
 /// A nonce is good for once to twice this time.
 const NONCE_LIFE: Duration = Duration::from_secs(8);
@@ -90,6 +96,14 @@ impl Watch {
     }
 }
 
+/// How often a node that does not know probes is asked, by how many addresses it may know and for how long it has been
+/// there.
+fn plain_tries(known: usize, acquaintance: Duration) -> u32 {
+    let periods = acquaintance.as_nanos() / PROBE_PERIOD.as_nanos();
+    let most = u32::try_from(periods).unwrap_or(u32::MAX).clamp(STRANGER_TRIES, MOST_TRIES);
+    u32::try_from(known).unwrap_or(u32::MAX).saturating_mul(TRIES_PER_ADDRESS).min(most)
+}
+
 impl Hid {
     /// Has a learned place looked after in time, unless it is already: soon, if only others spoke of it.
     pub(crate) fn watch(&mut self, now: Instant, name: &str, (hid, mac): (Xid, MacAddr)) {
@@ -140,38 +154,42 @@ impl Hid {
         let Some(expiry) = self.watch.expiry else { return };
         let required = self.needs_proof(name);
         let places = self.neighbours.places_mut(name);
-        let Some(life) = places.life(hid, mac) else { return };
         let sign = places.last_sign(hid, mac, required);
+        if let Some(sign) = sign {
+            places.notice(hid, mac, sign);
+        }
         if sign.is_some_and(|sign| now.since(sign) < expiry) {
             return self.watch(now, name, (hid, mac));
         }
-        let is_weft = places.is_weft(mac);
-        let tries = if is_weft { TRIES } else { self.plain_tries(name) };
-        let next = match self.can_ask(name, is_weft) {
+        let next = if !self.can_ask(name, mac) {
             // Nobody could answer; that says nothing about neighbours.
-            false => now + expiry,
-            true if life.asked >= tries => {
-                self.counters.add(Activity::Expired, 1);
-                return self.remove_gone(now, name, hid, mac);
-            }
-            true => {
-                self.probe(now, name, (hid, mac), out);
-                now + PROBE_PERIOD
-            }
+            now + expiry
+        } else if self.has_been_asked(name, (hid, mac)) {
+            self.counters.add(Activity::Expired, 1);
+            return self.remove_gone(now, name, hid, mac);
+        } else {
+            now + self.probe(now, name, (hid, mac), out)
         };
         self.neighbours.places_mut(name).schedule(hid, mac, Some(next));
     }
 
-    /// How often a node that does not know probes is asked: by what it may know of its neighbours.
-    fn plain_tries(&mut self, name: &str) -> u32 {
-        let known = self.neighbours.places_mut(name).ever() + self.locals.len();
-        u32::try_from(known).unwrap_or(u32::MAX).saturating_mul(TRIES_PER_ADDRESS).min(MOST_TRIES)
+    /// Whether a place has been asked often enough to count as gone.
+    fn has_been_asked(&mut self, name: &str, (hid, mac): (Xid, MacAddr)) -> bool {
+        let places = self.neighbours.places_mut(name);
+        let known = places.ever() + self.locals.len();
+        let Some(life) = places.life(hid, mac) else { return true };
+        if places.is_weft(mac) && life.asked >= TRIES {
+            return true;
+        }
+        // Who knows probes and has answered one is always asked, even if others take the budget.
+        life.asked_as() != Asked::Known
+            && life.due_questions >= plain_tries(known, life.acquaintance())
     }
 
     /// Whether a neighbour can be asked: NWP is spoken, and a node that knows announcements alone can be sent one.
-    fn can_ask(&self, name: &str, is_weft: bool) -> bool {
+    fn can_ask(&mut self, name: &str, mac: MacAddr) -> bool {
         let open = self.interfaces.get(name).is_some_and(|one| one.nwp.port().is_some());
-        open && (is_weft || !self.locals.is_empty())
+        open && (self.neighbours.places_mut(name).is_weft(mac) || !self.locals.is_empty())
     }
 
     /// A place is gone.
@@ -181,45 +199,70 @@ impl Hid {
         self.refresh(hid);
     }
 
-    /// Asks whether a HID is at a place, if the interface's budget allows it now.
+    /// Asks whether a HID is at a place, if the interface's budget allows it now; returns when to ask again.
     fn probe(
         &mut self,
         now: Instant,
         name: &str,
         (hid, mac): (Xid, MacAddr),
         out: &mut Vec<Output>,
-    ) {
-        if !self.may_ask(now, name, Asker::Known) {
-            return;
-        }
-        let policy = self.policy(name);
+    ) -> Duration {
         let places = self.neighbours.places_mut(name);
         let is_weft = places.is_weft(mac);
-        let Some(life) = places.life_mut(hid, mac) else { return };
-        life.asked += 1;
-        let asked = life.asked;
-        // A proof is an answer, too.
+        let told_lately = places.told(mac).is_some_and(|told| now.since(told) < PROBE_PERIOD);
+        let Some(life) = places.life_mut(hid, mac) else { return PROBE_PERIOD };
+        life.due_questions += 1;
+        let (whom, questions) = (life.asked_as(), is_weft || life.asked < TRIES);
+        // An announcement is for all places at a hardware address.
+        let announces = !is_weft && !told_lately;
+        let allowed = !(questions || announces) || self.may_ask(now, name, whom);
+        if allowed {
+            if let Some(life) = self.neighbours.places_mut(name).life_mut(hid, mac) {
+                life.asked += 1;
+                life.asked_at = Some(now);
+            }
+            if announces {
+                self.neighbours.places_mut(name).tell(mac, now);
+                self.send_announcement(name, mac, Activity::AnnouncementsToSilent, out);
+            }
+            if questions {
+                self.send_question(now, name, (hid, mac), out);
+            }
+        }
+        match whom {
+            Asked::Known if allowed => PROBE_PERIOD,
+            Asked::Known => self.watch.about(PROBE_PERIOD / 2),
+            // Who came first does not come first each time.
+            _ => self.watch.about(PROBE_PERIOD),
+        }
+    }
+
+    /// Sends a silent neighbour a probe, or a challenge: a proof is an answer, too.
+    fn send_question(
+        &mut self,
+        now: Instant,
+        name: &str,
+        (hid, mac): (Xid, MacAddr),
+        out: &mut Vec<Output>,
+    ) {
+        let policy = self.policy(name);
+        let Some(life) = self.neighbours.places_mut(name).life_mut(hid, mac) else { return };
         let is_challenge = match policy {
             Policy::Off => false,
             Policy::Preferred => life.proven.is_none() && life.challenged < CHALLENGES,
             Policy::Required => true,
         };
         life.challenged += u32::from(is_challenge);
-        if !is_weft {
-            self.send_announcement(name, mac, Activity::AnnouncementsToSilent, out);
-        }
-        if is_weft || asked <= TRIES {
-            let question = self.question(now, name, mac, vec![hid]);
-            let (question, activity) = match is_challenge {
-                true => (NwpRepr::Challenge(question), Activity::ChallengesSent),
-                false => (NwpRepr::Probe(question), Activity::ProbesSent),
-            };
-            self.send(name, mac, &[question], activity, out);
-        }
+        let question = self.question(now, name, mac, vec![hid]);
+        let (question, activity) = match is_challenge {
+            true => (NwpRepr::Challenge(question), Activity::ChallengesSent),
+            false => (NwpRepr::Probe(question), Activity::ProbesSent),
+        };
+        self.send(name, mac, &[question], activity, out);
     }
 
     /// Takes one question from an interface's budget.
-    pub(crate) fn may_ask(&mut self, now: Instant, name: &str, whom: Asker) -> bool {
+    pub(crate) fn may_ask(&mut self, now: Instant, name: &str, whom: Asked) -> bool {
         self.interfaces.get_mut(name).is_some_and(|one| one.budgets.ask(now, whom))
     }
 
@@ -287,6 +330,7 @@ impl Hid {
         for hid in here.hids() {
             let hid = self.own_kind(hid);
             self.hear_of(now, name, (hid, mac), true, out);
+            self.neighbours.places_mut(name).answered(hid, mac);
         }
         self.neighbours.places_mut(name).spoke_weft(mac);
     }

@@ -46,32 +46,63 @@ impl Interface {
     }
 }
 
-/// Who has something done. Budgets are apart, so that strangers take nothing from neighbours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asker {
-    /// At its hardware address a HID is proven; for questions, a neighbour that was learned.
+/// Who is asked something. Budgets are apart, so that who is easily invented takes nothing from others; those come last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Asked {
+    /// Who announces itself, and is challenged.
+    Newcomer,
+    /// A neighbour that has not spoken again since it was learned.
+    Unheard,
+    /// A neighbour that has, but has never answered a question, as those of Linux XIA.
+    Plain,
+    /// A neighbour that has answered a question.
     Known,
-    Stranger,
 }
 
-/// What is left of an interface's budgets, for the known and for strangers.
+/// What is left of an interface's budgets.
 #[derive(Debug, Default)]
 pub(crate) struct Budgets {
-    questions: [Bucket; 2],
+    questions: [Bucket; 4],
     answers: Bucket,
-    signatures: [Bucket; 2],
-    checks: [Bucket; 2],
+    strangers: Signatures,
+    /// Of all hardware addresses at which a HID is proven, each of which has a share of its own, too.
+    proven: Signatures,
+    withdrawals: Bucket,
 }
 
-/// What costs little: so many at once, and then one in this time.
-const FRAMES: (Duration, u32) = (Duration::from_millis(2), 128);
-/// What costs a signature, made or checked: some tens of microseconds.
-const SIGNATURES: (Duration, u32) = (Duration::from_millis(10), 32);
+/// What is left of a budget for signatures that are made, and that are checked.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Signatures {
+    made: Bucket,
+    checked: Bucket,
+}
+
+/// What is to be done with a signature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sign {
+    Make,
+    Check,
+}
+
+/// So many at once, and then one in this time.
+type Rate = (Duration, u32);
+
+/// What costs little.
+const FRAMES: Rate = (Duration::from_millis(2), 128);
+/// Questions to all neighbours that may be invented.
+const UNHEARD: Rate = (Duration::from_millis(10), 32);
+/// What costs a signature for strangers, made or checked: some tens of microseconds.
+const STRANGERS: Rate = (Duration::from_millis(10), 32);
+/// The same for one hardware address at which a HID is proven: it asks, and is asked, once a second at most.
+const PROVEN: Rate = (Duration::from_millis(500), 4);
+/// The same for all of these: a full table that expires after five seconds needs no more.
+const ALL_PROVEN: Rate = (Duration::from_millis(1), 256);
 
 impl Budgets {
-    /// Whether a neighbour may be asked something now; if so, it is charged.
-    pub(crate) fn ask(&mut self, now: Instant, whom: Asker) -> bool {
-        take(&mut self.questions[whom as usize], now, FRAMES)
+    /// Whether somebody may be asked something now; if so, it is charged.
+    pub(crate) fn ask(&mut self, now: Instant, whom: Asked) -> bool {
+        let rate = if whom == Asked::Unheard { UNHEARD } else { FRAMES };
+        take(&mut self.questions[whom as usize], now, rate)
     }
 
     /// Whether a probe may be answered now.
@@ -79,18 +110,33 @@ impl Budgets {
         take(&mut self.answers, now, FRAMES)
     }
 
-    /// Whether a signature may be made now.
-    pub(crate) fn sign(&mut self, now: Instant, whom: Asker) -> bool {
-        take(&mut self.signatures[whom as usize], now, SIGNATURES)
+    /// Whether a signature may be made or checked now for a hardware address. Where a HID is proven there it has a
+    /// share of its `own`: anybody can send frames in its name, which takes nothing from others then.
+    pub(crate) fn sign(&mut self, now: Instant, what: Sign, own: Option<&mut Signatures>) -> bool {
+        match own {
+            Some(own) => own.take(now, what, PROVEN) && self.proven.take(now, what, ALL_PROVEN),
+            None => self.strangers.take(now, what, STRANGERS),
+        }
     }
 
-    /// Whether a signature may be checked now.
-    pub(crate) fn check(&mut self, now: Instant, whom: Asker) -> bool {
-        take(&mut self.checks[whom as usize], now, SIGNATURES)
+    /// Whether the signature of a withdrawal may be checked now. Anybody can send these with the address and the
+    /// epoch of a neighbour, so they take nothing from proofs.
+    pub(crate) fn withdrawal(&mut self, now: Instant) -> bool {
+        take(&mut self.withdrawals, now, STRANGERS)
     }
 }
 
-fn take(bucket: &mut Bucket, now: Instant, (interval, burst): (Duration, u32)) -> bool {
+impl Signatures {
+    fn take(&mut self, now: Instant, what: Sign, rate: Rate) -> bool {
+        let bucket = match what {
+            Sign::Make => &mut self.made,
+            Sign::Check => &mut self.checked,
+        };
+        take(bucket, now, rate)
+    }
+}
+
+fn take(bucket: &mut Bucket, now: Instant, (interval, burst): Rate) -> bool {
     bucket.take(now, interval, burst)
 }
 

@@ -10,6 +10,7 @@ use weft_base::Instant;
 use weft_wire::MacAddr;
 use weft_xip::Xid;
 
+use crate::interfaces::Asked;
 use crate::nwp::NeighbourRepr;
 use crate::places::{Life, Origin, Places};
 
@@ -96,8 +97,10 @@ impl Neighbours {
 
     /// Forgets what was learned of a place, which is gone: others are not believed that it is there.
     pub(crate) fn expire(&mut self, interface: &str, hid: Xid, mac: MacAddr, now: Instant) {
+        let places = self.places_mut(interface);
+        let was = places.life(hid, mac).map_or(Asked::Unheard, |life| life.asked_as());
+        places.bury(hid, mac, (was, now));
         self.unlearn(interface, hid, mac);
-        self.places_mut(interface).bury(hid, mac, now);
     }
 
     fn unlearn(&mut self, interface: &str, hid: Xid, mac: MacAddr) -> bool {
@@ -106,8 +109,8 @@ impl Neighbours {
         removed
     }
 
-    /// Makes room for a place that is proven, if there is none: places that are not give way, those whose nodes named
-    /// them last long ago before others. Returns their HIDs.
+    /// Makes room for a place that is proven, if there is none: places that are not give way, those that were easily
+    /// invented before others, and then those whose nodes named them last long ago. Returns their HIDs.
     pub(crate) fn make_room(
         &mut self,
         interface: &str,
@@ -134,11 +137,11 @@ impl Neighbours {
     fn displace(&mut self, which: impl Fn(&Place) -> bool) -> Option<Xid> {
         let claimed = |place: &Place| {
             let life = place.origin.learned.filter(|_| !place.origin.configured)?;
-            life.proven.is_none().then(|| life.named())
+            life.proven.is_none().then(|| (life.asked_as(), life.named()))
         };
         let all = self.iter().filter(which);
         let oldest = all.filter_map(|place| Some((claimed(&place)?, place)));
-        let (_, place) = oldest.min_by_key(|(named, _)| *named)?;
+        let (_, place) = oldest.min_by_key(|(claimed, _)| *claimed)?;
         let (interface, hid, mac) = (place.interface.to_owned(), place.hid, place.mac);
         self.unlearn(&interface, hid, mac);
         Some(hid)

@@ -6,15 +6,20 @@
 //! address is kept once, in its *station*.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use weft_base::Instant;
 use weft_wire::MacAddr;
 use weft_xip::Xid;
 
+use crate::interfaces::{Asked, Signatures};
 use crate::nwp::EPOCH_LEN;
 
 /// Places that are remembered as gone. The oldest give way.
 const MAX_GONE: usize = 1024;
+
+/// Who gives signs of life for less than that has not spoken again: who starts says so twice.
+const ACQUAINTANCE: Duration = Duration::from_secs(1);
 
 /// How a place became known.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,8 +33,17 @@ pub(crate) struct Origin {
 pub(crate) struct Life {
     /// When its node named it last itself; `None` if only others have.
     named: Option<Instant>,
-    /// Questions that were asked since it gave a sign of life.
+    /// Its first sign of life, and the last that was noticed when it was looked after.
+    met: Option<Instant>,
+    seen: Option<Instant>,
+    /// Questions that were due since it gave a sign of life, whether or not there was a budget for them.
+    pub(crate) due_questions: u32,
+    /// Questions that were asked since its node named it.
     pub(crate) asked: u32,
+    /// When the last one was asked.
+    pub(crate) asked_at: Option<Instant>,
+    /// Whether it has ever answered one.
+    answered: bool,
     /// When to look after it; it is in the agenda then.
     due: Option<Instant>,
     /// When somebody said, without proof, that it is gone. Only later signs of life count.
@@ -61,6 +75,20 @@ impl Life {
         self.named
     }
 
+    /// How long it has been known to be there: between its first and its last sign of life.
+    pub(crate) fn acquaintance(&self) -> Duration {
+        self.met.zip(self.seen).map_or(Duration::ZERO, |(met, seen)| seen.since(met))
+    }
+
+    /// From which budget it is asked.
+    pub(crate) fn asked_as(&self) -> Asked {
+        match self.answered {
+            true => Asked::Known,
+            false if self.acquaintance() >= ACQUAINTANCE => Asked::Plain,
+            false => Asked::Unheard,
+        }
+    }
+
     /// Whether it is on the agenda.
     pub(crate) fn is_scheduled(&self) -> bool {
         self.due.is_some()
@@ -75,10 +103,12 @@ struct Station {
     heard: Option<Instant>,
     /// When it announced itself last. What was not named then may be there no more.
     announced: Option<Instant>,
+    /// When this node announced itself last to it because a place there was silent.
+    told: Option<Instant>,
     /// Whether it speaks weft's messages.
     is_weft: bool,
-    /// Whether it has proven a HID.
-    is_proven: bool,
+    /// If it has proven a HID: its own budget for signatures.
+    proven: Option<Signatures>,
 }
 
 /// The places on one interface.
@@ -87,8 +117,9 @@ pub(crate) struct Places {
     places: BTreeMap<(Xid, MacAddr), Origin>,
     agenda: BTreeSet<(Instant, Xid, MacAddr)>,
     stations: BTreeMap<MacAddr, Station>,
-    /// Places that gave no sign of life, and since when: what others say of them is not believed.
-    gone: BTreeMap<(Xid, MacAddr), Instant>,
+    /// Places that gave no sign of life, how they were asked, and since when they are gone: what others say of them is
+    /// not believed.
+    gone: BTreeMap<(Xid, MacAddr), (Asked, Instant)>,
 }
 
 impl Places {
@@ -142,7 +173,9 @@ impl Places {
     pub(crate) fn named(&mut self, hid: Xid, mac: MacAddr, now: Instant) {
         self.gone.remove(&(hid, mac));
         if let Some(life) = self.life_mut(hid, mac) {
-            (life.named, life.asked, life.doubted) = (Some(now), 0, None);
+            (life.named, life.doubted) = (Some(now), None);
+            life.met.get_or_insert(now);
+            (life.due_questions, life.asked) = (0, 0);
         }
     }
 
@@ -171,15 +204,15 @@ impl Places {
         }
     }
 
-    /// Remembers that a place is gone.
-    pub(crate) fn bury(&mut self, hid: Xid, mac: MacAddr, now: Instant) {
-        if self.gone.len() >= MAX_GONE {
-            let oldest = self.gone.iter().min_by_key(|(_, since)| **since);
+    /// Remembers that a place is gone. Those that were easily invented give way first.
+    pub(crate) fn bury(&mut self, hid: Xid, mac: MacAddr, (was, now): (Asked, Instant)) {
+        self.gone.insert((hid, mac), (was, now));
+        if self.gone.len() > MAX_GONE {
+            let oldest = self.gone.iter().min_by_key(|(_, gone)| **gone);
             if let Some(oldest) = oldest.map(|(place, _)| *place) {
                 self.gone.remove(&oldest);
             }
         }
-        self.gone.insert((hid, mac), now);
     }
 
     /// Whether a place is known to be gone.
@@ -217,8 +250,9 @@ impl Places {
         self.stations.get(&mac).is_some_and(|station| station.is_weft)
     }
 
-    pub(crate) fn is_proven(&self, mac: MacAddr) -> bool {
-        self.stations.get(&mac).is_some_and(|station| station.is_proven)
+    /// What a hardware address at which a HID was proven has left of its own budget for signatures.
+    pub(crate) fn signatures(&mut self, mac: MacAddr) -> Option<&mut Signatures> {
+        self.stations.get_mut(&mac)?.proven.as_mut()
     }
 
     /// A learned place was proven; whether it was not before. `None` if there is no such place.
@@ -230,10 +264,12 @@ impl Places {
         now: Instant,
     ) -> Option<bool> {
         let life = self.life_mut(hid, mac)?;
-        (life.asked, life.doubted) = (0, None);
+        (life.answered, life.doubted) = (true, None);
+        (life.due_questions, life.asked) = (0, 0);
         let before = life.proven.replace(Proven { epoch, at: now });
         if let Some(station) = self.stations.get_mut(&mac) {
-            (station.is_weft, station.is_proven) = (true, true);
+            station.is_weft = true;
+            station.proven.get_or_insert_default();
         }
         Some(before.is_none())
     }
@@ -246,6 +282,35 @@ impl Places {
         }
         (life.doubted, life.asked) = (Some(now), 0);
         true
+    }
+
+    /// A learned place has answered a question.
+    pub(crate) fn answered(&mut self, hid: Xid, mac: MacAddr) {
+        if let Some(life) = self.life_mut(hid, mac) {
+            life.answered = true;
+        }
+    }
+
+    /// Notices a learned place's last sign of life.
+    pub(crate) fn notice(&mut self, hid: Xid, mac: MacAddr, sign: Instant) {
+        let Some(life) = self.life_mut(hid, mac) else { return };
+        if life.seen.is_none_or(|seen| seen < sign) {
+            life.seen = Some(sign);
+            life.met.get_or_insert(sign);
+            life.due_questions = 0;
+        }
+    }
+
+    /// When this node announced itself last to a hardware address because a place there was silent.
+    pub(crate) fn told(&self, mac: MacAddr) -> Option<Instant> {
+        self.stations.get(&mac)?.told
+    }
+
+    /// That is done.
+    pub(crate) fn tell(&mut self, mac: MacAddr, now: Instant) {
+        if let Some(station) = self.stations.get_mut(&mac) {
+            station.told = Some(now);
+        }
     }
 
     /// When a learned place gave its last sign of life, if it ever did and nobody doubted it since: its node named
@@ -319,7 +384,12 @@ mod tests {
         configured: false,
         learned: Some(Life {
             named: None,
+            met: None,
+            seen: None,
+            due_questions: 0,
             asked: 0,
+            asked_at: None,
+            answered: false,
             due: None,
             doubted: None,
             challenged: 0,
@@ -370,9 +440,11 @@ mod tests {
             Xid::new(XidType::HID, id)
         };
         for n in 0..=MAX_GONE {
-            places.bury(wide(n), mac(1), Instant::from_nanos(n as u64));
+            let was = if n == 0 { Asked::Plain } else { Asked::Unheard };
+            places.bury(wide(n), mac(1), (was, Instant::from_nanos(n as u64)));
         }
-        assert!(!places.is_gone(wide(0), mac(1)) && places.is_gone(wide(1), mac(1)));
+        assert!(places.is_gone(wide(0), mac(1)), "it has spoken");
+        assert!(!places.is_gone(wide(1), mac(1)) && places.is_gone(wide(2), mac(1)));
         assert_eq!(places.ever(), MAX_GONE);
     }
 

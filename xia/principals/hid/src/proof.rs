@@ -11,8 +11,9 @@
 //! * `required`, an announcement is only a reason to challenge; a place is learned by a proof, and kept by proofs.
 //!
 //! Signatures cost a thousand times what other messages do, so how many are made and checked in a second is bounded for
-//! each interface, and apart for neighbours whose HID is proven and for strangers: a flood of strangers
-//! takes nothing from neighbours.
+//! each interface, and apart for strangers and for each neighbour whose HID is proven: a flood of strangers takes nothing
+//! from neighbours, and one in the name of a neighbour takes from that neighbour alone. That it does: who asks cannot
+//! be told from who sends frames with the same hardware address.
 
 use weft_base::{Instant, Random};
 use weft_keys::{KeyHash, PrivateKey, PublicKey, Signature};
@@ -22,7 +23,8 @@ use weft_xip::principal::Output;
 
 use crate::Hid;
 use crate::activity::Activity;
-use crate::interfaces::{Asker, Interface};
+use crate::expiry::PROBE_PERIOD;
+use crate::interfaces::{Asked, Interface, Sign};
 use crate::nwp::{
     EPOCH_LEN, NONCE_LEN, NwpRepr, Question, QuestionRepr, Seal, Sealed, SealedRepr,
     hids_in_question, signed_proof, signed_withdrawal,
@@ -125,7 +127,7 @@ impl Hid {
     ) {
         let mtu = self.interfaces.get(name).map_or(0, |interface| interface.mtu);
         for hids in hids.chunks(hids_in_question(mtu)) {
-            if !self.may_ask(now, name, Asker::Stranger) {
+            if !self.may_ask(now, name, Asked::Newcomer) {
                 return;
             }
             for hid in hids {
@@ -178,16 +180,13 @@ impl Hid {
         let ours: Vec<_> = ours.filter(|hid| self.locals.contains(hid)).collect();
         let (proven, claimed): (Vec<_>, Vec<_>) =
             ours.into_iter().partition(|hid| self.prover.key_of(*hid).is_some());
-        let who = self.asker(name, asker);
-        let Some(interface) = self.interfaces.get_mut(name) else { return };
-        if let Some(hid) = proven.first() {
-            if interface.budgets.sign(now, who) {
-                let signed = |proof: &SealedRepr| signed_proof(proof, asker);
-                let proof = self.prover.seal(interface, *hid, nonce, signed);
-                self.send(name, asker, &[NwpRepr::Proof(proof)], Activity::ProofsSent, out);
-            } else {
-                self.counters.add(Activity::OverBudget, 1);
-            }
+        if let Some(hid) = proven.first()
+            && self.may_sign(now, name, asker, Sign::Make)
+        {
+            let Some(interface) = self.interfaces.get(name) else { return };
+            let signed = |proof: &SealedRepr| signed_proof(proof, asker);
+            let proof = self.prover.seal(interface, *hid, nonce, signed);
+            self.send(name, asker, &[NwpRepr::Proof(proof)], Activity::ProofsSent, out);
         }
         if !claimed.is_empty() && self.may_answer(now, name) {
             let Some(interface) = self.interfaces.get(name) else { return };
@@ -197,9 +196,15 @@ impl Hid {
         }
     }
 
-    /// Whether a place at a hardware address is proven.
-    pub(crate) fn asker(&mut self, name: &str, mac: MacAddr) -> Asker {
-        if self.neighbours.places_mut(name).is_proven(mac) { Asker::Known } else { Asker::Stranger }
+    /// Takes one signature for a hardware address from the budgets.
+    fn may_sign(&mut self, now: Instant, name: &str, mac: MacAddr, what: Sign) -> bool {
+        let Some(interface) = self.interfaces.get_mut(name) else { return false };
+        let own = self.neighbours.places_mut(name).signatures(mac);
+        let allowed = interface.budgets.sign(now, what, own);
+        if !allowed {
+            self.counters.add(Activity::OverBudget, 1);
+        }
+        allowed
     }
 
     /// Learns a HID that was proven.
@@ -215,11 +220,10 @@ impl Hid {
         if !self.watch.knows(now, name, mac, proof.nonce()) {
             return self.counters.add(Activity::BadNonce, 1);
         }
-        let who = self.asker(name, mac);
-        let Some(interface) = self.interfaces.get_mut(name) else { return };
-        if !interface.budgets.check(now, who) {
-            return self.counters.add(Activity::OverBudget, 1);
+        if !self.may_sign(now, name, mac, Sign::Check) {
+            return;
         }
+        let Some(interface) = self.interfaces.get(name) else { return };
         let message = signed_proof(&SealedRepr::parse(proof), interface.mac);
         let seal = proof.seal();
         if !verify(hid, &seal, &message) {
@@ -297,14 +301,15 @@ impl Hid {
         let is_current = life.proven.is_some_and(|proven| proven.epoch == seal.epoch);
         let Some(interface) = self.interfaces.get_mut(name) else { return };
         let message = signed_withdrawal(&SealedRepr::parse(withdrawal));
-        if is_current && interface.budgets.check(now, Asker::Known) && verify(hid, &seal, &message)
-        {
+        if is_current && interface.budgets.withdrawal(now) && verify(hid, &seal, &message) {
             self.counters.add(Activity::Withdrawn, 1);
             return self.remove_gone(now, name, hid, mac);
         }
         if self.watch.expiry.is_some() && self.neighbours.places_mut(name).doubt(hid, mac, now) {
             self.counters.add(Activity::Doubted, 1);
-            self.neighbours.places_mut(name).schedule(hid, mac, Some(now));
+            // Who answers can be doubted again at once, which is not to cost more than it does when it is silent.
+            let due = life.asked_at.map_or(now, |asked| now.max(asked + PROBE_PERIOD));
+            self.neighbours.places_mut(name).schedule(hid, mac, Some(due));
         }
     }
 }

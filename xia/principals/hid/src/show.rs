@@ -60,7 +60,7 @@ fn neighbours(hid: &Hid) -> Value {
 fn state(place: &Place, heard: Option<Instant>) -> &'static str {
     match (place.origin.learned, heard) {
         (None, _) => "configured",
-        (Some(life), _) if life.asked > 0 => "silent",
+        (Some(life), _) if life.due_questions > 0 => "silent",
         (Some(_), Some(_)) => "reachable",
         (Some(_), None) => "reported",
     }

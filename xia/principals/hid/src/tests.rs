@@ -3,6 +3,7 @@
 
 mod exchange;
 mod expiry;
+mod flood;
 mod hostile;
 mod link;
 mod proof;

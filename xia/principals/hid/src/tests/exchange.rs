@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weft_base::Instant;
+use weft_base::{Instant, Packet, PortId};
 use weft_wire::{EthernetFrame, MacAddr};
 use weft_xip::principal::{Answer, Input, Output, Principal};
 
@@ -223,4 +223,54 @@ fn a_late_tick_does_not_make_up_for_what_was_missed() {
     assert_eq!((node.out.len(), node.hid.deadline()), (1, Some(at(10_000))));
     node.handle(at(60_000), Input::Tick);
     assert_eq!((node.out.len(), node.hid.deadline()), (2, Some(at(65_000))));
+}
+
+/// Subinterfaces of one device (VLANs) have neighbours whose hardware address is the same.
+#[test]
+fn a_newcomer_on_two_interfaces_with_one_hardware_address_is_told_who_is_there_on_both() {
+    let mut node = Node::new(1);
+    node.set(at(0), &format!("local {}", hid(1)));
+    node.up(at(0));
+    node.grant(at(0));
+    let (other, over_other) = (info(mac(1)), PortId(21));
+    node.handle(at(0), Input::InterfaceUp { name: "eth1".into(), port: PortId(20), info: other });
+    let asked = node.out.drain(..).find_map(|output| match output {
+        Output::OpenPort { token, .. } => Some(token),
+        _ => None,
+    });
+    let token = asked.expect("a port for NWP is asked for");
+    node.handle(at(0), Input::PortOpened { token, port: over_other, info: other });
+    // What is said on each interface, in order of the ports.
+    let introduced = |node: &mut Node| {
+        let mut ports: Vec<_> = node
+            .out
+            .drain(..)
+            .filter_map(|output| match output {
+                Output::Transmit { port, packet }
+                    if packet.bytes()[..6] == mac(2).0 && packet.bytes()[15] == 1 =>
+                {
+                    Some(port)
+                }
+                _ => None,
+            })
+            .collect();
+        ports.sort_unstable();
+        ports
+    };
+    let newcomer = frame(&announcement(2), mac(2), MacAddr::BROADCAST);
+    let hear = |node: &mut Node, millis: u64, port: PortId| {
+        let packets = vec![Packet::from_slice(&newcomer)];
+        node.handle(at(millis), Input::Packets { port, packets });
+    };
+    node.out.clear();
+    hear(&mut node, 1000, NWP_PORT);
+    hear(&mut node, 1001, over_other);
+    assert_eq!(introduced(&mut node), [NWP_PORT, over_other]);
+    // It is started again on both within the pause: what is owed is owed on both.
+    hear(&mut node, 1500, NWP_PORT);
+    hear(&mut node, 1501, over_other);
+    node.handle(at(1999), Input::Tick);
+    assert_eq!(introduced(&mut node), []);
+    node.handle(at(2001), Input::Tick);
+    assert_eq!(introduced(&mut node), [NWP_PORT, over_other]);
 }

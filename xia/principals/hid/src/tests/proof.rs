@@ -6,12 +6,14 @@ use weft_base::{Instant, Packet};
 use weft_keys::PrivateKey;
 use weft_wire::{EthernetFrame, MacAddr};
 use weft_xip::principal::{Answer, Input, Output, Principal};
+use weft_xip::{Xid, XidType};
 
 use super::exchange::frame;
 use super::link::{Link, Node, hid, mac, reached_at};
 use crate::nwp::{
     NwpMessage, NwpRepr, QuestionRepr, Seal, SealedRepr, signed_proof, signed_withdrawal,
 };
+use crate::{DEFAULT_EXPIRY, DEFAULT_NEIGHBOUR_LIMIT};
 
 fn at(seconds: u64) -> Instant {
     Instant::ZERO + Duration::from_secs(seconds)
@@ -222,6 +224,22 @@ fn who_proves_a_hid_takes_the_place_of_those_who_merely_claim_it() {
 }
 
 #[test]
+fn who_never_spoke_again_gives_way_before_who_did() {
+    let (mut asking, mut victim) = (ready("proof preferred"), prover());
+    asking.set(at(0), "neighbour-limit 2");
+    let claim = |id| NwpRepr::Announcement { hardware_address: mac(id), hids: vec![hid(id)] };
+    for second in [0, 10] {
+        asking.receive(at(second), &frame(&claim(8), mac(8), MacAddr::BROADCAST));
+    }
+    asking.receive(at(20), &frame(&claim(9), mac(9), MacAddr::BROADCAST));
+    asking.handle(at(20), Input::Tick);
+    prove(&mut asking, &mut victim, at(20));
+    assert_eq!(asking.ask(victim.own), reached_at(mac(2)));
+    assert_eq!(asking.ask(hid(8)), reached_at(mac(8)));
+    assert_eq!(asking.ask(hid(9)), Answer::Unknown);
+}
+
+#[test]
 fn neither_the_proven_nor_the_configured_give_way() {
     let (mut asking, mut victim) = (ready("proof preferred"), prover());
     asking.set(at(0), "neighbour-limit 1");
@@ -354,6 +372,85 @@ fn a_flood_of_strangers_costs_little_and_takes_nothing_from_neighbours() {
     let challenges = sent(&mut node).into_iter().filter(|m| matches!(m, NwpRepr::Challenge(_)));
     assert_eq!(challenges.count(), 128);
     assert_eq!(proven(&node), [true], "strangers take no room in the table");
+}
+
+/// Has node 1 receive so many frames each millisecond that no budget that these use has anything left.
+fn flooded(link: &mut Link, frames: impl Fn(&Node, Instant) -> Vec<Vec<u8>>) {
+    for (index, node) in link.nodes.iter_mut().enumerate() {
+        node.set(link.now, "neighbour-expiry 1s");
+        assert_eq!(node.count("expired"), 0, "node {index}");
+    }
+    for millis in 0..20_000 {
+        let now = link.now;
+        for frame in frames(&link.nodes[0], now) {
+            (0..if millis == 0 { 200 } else { 2 }).for_each(|_| link.nodes[0].receive(now, &frame));
+        }
+        link.carry();
+        link.run(Duration::from_millis(1));
+    }
+    assert!(link.nodes[0].count("over-budget") > 0);
+}
+
+#[test]
+fn questions_in_the_name_of_one_neighbour_take_nothing_from_another() {
+    let mut link = keyed(&[1, 2, 3], "proof required");
+    let first = link.nodes[0].own;
+    let question = QuestionRepr { hardware_address: mac(2), nonce: [7; 16], hids: vec![first] };
+    let spoofed = frame(&NwpRepr::Challenge(question), mac(2), mac(1));
+    flooded(&mut link, |_, _| vec![spoofed.clone()]);
+    assert_eq!(link.nodes[2].ask(first), reached_at(mac(1)));
+    assert_eq!(link.nodes[2].count("expired"), 0);
+}
+
+#[test]
+fn wrong_withdrawals_and_proofs_take_nothing_from_other_neighbours() {
+    let mut link = keyed(&[1, 2, 3, 4], "proof required");
+    let [second, third] = [1, 2].map(|index| link.nodes[index].own);
+    // Who has challenged node 2 knows its epoch and its key.
+    let mut witness = ready("proof required");
+    let question = challenge(&mut witness, &link.nodes[1], 2, link.now);
+    let now = link.now;
+    let seen = proof(&mut link.nodes[1], question, now);
+    let withdrawal = SealedRepr { nonce: [0; 16], ..seen.clone() };
+    let withdrawal = frame(&NwpRepr::Withdrawal(withdrawal), mac(2), MacAddr::BROADCAST);
+    flooded(&mut link, |first, now| {
+        // Node 3 itself is mean, and knows what it was asked.
+        let nonce = first.hid.watch.nonce(now, "eth0", mac(3));
+        let (hardware_address, hid) = (mac(3), third);
+        let mut wrong = SealedRepr { hardware_address, nonce, hid, seal: seen.seal };
+        wrong.seal.key = PrivateKey::from_seed([3; 32]).public_key().to_bytes();
+        vec![withdrawal.clone(), frame(&NwpRepr::Proof(wrong), mac(3), mac(1))]
+    });
+    let fourth = link.nodes[3].own;
+    for (hid, id) in [(second, 2), (fourth, 4)] {
+        assert_eq!(link.nodes[0].ask(hid), reached_at(mac(id)));
+    }
+}
+
+#[test]
+fn each_of_as_many_neighbours_as_the_table_holds_gets_its_proof_in_time() {
+    let mut node = ready("proof required");
+    let all: Vec<_> = (0..DEFAULT_NEIGHBOUR_LIMIT as u32)
+        .map(|n| {
+            let [_, _, high, low] = n.to_be_bytes();
+            let mut id = [9; 20];
+            id[..4].copy_from_slice(&n.to_be_bytes());
+            (Xid::new(XidType::HID, id), MacAddr([2, 0, 0, 1, high, low]))
+        })
+        .collect();
+    for (hid, mac) in &all {
+        node.hid.enter(at(0), "eth0", (*hid, *mac), true, &mut Vec::new());
+        node.hid.neighbours.places_mut("eth0").prove(*hid, *mac, [1; 16], at(0));
+    }
+    let own = node.own;
+    let pause = DEFAULT_EXPIRY / all.len() as u32;
+    let mut now = at(1);
+    for (_, from) in all.iter().chain(&all) {
+        let question = QuestionRepr { hardware_address: *from, nonce: [7; 16], hids: vec![own] };
+        node.receive(now, &frame(&NwpRepr::Challenge(question), *from, mac(1)));
+        now += pause;
+    }
+    assert_eq!(node.count("proofs-sent"), 2 * all.len() as u64);
 }
 
 #[test]
