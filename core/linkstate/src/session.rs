@@ -7,6 +7,10 @@
 //! same: the session is up. This is the three-way handshake of RFC 5303, with numbers that cannot be
 //! guessed.
 //!
+//! While a session is up, another one begins only with the same node, which was started again. Another node has
+//! to wait until this one has fallen silent or taken leave, so that a key of one's own is not enough to
+//! take a neighbour's place. Whoever comes first, though, is the neighbour.
+//!
 //! Replayed greetings lead to nothing, since whoever replays them cannot make a tag; replayed messages
 //! of the session are found by their counters (RFC 4303 §3.4.3, appendix A2); sessions that were given
 //! up are remembered as long as this side keeps its number, and cannot come back.

@@ -151,6 +151,10 @@ impl<A: Authority> LinkState<A> {
         out: &mut Vec<Output>,
     ) {
         let (node, session) = (message.sender, message.session);
+        // Nobody with a key of his own takes the place of a neighbour that speaks.
+        if link.neighbour().is_some_and(|neighbour| neighbour != node) {
+            return self.counters.add(Activity::Stranger, 1);
+        }
         if session == 0 || link.sessions.is_retired(session) {
             return self.counters.add(Activity::Replayed, 1);
         }

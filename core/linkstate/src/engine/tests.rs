@@ -380,6 +380,27 @@ fn a_session_that_is_not_up_does_not_say_how_long_to_believe_in_one_that_is() {
 }
 
 #[test]
+fn nobody_takes_the_place_of_a_neighbour_that_speaks() {
+    let mut liar = Liar::new();
+    let heard = liar.victim.links[&LINK].sessions.own;
+    let claim = || {
+        let message = emit_greeting(&keys(3), 6, heard, 1);
+        Input::Received { link: LINK, message }
+    };
+    // Not even an answer, which would bring it further.
+    assert_eq!(kinds(&tell(&mut liar.victim, 100, claim())), "");
+    assert_eq!(liar.count(Activity::Stranger), 1);
+    assert!(liar.victim.links[&LINK].sessions.tentative.is_none());
+    // When the neighbour has fallen silent, somebody else may be there.
+    tell(&mut liar.victim, 4000, Input::Tick);
+    assert_eq!(liar.victim.neighbours().next().unwrap().state, NeighbourState::Greeted);
+    let heard = liar.victim.links[&LINK].sessions.own;
+    let message = emit_greeting(&keys(3), 6, heard, 4000);
+    tell(&mut liar.victim, 4100, Input::Received { link: LINK, message });
+    assert!(liar.victim.links[&LINK].sessions.tentative.is_some());
+}
+
+#[test]
 fn nobody_advertises_for_another() {
     let mut liar = Liar::new();
     let (own, other) = (keys(2), keys(3));
