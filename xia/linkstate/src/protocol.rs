@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use weft_base::{CounterGroup, Counters, Instant, Packet, PortId, Random, Token};
 use weft_keys::PrivateKey;
+use weft_linkstate::wire::Message;
 use weft_linkstate::{
     self as engine, LinkId, Metric, NeighbourState, Route, Settings, SettingsError,
 };
@@ -350,9 +351,19 @@ impl LinkState {
         };
         if is_beacon {
             self.counters.add(Activity::BeaconsReceived, 1);
+        } else if Message::is_greeting(payload) && !self.admits_greeting(name, link) {
+            self.counters.add(Activity::GreetingsOfInterface, 1);
         } else {
             self.tell(engine::Input::Received { link, message: payload.to_vec() }, out);
         }
+    }
+
+    /// Whether a greeting may cost a verification. Hardware addresses are invented easily, and each is a link.
+    fn admits_greeting(&mut self, name: &str, link: LinkId) -> bool {
+        let (place, interface) = (self.links.place_mut(link), self.interfaces.get_mut(name));
+        place
+            .zip(interface)
+            .is_some_and(|(place, interface)| place.admits_greeting(self.now, interface))
     }
 
     /// The link on an interface that gives way to a new one: of those that have had time for a session, and have none,
