@@ -75,6 +75,14 @@ fn one_version_of_hid_replaces_another_and_no_packet_is_lost() {
 }
 
 #[test]
+fn one_version_of_hid_replaces_another_where_routes_are_found() {
+    if is_root() {
+        run("two-versions-routed", &[]);
+    }
+    run("two-versions-routed", &["--engine", "sim"]);
+}
+
+#[test]
 fn a_key_belongs_to_the_nearest_node() {
     if is_root() {
         run("nearest", &[]);

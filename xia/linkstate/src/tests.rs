@@ -351,6 +351,31 @@ fn hosts_of_the_second_version_are_advertised_by_themselves_and_reached_as_neigh
 }
 
 #[test]
+fn one_version_of_hid_replaces_the_other() {
+    let second = |node: usize| Xid::new(XidType::HID2, host(node).id);
+    let mut network = Network::new(3, &[[0, 1], [1, 2]]);
+    network.set_locals(2, &[domain(5), host(2)]);
+    network.run(1000);
+    assert_eq!(network.all_via(0, domain(5)), [host(1)]);
+    // With both, either leads there: the forwarder takes one that it knows where to find.
+    for node in 0..3 {
+        network.set_locals(node, &[domain(5), host(node), second(node)][usize::from(node < 2)..]);
+    }
+    assert_eq!(network.all_via(0, domain(5)), [host(1), second(1)], "at once");
+    network.run(3000);
+    assert_eq!(network.all_via(0, second(2)), [host(1), second(1)], "nobody need advertise it");
+    assert_eq!(network.all_via(0, second(1)), [], "a neighbour needs no redirect");
+    for node in 0..3 {
+        network.set_locals(node, &[domain(5), second(node)][usize::from(node < 2)..]);
+    }
+    network.run(3000);
+    assert_eq!(network.all_via(0, domain(5)), [second(1)]);
+    assert_eq!(network.all_via(1, domain(5)), [second(2)]);
+    assert_eq!(network.all_via(0, second(2)), [second(1)]);
+    assert_eq!(network.all_via(0, host(2)), [], "it is no longer advertised");
+}
+
+#[test]
 fn hardware_addresses_that_only_send_beacons_keep_no_neighbour_out() {
     let mut network = Network::new(2, &[]);
     network.cables.push([0, 1]);
