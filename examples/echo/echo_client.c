@@ -5,7 +5,8 @@
  *
  * NODE is the path of the node's socket, /run/weft/NAME/xia.sock. SERVER is the address that an echo server
  * prints, or one that leads to several through a zFilter; then ANSWERS says how many answers each line has.
- * A datagram may be lost: after two seconds the client says so and goes on, and ends with status 1.
+ * A datagram may be lost: when a node has said that it was dropped, or after two seconds, the client says so and
+ * goes on with the next line; it ends with status 1.
  */
 /* For clock_gettime(), which C itself does not have. */
 #define _POSIX_C_SOURCE 200809L
@@ -74,6 +75,11 @@ int main(int argc, char **argv) {
         int64_t found = weft_xia_send(socket, line, len, &server, -1);
         if (found >= 0)
             found = answers(socket, line, len, wanted);
+        if (found == WEFT_XIA_REFUSED) {
+            fprintf(stderr, "%.*s: %s\n", (int)len, line, weft_xia_error());
+            status = 1;
+            continue;
+        }
         if (found < 0) {
             fprintf(stderr, "%s: %s\n", argv[0], weft_xia_error());
             return 1;

@@ -4,13 +4,14 @@ echo_client.py NODE SERVER [ANSWERS]
 
 NODE is the path of the node's socket, /run/weft/NAME/xia.sock. SERVER is the address that an echo server prints,
 or one that leads to several through a zFilter; then ANSWERS says how many answers each line has. A datagram may
-be lost: after two seconds the client says so and goes on, and ends with status 1.
+be lost: when a node has said that it was dropped, or after two seconds, the client says so and goes on with the next
+line; it ends with status 1.
 """
 
 import sys
 import time
 
-from weft.xia import Socket, TimedOut, XiaError
+from weft.xia import Refused, Socket, TimedOut, XiaError
 
 PATIENCE = 2.0
 
@@ -37,7 +38,12 @@ def main(node, server, wanted="1"):
         for line in sys.stdin.buffer:
             line = line.rstrip(b"\n")
             socket.send(line, server)
-            found = answers(socket, line, int(wanted))
+            try:
+                found = answers(socket, line, int(wanted))
+            except Refused as error:
+                print(f"{line.decode(errors='replace')}: {error}", file=sys.stderr)
+                status = 1
+                continue
             if found < int(wanted):
                 text = line.decode(errors="replace")
                 print(f"{text}: {found} of {wanted} answers", file=sys.stderr)

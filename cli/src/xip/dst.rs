@@ -40,9 +40,12 @@ fn lines(context: &Context, entry: &Value) -> Vec<String> {
     let (actions, is_chosen) = match (entry["decision"].as_str(), entry["detail"].as_str()) {
         (Some("local"), _) => ("XDA_DIG/XDA_ERROR", true),
         (Some("socket"), _) => ("XDA_ERROR/XDA_METHOD_AND_SELECT_EDGE", true),
-        (Some("forward"), _) => ("XDA_METHOD/XDA_METHOD", true),
+        // Linux leaves to zF, too, where the copies of a packet go.
+        (Some("forward" | "several"), _) => ("XDA_METHOD/XDA_METHOD", true),
         // The packet was for an edge that leads somewhere, and must not go there.
-        (_, detail) => ("XDA_DROP/XDA_DROP", detail != Some("unreachable")),
+        (Some("drop"), detail) => ("XDA_DROP/XDA_DROP", detail != Some("unreachable")),
+        // A node that is newer than this program.
+        _ => ("?/?", true),
     };
     let direction = if entry["received"] == true { "input" } else { "output" };
     let chosen = if is_chosen { entry["edge"].to_string() } else { "none".to_owned() };
@@ -63,24 +66,50 @@ mod tests {
     use super::*;
     use crate::args::NodeArgs;
 
+    fn context() -> Context {
+        let node = NodeArgs { node: None, run_dir: None };
+        Context::new(node, PathBuf::new(), Names::new())
+    }
+
+    /// What is shown of an entry for an AD.
+    fn shown(decision: &str, detail: Option<&str>, received: bool) -> Vec<String> {
+        let ad = format!("ad-{}", "1".repeat(40));
+        let entry = json!({
+            "edges": [ad], "received": received, "edge": 0, "decision": decision, "detail": detail,
+        });
+        lines(&context(), &entry)
+    }
+
     #[test]
     fn an_entry_has_four_edges_and_two_actions() {
-        let node = NodeArgs { node: None, run_dir: None };
-        let context = Context::new(node, PathBuf::new(), Names::new());
         let ad = format!("ad-{}", "1".repeat(40));
-        let mut entry = json!({
-            "edges": [ad], "received": true, "edge": 0, "decision": "forward", "detail": "x",
-        });
         let nat = format!("nat-{}", "0".repeat(40));
         let expected = format!(
             "to\n0: {ad}\n1: {nat}\n2: {nat}\n3: {nat}\ninput, key_hash=0x0, chosen_edge=0\n\
              passthrough/sink_action=XDA_METHOD/XDA_METHOD\nflags []\n"
         );
-        assert_eq!(lines(&context, &entry).join("\n"), expected);
-        (entry["decision"], entry["detail"]) = (json!("drop"), json!("unreachable"));
-        entry["received"] = json!(false);
-        let shown = lines(&context, &entry);
-        assert_eq!(shown[5], "output, key_hash=0x0, chosen_edge=none");
-        assert_eq!(shown[6], "passthrough/sink_action=XDA_DROP/XDA_DROP");
+        assert_eq!(shown("forward", Some("x"), true).join("\n"), expected);
+    }
+
+    #[test]
+    fn each_kind_of_decision_has_the_actions_that_linux_has_for_it() {
+        // The decisions are those of the node's `cache.rs`.
+        for (decision, detail, chosen, actions) in [
+            ("local", None, "0", "XDA_DIG/XDA_ERROR"),
+            ("socket", Some("x"), "0", "XDA_ERROR/XDA_METHOD_AND_SELECT_EDGE"),
+            ("forward", Some("x"), "0", "XDA_METHOD/XDA_METHOD"),
+            ("several", None, "0", "XDA_METHOD/XDA_METHOD"),
+            ("drop", Some("unreachable"), "none", "XDA_DROP/XDA_DROP"),
+            ("drop", Some("filter-too-full"), "0", "XDA_DROP/XDA_DROP"),
+            ("unheard-of", None, "0", "?/?"),
+        ] {
+            let shown = shown(decision, detail, false);
+            assert_eq!(
+                shown[5],
+                format!("output, key_hash=0x0, chosen_edge={chosen}"),
+                "{decision}"
+            );
+            assert_eq!(shown[6], format!("passthrough/sink_action={actions}"), "{decision}");
+        }
     }
 }

@@ -8,7 +8,7 @@ weft_base::reasons! {
         Malformed = "malformed", "messages that are none";
         UnknownLink = "unknown-link", "messages of links that are down";
         OwnMessage = "own-message", "messages that this node has sent itself";
-        Stranger = "stranger", "messages of another node than the link leads to";
+        Stranger = "stranger", "messages of another node than the link leads to, or than the session that is up is with";
         Replayed = "replayed", "greetings of sessions that are over";
         TooManyGreetings = "too-many-greetings", "greetings that were not verified, because there were too many";
         BadProof = "bad-proof", "greetings and advertisements whose proof is wrong";

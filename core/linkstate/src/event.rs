@@ -89,7 +89,7 @@ pub enum Loss {
     LinkDown,
     /// Nothing was heard for the hold time.
     Silent,
-    /// It was started again, or another node is there now.
+    /// It was started again.
     Restarted,
     /// It took leave.
     Farewell,

@@ -22,8 +22,10 @@
 //! Advertisements are proven by the originator, so that nobody can speak for another; greetings by the
 //! neighbour; everything else between neighbours has a tag made with a secret of their session
 //! ([`Authority`]). Somebody on a link without a key can delay and drop messages, and make a node verify
-//! ten greetings a second. A node with a key can lie about its own links and destinations only, and a
-//! link counts only if both its ends say so. Messages that are passed on unchanged between two
+//! ten greetings a second; a carrier of links that cost nothing to invent bounds those of all together
+//! ([`wire::Message::is_greeting`]). A node with a key can lie about its own links and destinations only, and a
+//! link counts only if both its ends say so. On a link it can be the neighbour where no neighbour speaks, and
+//! keep others out by that; a session that is up it cannot end. Messages that are passed on unchanged between two
 //! places make their nodes neighbours over that tunnel.
 //!
 //! What a neighbour can cost is bounded: verifications in a second, changes of one advertisement in a

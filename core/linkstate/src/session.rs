@@ -7,9 +7,15 @@
 //! same: the session is up. This is the three-way handshake of RFC 5303, with numbers that cannot be
 //! guessed.
 //!
+//! While a session is up, another one begins only with the same node, which was started again. Another node has
+//! to wait until this one has fallen silent or taken leave, so that a key of one's own is not enough to
+//! take a neighbour's place. Whoever comes first, though, is the neighbour.
+//!
 //! Replayed greetings lead to nothing, since whoever replays them cannot make a tag; replayed messages
 //! of the session are found by their counters (RFC 4303 §3.4.3, appendix A2); sessions that were given
 //! up are remembered as long as this side keeps its number, and cannot come back.
+
+use std::time::Duration;
 
 use weft_base::Instant;
 use weft_keys::SharedSecret;
@@ -59,13 +65,15 @@ pub(crate) struct Peer {
     pub(crate) node: NodeId,
     /// Its number.
     pub(crate) session: u64,
+    /// For how long it wants to be believed in.
+    pub(crate) hold: Duration,
     secret: SharedSecret,
     window: Window,
 }
 
 impl Peer {
-    pub(crate) fn new(node: NodeId, session: u64, secret: SharedSecret) -> Self {
-        Self { node, session, secret, window: Window::default() }
+    pub(crate) fn new(node: NodeId, session: u64, secret: SharedSecret, hold: Duration) -> Self {
+        Self { node, session, hold, secret, window: Window::default() }
     }
 
     /// Whether a message is of this session, and new.
@@ -141,6 +149,11 @@ impl Sessions {
         self.current.as_ref().is_some_and(|peer| (peer.node, peer.session) == (node, session))
     }
 
+    /// For how long the neighbour wants to be believed in.
+    pub(crate) fn hold(&self) -> Duration {
+        self.current.as_ref().map_or(Duration::ZERO, |peer| peer.hold)
+    }
+
     /// Takes a message with a tag.
     pub(crate) fn accept(&mut self, message: &Message) -> Accepted {
         if self.current.as_mut().is_some_and(|peer| peer.accepts(message)) {
@@ -183,7 +196,8 @@ mod tests {
     }
 
     fn peer(session: u64) -> Peer {
-        Peer::new(NodeId([1; 20]), session, SharedSecret::from_bytes([session as u8; 32]))
+        let secret = SharedSecret::from_bytes([session as u8; 32]);
+        Peer::new(NodeId([1; 20]), session, secret, Duration::from_secs(4))
     }
 
     #[test]

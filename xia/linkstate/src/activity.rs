@@ -8,5 +8,6 @@ weft_base::reasons! {
         BadFrame = "bad-frame", "frames that are neither a beacon nor a message";
         OtherHost = "other-host", "frames addressed to another host, or sent by this one";
         TooManyNeighbours = "too-many-neighbours", "frames of new hardware addresses that no other gave way to, at the limit of an interface";
+        GreetingsOfInterface = "greetings-of-interface", "greetings that were not verified, because there were too many from a hardware address or on an interface";
     }
 }

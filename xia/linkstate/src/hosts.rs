@@ -45,9 +45,12 @@ impl Authority for Hosts {
     }
 }
 
-/// Whether an XID is the hash of a host's key. Both versions of HID are.
+/// The principals whose XIDs are the hash of a host's key: both versions of HID.
+pub(crate) const VERSIONS: [XidType; 2] = [XidType::HID, XidType::HID2];
+
+/// Whether an XID is the hash of a host's key.
 pub(crate) fn names_host(xid: &Xid) -> bool {
-    matches!(xid.kind, XidType::HID | XidType::HID2)
+    VERSIONS.contains(&xid.kind)
 }
 
 /// The host that a node is.

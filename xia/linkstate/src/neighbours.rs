@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use weft_base::{Instant, Packet, PortId};
+use weft_base::{Bucket, Instant, Packet, PortId};
 use weft_linkstate::LinkId;
 use weft_port::{PortInfo, PortSpec};
 use weft_wire::{ETHERNET_HEADER_LEN, EtherType, EthernetRepr, MacAddr};
@@ -21,6 +21,14 @@ pub(crate) const FORGET: Duration = Duration::from_secs(30);
 /// long enough for the handshake of one that speaks.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(4);
 
+/// Greetings of a hardware address that are taken at once, and then one each interval: what the engine takes of a link.
+const GREETINGS: u32 = 10;
+const GREETING_INTERVAL: Duration = Duration::from_millis(100);
+/// The same for an interface, whose hardware addresses may all be somebody's inventions: room for the handshakes of
+/// 64 neighbours at once, which greet three times each.
+const ALL_GREETINGS: u32 = 200;
+const ALL_GREETINGS_INTERVAL: Duration = Duration::from_millis(5);
+
 /// An interface that carries XIP packets.
 #[derive(Debug)]
 pub(crate) struct Interface {
@@ -30,13 +38,15 @@ pub(crate) struct Interface {
     pub(crate) mtu: usize,
     /// The port of link-state routing; closed where that is off.
     pub(crate) port: KeptPort,
+    greetings: Bucket,
 }
 
 impl Interface {
     pub(crate) fn new(name: &str, xip: PortId, info: &PortInfo) -> Self {
         let interface = name.to_owned();
         let spec = PortSpec::Ethernet { interface, ethertype: ETHERTYPE_LINK_STATE };
-        Self { xip, mac: MacAddr(info.mac), mtu: info.mtu, port: KeptPort::new(spec) }
+        let (mac, port) = (MacAddr(info.mac), KeptPort::new(spec));
+        Self { xip, mac, mtu: info.mtu, port, greetings: Bucket::default() }
     }
 
     /// Loopback and links without hardware addresses have no neighbours.
@@ -46,12 +56,21 @@ impl Interface {
 }
 
 /// Where a link leads.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) interface: String,
     pub(crate) mac: MacAddr,
     /// When a frame came from there last.
     pub(crate) heard: Instant,
+    greetings: Bucket,
+}
+
+impl Place {
+    /// Whether a greeting from here may cost a verification. One place cannot use up what its interface has for all.
+    pub(crate) fn admits_greeting(&mut self, now: Instant, interface: &mut Interface) -> bool {
+        self.greetings.take(now, GREETING_INTERVAL, GREETINGS)
+            && interface.greetings.take(now, ALL_GREETINGS_INTERVAL, ALL_GREETINGS)
+    }
 }
 
 /// The links, by number and by place.
@@ -92,7 +111,8 @@ impl Links {
         // Numbers are not used again: what is under way for an old link means nothing to a new one.
         self.last = self.last.wrapping_add(1);
         let link = LinkId(self.last);
-        let place = Place { interface: interface.to_owned(), mac, heard: now };
+        let interface = interface.to_owned();
+        let place = Place { interface, mac, heard: now, greetings: Bucket::default() };
         self.numbers.insert((place.interface.clone(), mac), link);
         self.places.insert(link, place);
         Heard::New(link)
@@ -100,6 +120,10 @@ impl Links {
 
     pub(crate) fn place(&self, link: LinkId) -> Option<&Place> {
         self.places.get(&link)
+    }
+
+    pub(crate) fn place_mut(&mut self, link: LinkId) -> Option<&mut Place> {
+        self.places.get_mut(&link)
     }
 
     /// The links on an interface.

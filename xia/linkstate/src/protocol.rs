@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use weft_base::{CounterGroup, Counters, Instant, Packet, PortId, Random, Token};
 use weft_keys::PrivateKey;
+use weft_linkstate::wire::Message;
 use weft_linkstate::{
     self as engine, LinkId, Metric, NeighbourState, Route, Settings, SettingsError,
 };
@@ -20,7 +21,7 @@ use weft_xip::words::WordError;
 use weft_xip::{Xid, XidType};
 
 use crate::activity::Activity;
-use crate::hosts::{Hosts, destination, host, names_host, node, xid};
+use crate::hosts::{Hosts, VERSIONS, destination, host, names_host, node, xid};
 use crate::neighbours::{BEACON, BEACON_PERIOD, FORGET, Heard, Interface, Links, PATIENCE, frame};
 use crate::statements::Statement;
 
@@ -39,6 +40,8 @@ pub struct LinkState {
     pub(crate) interfaces: BTreeMap<String, Interface>,
     pub(crate) links: Links,
     locals: Vec<Xid>,
+    /// The versions of HID that this node has, by which neighbours are gateways.
+    versions: Vec<XidType>,
     /// The neighbours that everybody was told are usable.
     adjacent: BTreeSet<Xid>,
     beacon: Option<Instant>,
@@ -123,6 +126,7 @@ impl LinkState {
             interfaces: BTreeMap::new(),
             links: Links::default(),
             locals: Vec::new(),
+            versions: vec![XidType::HID],
             adjacent: BTreeSet::new(),
             beacon: None,
             last_token: 0,
@@ -182,7 +186,7 @@ impl LinkState {
             }
             engine::Output::Route { destination, route } => {
                 let Some(xid) = xid(&destination) else { return };
-                let found = (xid, gateways(xid, route.as_ref()));
+                let found = (xid, gateways(&self.versions, xid, route.as_ref()));
                 // Routes change many at a time, and the principals take them in faster together.
                 match out.last_mut() {
                     Some(Output::Redirect(all)) => all.push(found),
@@ -350,9 +354,19 @@ impl LinkState {
         };
         if is_beacon {
             self.counters.add(Activity::BeaconsReceived, 1);
+        } else if Message::is_greeting(payload) && !self.admits_greeting(name, link) {
+            self.counters.add(Activity::GreetingsOfInterface, 1);
         } else {
             self.tell(engine::Input::Received { link, message: payload.to_vec() }, out);
         }
+    }
+
+    /// Whether a greeting may cost a verification. Hardware addresses are invented easily, and each is a link.
+    fn admits_greeting(&mut self, name: &str, link: LinkId) -> bool {
+        let (place, interface) = (self.links.place_mut(link), self.interfaces.get_mut(name));
+        place
+            .zip(interface)
+            .is_some_and(|(place, interface)| place.admits_greeting(self.now, interface))
     }
 
     /// The link on an interface that gives way to a new one: of those that have had time for a session, and have none,
@@ -407,15 +421,32 @@ impl LinkState {
     fn advertise(&mut self, out: &mut Vec<Output>) {
         let Some(own) = self.engine.as_ref().map(|engine| host(engine.node())) else { return };
         let is_ours = |xid: &Xid| match xid.kind {
-            XidType::HID => *xid == own,
+            // Of another host others would not believe it.
+            _ if names_host(xid) => xid.id == own.id,
             XidType::AD => true,
-            // Others would not believe it.
-            _ if names_host(xid) && xid.id != own.id => false,
             _ => self.options.advertised.contains(xid),
         };
         let ours = self.locals.iter().filter(|xid| is_ours(xid));
         let destinations = ours.map(|xid| (destination(*xid), 0)).collect();
         self.tell(engine::Input::Advertise { destinations }, out);
+    }
+
+    /// Has neighbours be gateways by the versions of HID that this node has now: both while one replaces the other,
+    /// so that it does not matter which of them a neighbour has.
+    fn choose_versions(&mut self, out: &mut Vec<Output>) {
+        let Some(engine) = &self.engine else { return };
+        let own = engine.node();
+        let is_local = |kind: &XidType| self.locals.contains(&Xid::new(*kind, own.0));
+        let versions: Vec<_> = VERSIONS.into_iter().filter(is_local).collect();
+        if versions.is_empty() || versions == self.versions {
+            return;
+        }
+        self.versions = versions;
+        let again = engine.routes().filter_map(|(destination, route)| {
+            let xid = xid(destination)?;
+            Some((xid, gateways(&self.versions, xid, Some(route))))
+        });
+        out.push(Output::Redirect(again.collect()));
     }
 
     /// Makes changed options hold.
@@ -457,10 +488,12 @@ impl LinkState {
     }
 }
 
-/// Where to look up `xid` instead: the neighbours that are the first on the ways to it, in order.
-fn gateways(xid: Xid, route: Option<&Route>) -> Vec<Xid> {
-    let hops = route.iter().flat_map(|route| route.next_hops.iter());
-    let mut via: Vec<_> = hops.map(|hop| host(hop.node)).collect();
+/// Where to look up `xid` instead: the neighbours that are the first on the ways to it, in order, by each version of
+/// HID. Of these the forwarder takes one that it knows where to find.
+fn gateways(versions: &[XidType], xid: Xid, route: Option<&Route>) -> Vec<Xid> {
+    let hops = || route.iter().flat_map(|route| route.next_hops.iter());
+    let of = |kind: &XidType| hops().map(|hop| Xid::new(*kind, hop.node.0)).collect::<Vec<_>>();
+    let mut via: Vec<_> = versions.iter().flat_map(of).collect();
     // Several links can lead to one neighbour.
     via.dedup();
     // A neighbour needs no redirect to itself: the principal knows where it is. No other way is shorter.
@@ -500,6 +533,7 @@ impl Protocol for LinkState {
     fn set_locals(&mut self, now: Instant, locals: &[Xid], out: &mut Vec<Output>) {
         self.now = now;
         self.locals = locals.to_vec();
+        self.choose_versions(out);
         self.advertise(out);
     }
 

@@ -3,6 +3,8 @@ use std::time::Duration;
 
 use weft_base::{Instant, Packet, PortId, Random};
 use weft_keys::PrivateKey;
+use weft_linkstate::NodeId;
+use weft_linkstate::wire::MessageRepr;
 use weft_port::{PortInfo, PortSpec};
 use weft_runtime::Level;
 use weft_xip::principal::{Input, Output};
@@ -349,6 +351,31 @@ fn hosts_of_the_second_version_are_advertised_by_themselves_and_reached_as_neigh
 }
 
 #[test]
+fn one_version_of_hid_replaces_the_other() {
+    let second = |node: usize| Xid::new(XidType::HID2, host(node).id);
+    let mut network = Network::new(3, &[[0, 1], [1, 2]]);
+    network.set_locals(2, &[domain(5), host(2)]);
+    network.run(1000);
+    assert_eq!(network.all_via(0, domain(5)), [host(1)]);
+    // With both, either leads there: the forwarder takes one that it knows where to find.
+    for node in 0..3 {
+        network.set_locals(node, &[domain(5), host(node), second(node)][usize::from(node < 2)..]);
+    }
+    assert_eq!(network.all_via(0, domain(5)), [host(1), second(1)], "at once");
+    network.run(3000);
+    assert_eq!(network.all_via(0, second(2)), [host(1), second(1)], "nobody need advertise it");
+    assert_eq!(network.all_via(0, second(1)), [], "a neighbour needs no redirect");
+    for node in 0..3 {
+        network.set_locals(node, &[domain(5), second(node)][usize::from(node < 2)..]);
+    }
+    network.run(3000);
+    assert_eq!(network.all_via(0, domain(5)), [second(1)]);
+    assert_eq!(network.all_via(1, domain(5)), [second(2)]);
+    assert_eq!(network.all_via(0, second(2)), [second(1)]);
+    assert_eq!(network.all_via(0, host(2)), [], "it is no longer advertised");
+}
+
+#[test]
 fn hardware_addresses_that_only_send_beacons_keep_no_neighbour_out() {
     let mut network = Network::new(2, &[]);
     network.cables.push([0, 1]);
@@ -499,4 +526,33 @@ fn frames_that_are_none_of_ours_are_counted() {
     // Those that are only beacons are forgotten.
     network.run(35_000);
     assert_eq!(network.nodes[0].show()["neighbours"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn greetings_of_an_interface_are_bounded_however_many_addresses_they_come_from() {
+    let mut network = Network::new(2, &[[0, 1]]);
+    network.cut = vec![[0, 1]];
+    let count = |network: &Network, name: &str| network.nodes[0].show()["counters"][name].as_u64();
+    let greet = |network: &mut Network, address: usize| {
+        let repr = MessageRepr::greeting(0, 4000).from(NodeId([9; 20]), 1, 1, 0);
+        let message = repr.emit(96, |_| vec![0; 96]);
+        let frame = [&mac(0, 1)[..], &mac(9, address), &[0xc0, 0xe0], &message].concat();
+        let packets = vec![Packet::from_slice(&frame)];
+        network.tell(0, Input::Packets { port: port(1, true), packets });
+    };
+    // One address alone does not use up what there is for all.
+    (0..1000).for_each(|_| greet(&mut network, 0));
+    assert_eq!(count(&network, "bad-proof"), Some(10));
+    // Addresses that others took the place of are as new when they come again.
+    for round in 0..100 {
+        (0..200).for_each(|number| greet(&mut network, 1 + (round * 50 + number) % 250));
+        network.run(200);
+    }
+    let (seconds, burst) = (20, 200);
+    let verified = count(&network, "bad-proof").unwrap();
+    assert!((2000..=burst + seconds * 200).contains(&verified), "{verified}");
+    assert!(count(&network, "greetings-of-interface") > Some(0));
+    network.cut.clear();
+    network.run(10_000);
+    assert_eq!(network.adjacencies[0], BTreeSet::from([host(1)]));
 }

@@ -33,8 +33,6 @@ pub(super) struct Link {
     pub(super) metric: Metric,
     expected: Option<NodeId>,
     pub(super) sessions: Sessions,
-    /// For how long the neighbour wants to be believed in.
-    hold: Duration,
     /// When to tell it again that we are here.
     next_hello: Instant,
     greetings: Bucket,
@@ -65,7 +63,6 @@ impl Link {
             metric,
             expected,
             sessions: Sessions::new(session),
-            hold: Duration::ZERO,
             next_hello: now,
             greetings: Bucket::default(),
             verifications: Bucket::default(),
@@ -96,10 +93,10 @@ impl Link {
         if self.neighbour().is_none() || now < self.sessions.until {
             return false;
         }
-        let is_late = now.since(self.sessions.until) >= self.hold / 8;
+        let is_late = now.since(self.sessions.until) >= self.sessions.hold() / 8;
         let spare = is_late && !std::mem::replace(&mut self.spared, true);
         if spare {
-            self.sessions.until = now + self.hold / 4;
+            self.sessions.until = now + self.sessions.hold() / 4;
         }
         !spare
     }
@@ -154,6 +151,10 @@ impl<A: Authority> LinkState<A> {
         out: &mut Vec<Output>,
     ) {
         let (node, session) = (message.sender, message.session);
+        // Nobody with a key of his own takes the place of a neighbour that speaks.
+        if link.neighbour().is_some_and(|neighbour| neighbour != node) {
+            return self.counters.add(Activity::Stranger, 1);
+        }
         if session == 0 || link.sessions.is_retired(session) {
             return self.counters.add(Activity::Replayed, 1);
         }
@@ -177,8 +178,8 @@ impl<A: Authority> LinkState<A> {
             let Some(secret) = self.authority.agree(message.seal, &context) else {
                 return self.counters.add(Activity::BadProof, 1);
             };
-            link.sessions.tentative = Some(Peer::new(node, session, secret));
-            link.hold = Duration::from_millis(u64::from(hold));
+            let hold = Duration::from_millis(u64::from(hold));
+            link.sessions.tentative = Some(Peer::new(node, session, secret, hold));
             self.greet(link, out);
         }
         self.hello(link, out);
@@ -205,9 +206,11 @@ impl<A: Authority> LinkState<A> {
             if hold == 0 {
                 return self.lose(now, link, Loss::Farewell, out);
             }
-            link.hold = Duration::from_millis(u64::from(hold));
+            if let Some(peer) = &mut link.sessions.current {
+                peer.hold = Duration::from_millis(u64::from(hold));
+            }
         }
-        link.sessions.until = now + link.hold;
+        link.sessions.until = now + link.sessions.hold();
         link.spared = false;
         match message.body {
             Body::Greeting { .. } | Body::Hello { .. } => {}

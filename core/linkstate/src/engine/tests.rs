@@ -301,6 +301,12 @@ fn only_the_node_that_was_named_is_taken_for_the_neighbour() {
     assert!(pair.nodes[0].counted().get(Activity::Stranger) > 0);
 }
 
+/// What a node greets with that has drawn the number `session`, and has heard `heard`.
+fn emit_greeting(by: &Keys, session: u64, heard: u64, hold: u32) -> Vec<u8> {
+    let repr = MessageRepr::greeting(heard, hold).from(by.node(), session, 1, 0);
+    repr.emit(96, |bytes| by.prove(&[b"weft link-state greeting", bytes].concat()))
+}
+
 /// Sends a node messages of a neighbour that keeps to the protocol, but for what it advertises.
 struct Liar {
     victim: LinkState<Keys>,
@@ -319,15 +325,12 @@ impl Liar {
         tell(&mut victim, 0, advertise(&["one"]));
         let greeting = messages(&tell(&mut victim, 0, up(LINK))).remove(0);
         let theirs = Message::new_checked(&greeting).unwrap();
-        let liar = keys(2);
-        let context =
-            crate::session::Sessions::context((liar.node(), 5), (victim.node(), theirs.session));
+        let (liar, session) = (keys(2), theirs.session);
+        let context = crate::session::Sessions::context((liar.node(), 5), (victim.node(), session));
         let secret = liar.agree(theirs.seal, &context).unwrap();
-        let repr = MessageRepr::greeting(theirs.session, 4000).from(liar.node(), 5, 1, 0);
-        let message =
-            repr.emit(96, |bytes| liar.prove(&[b"weft link-state greeting", bytes].concat()));
+        let message = emit_greeting(&liar, 5, session, 4000);
         tell(&mut victim, 0, Input::Received { link: LINK, message });
-        let peer = crate::session::Peer::new(liar.node(), 5, secret);
+        let peer = crate::session::Peer::new(liar.node(), 5, secret, Duration::from_secs(4));
         let mut liar = Self { victim, peer, counter: 1 };
         liar.say(0, &MessageRepr::hello(4000));
         assert_eq!(liar.victim.neighbours().next().unwrap().state, NeighbourState::Usable);
@@ -362,6 +365,39 @@ fn emit_lsa(by: &Keys, about: NodeId, sequence: u64, to: &[&Keys], names: &[&str
     let repr = LsaRepr { id, sequence, lifetime: 3600, links, destinations };
     let prove = |bytes: &[u8]| by.prove(&[crate::origin::PURPOSE, bytes].concat());
     repr.emit(by.proof_len(), prove).to_vec()
+}
+
+#[test]
+fn a_session_that_is_not_up_does_not_say_how_long_to_believe_in_one_that_is() {
+    let mut liar = Liar::new();
+    let heard = liar.victim.links[&LINK].sessions.own;
+    // Of the neighbour itself, as if it had just been started again; no tag follows.
+    let message = emit_greeting(&keys(2), 6, heard, 1);
+    tell(&mut liar.victim, 1000, Input::Received { link: LINK, message });
+    assert!(liar.victim.links[&LINK].sessions.tentative.is_some());
+    liar.say(1001, &MessageRepr::ack(&[]));
+    assert_eq!(liar.victim.links[&LINK].sessions.until, at(5001));
+}
+
+#[test]
+fn nobody_takes_the_place_of_a_neighbour_that_speaks() {
+    let mut liar = Liar::new();
+    let heard = liar.victim.links[&LINK].sessions.own;
+    let claim = || {
+        let message = emit_greeting(&keys(3), 6, heard, 1);
+        Input::Received { link: LINK, message }
+    };
+    // Not even an answer, which would bring it further.
+    assert_eq!(kinds(&tell(&mut liar.victim, 100, claim())), "");
+    assert_eq!(liar.count(Activity::Stranger), 1);
+    assert!(liar.victim.links[&LINK].sessions.tentative.is_none());
+    // When the neighbour has fallen silent, somebody else may be there.
+    tell(&mut liar.victim, 4000, Input::Tick);
+    assert_eq!(liar.victim.neighbours().next().unwrap().state, NeighbourState::Greeted);
+    let heard = liar.victim.links[&LINK].sessions.own;
+    let message = emit_greeting(&keys(3), 6, heard, 4000);
+    tell(&mut liar.victim, 4100, Input::Received { link: LINK, message });
+    assert!(liar.victim.links[&LINK].sessions.tentative.is_some());
 }
 
 #[test]

@@ -99,6 +99,13 @@ impl<'a> Lsas<'a> {
 }
 
 impl<'a> Message<'a> {
+    /// Whether bytes say that they are a greeting, which costs the receiver the check of a proof. Carriers ask, where
+    /// many links share a medium, so that they together cost no more than one.
+    #[must_use]
+    pub fn is_greeting(bytes: &[u8]) -> bool {
+        bytes.starts_with(&[VERSION, TYPE_GREETING])
+    }
+
     /// Views the front of `bytes` as a message; what lies behind it is padding.
     ///
     /// # Errors

@@ -1,13 +1,15 @@
 //! Operators' commands to a running node: one line of words in, JSON text out.
 //!
 //! ```text
-//! show [node|principals|routes|neighbours|counters|ports|forwarding|dst|anchors|trace]
+//! show [node|principals|routes|neighbours|counters|ports|forwarding|dst|all-dst|anchors|all-anchors|trace]
+//! show PROTOCOL
 //! show tree HID…
 //! principal add NAME            principal remove NAME
 //! protocol add NAME             protocol remove NAME
-//! set PRINCIPAL words…          delete PRINCIPAL words…
+//! set NAME words…               delete NAME words…      of a principal or a protocol
 //! interface add NAME            interface remove NAME
 //! dst flush|check               dst limit SIZE|off
+//! engine MODE
 //! trace 1                       trace one packet in 1 (all); trace off
 //! ```
 
