@@ -10,8 +10,9 @@
 //! When answers may have changed, each anchor concerned asks again. If the answer is the same,
 //! nothing happened; if not, exactly the decisions on this anchor are stale.
 //!
-//! An anchor goes with its last leaf. So the forest is as large as the cache, however large the routing tables
-//! are, and an update of what nobody asked about costs one look-up.
+//! An anchor goes with its last leaf, and what is kept of a type of XIDs with its last anchor: a sender may name any of 2^32
+//! types. So the forest is as large as the cache, however large the routing tables are, and an update of what nobody asked about
+//! costs one look-up.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -81,6 +82,13 @@ impl Anchors {
         };
     }
 
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Hashed(map) => map.is_empty(),
+            Self::Ordered(map) => map.is_empty(),
+        }
+    }
+
     fn all(&self, out: &mut Vec<AnchorId>) {
         match self {
             Self::Hashed(map) => out.extend(map.values()),
@@ -104,8 +112,8 @@ impl Anchors {
 #[derive(Debug)]
 pub(super) struct Forest {
     hash: KeyedHash,
-    /// Few; they are compared one after the other.
-    kinds: Vec<(XidType, Anchors)>,
+    /// Those that have any.
+    kinds: BTreeMap<XidType, Anchors>,
     anchors: Slab<Anchor>,
     leaves: Slab<Leaf>,
     /// The anchors that a change concerns; kept for its memory.
@@ -114,6 +122,9 @@ pub(super) struct Forest {
 
 /// What an anchor takes in its slab and in its principal's map, where an eighth of the places is empty.
 const ANCHOR_BYTES: usize = size_of::<Anchor>() + 8 + (size_of::<(Xid, AnchorId)>() + 1) * 8 / 7;
+/// What a type of XIDs takes: a place in a node of the tree, half of which may be empty, and the first table of a hash map.
+const KIND_BYTES: usize =
+    2 * size_of::<(XidType, Anchors)>() + 4 * size_of::<(Xid, AnchorId)>() + 32;
 /// What a leaf takes in its slab.
 const LEAF_BYTES: usize = size_of::<Leaf>().next_multiple_of(8);
 
@@ -121,7 +132,7 @@ impl Forest {
     pub(super) fn new(hash: KeyedHash) -> Self {
         Self {
             hash,
-            kinds: Vec::new(),
+            kinds: BTreeMap::new(),
             anchors: Slab::new(),
             leaves: Slab::new(),
             concerned: Vec::new(),
@@ -130,12 +141,19 @@ impl Forest {
 
     /// The bytes in use.
     pub(super) fn bytes(&self) -> usize {
-        self.anchors.len() * ANCHOR_BYTES + self.leaves.len() * LEAF_BYTES
+        self.anchors.len() * ANCHOR_BYTES
+            + self.leaves.len() * LEAF_BYTES
+            + self.kinds.len() * KIND_BYTES
     }
 
     /// The numbers of anchors and leaves.
     pub(super) fn size(&self) -> (usize, usize) {
         (self.anchors.len(), self.leaves.len())
+    }
+
+    /// Gives the memory back. Nothing hangs on it any more.
+    pub(super) fn clear(&mut self) {
+        *self = Self::new(self.hash);
     }
 
     /// Hangs an entry on the anchors of what was asked on the way to its decision, each XID once. Returns the
@@ -158,12 +176,8 @@ impl Forest {
 
     /// The anchor of an XID that was answered so.
     fn anchor(&mut self, xid: &Xid, answer: Answer) -> AnchorId {
-        let place = self.kinds.iter().position(|(kind, _)| *kind == xid.kind);
-        let place = place.unwrap_or_else(|| {
-            self.kinds.push((xid.kind, Anchors::Hashed(HashMap::with_hasher(self.hash))));
-            self.kinds.len() - 1
-        });
-        let anchors = &mut self.kinds[place].1;
+        let none = || Anchors::Hashed(HashMap::with_hasher(self.hash));
+        let anchors = self.kinds.entry(xid.kind).or_insert_with(none);
         if let Some(found) = anchors.get(xid) {
             return found;
         }
@@ -193,9 +207,11 @@ impl Forest {
 
     fn remove_anchor(&mut self, anchor: AnchorId) {
         let xid = self.anchors.remove(anchor as usize).xid;
-        if let Some(place) = self.kinds.iter().position(|(kind, _)| *kind == xid.kind) {
-            let anchors = &mut self.kinds[place].1;
+        if let Some(anchors) = self.kinds.get_mut(&xid.kind) {
             anchors.remove(&xid);
+            if anchors.is_empty() {
+                self.kinds.remove(&xid.kind);
+            }
         }
     }
 
@@ -208,7 +224,7 @@ impl Forest {
         mut ask: impl FnMut(&Xid) -> Answer,
         stale: &mut Vec<EntryId>,
     ) {
-        let Some((_, anchors)) = self.kinds.iter_mut().find(|(of, _)| *of == kind) else { return };
+        let Some(anchors) = self.kinds.get_mut(&kind) else { return };
         let mut concerned = std::mem::take(&mut self.concerned);
         for change in changes {
             match change {
@@ -337,6 +353,22 @@ mod tests {
         assert_eq!(forest.anchors().collect::<Vec<_>>(), [(hid(1), Answer::Through, 1)]);
         forest.detach(two);
         assert_eq!((forest.size(), forest.bytes()), ((0, 0), 0));
+    }
+
+    #[test]
+    fn types_of_xids_that_somebody_invents_are_counted_and_go() {
+        let mut forest = forest();
+        let unknown = |number: u32| (xid(XidType(number), 1), Answer::Unknown);
+        let leaves: Vec<_> =
+            (0..1000).map(|entry| forest.attach(entry, &[unknown(entry)])).collect();
+        let bytes = forest.bytes();
+        assert!(bytes >= 1000 * (ANCHOR_BYTES + LEAF_BYTES + size_of::<Anchors>()), "{bytes}");
+        leaves.into_iter().for_each(|leaf| forest.detach(leaf));
+        assert_eq!((forest.kinds.len(), forest.bytes()), (0, 0));
+        // All that is of a type goes when the answers do, also if it was there before.
+        forest.attach(1, &[unknown(7)]);
+        let deliver = |_: &Xid| Answer::Deliver(SocketId(1));
+        assert_eq!(stale(&mut forest, XidType(7), Change::All, deliver), [1]);
     }
 
     proptest! {

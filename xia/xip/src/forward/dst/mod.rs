@@ -464,6 +464,9 @@ impl DstCache {
     pub(super) fn clear(&mut self) -> usize {
         let ids: Vec<_> = self.store.ids().collect();
         ids.iter().for_each(|id| self.remove(*id));
+        // All tables give their memory back.
+        self.store = Store::default();
+        self.forest.clear();
         self.replacement.clear();
         self.index.clear();
         self.offloading.clear();
