@@ -200,6 +200,7 @@ impl Offloading {
     pub(super) fn clear(&mut self) {
         if self.is_on {
             self.used = Default::default();
+            self.wanted.clear();
             // How much may be passed on is no matter of decisions, and is told once.
             self.changes.retain(|change| matches!(change, Offload::Limit(_)));
             self.changes.push(Offload::Clear);

@@ -94,6 +94,19 @@ fn no_neighbour_gets_what_is_meant_for_another_while_hosts_move() {
 }
 
 #[test]
+fn what_was_used_before_all_is_forgotten_is_not_told() {
+    let (mut forwarder, mut copy) = told_of([Some(1), Some(2), Some(3)]);
+    forwarder.set_offloading(Some(OffloadRoom { decisions: [8; 4], hops: 16 }));
+    assert!(forwarder.flush_cache() > 0);
+    drained(&mut forwarder).iter().for_each(|change| copy.apply(change));
+    assert!(copy.decisions.is_empty());
+    let packet = packet_to(&Address::simple(hid(1)).unwrap());
+    (0..2).for_each(|_| forwarder.route(Instant::ZERO, packet.duplicate(), &mut Verdicts::new()));
+    drained(&mut forwarder).iter().for_each(|change| copy.apply(change));
+    assert_eq!(copy.neighbour(hid(1)), Some(hop(2)));
+}
+
+#[test]
 fn a_limit_is_told_though_all_decisions_are_forgotten_just_then() {
     let limit = SlowPathLimit { per_second: 1000, burst: 8 };
     let limits = Limits { slow_path: Some(limit), ..Limits::default() };
