@@ -20,7 +20,7 @@ use super::model::{Derivation, derive};
 
 const REDIRECTS: usize = 3;
 /// Small enough that entries are evicted now and then.
-const CACHE: usize = 5_000;
+const CACHE: usize = 9_000;
 const MTU: usize = 1500;
 /// Packets of which one may come again.
 const RECENT: usize = 12;
