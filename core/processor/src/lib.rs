@@ -3,7 +3,7 @@
 //! * [`prefetch()`](crate::prefetch()): memory that will be read soon;
 //! * [`places()`](crate::places()): a word among a few, without a branch;
 //! * [`ones()`](crate::ones()): the places of one bits, without a branch for each;
-//! * [`make_room()`](crate::make_room()): large tables in large pages;
+//! * [`make_room()`](crate::make_room()), [`give_back()`](crate::give_back()): large tables in large pages, and their ends given back;
 //! * [`widest()`](crate::widest()): work with the instructions of the processor that is there, instead of those that every processor has.
 //!
 //! Reference: Intel 64 and IA-32 Architectures Software Developer's Manual; System V Application Binary Interface, AMD64
@@ -26,5 +26,5 @@ mod widest;
 pub use ones::{ones, room_for_ones};
 pub use places::places;
 pub use prefetch::{prefetch, prefetch_element};
-pub use room::make_room;
+pub use room::{give_back, make_room};
 pub use widest::{Work, widest};

@@ -21,6 +21,8 @@ use rustix::param::page_size;
 const LARGE: usize = 8 << 20;
 /// The size of a large page.
 const PAGE: usize = 2 << 20;
+/// What is given back at once of a table without large pages.
+const STEP: usize = 64 << 10;
 /// The C library takes less than this, and twice the alignment, besides what it is asked for.
 const BESIDE: usize = 128;
 /// What is aligned to no more than this may stay where it is, or move with its pages, when a vector grows; anything else is
@@ -47,6 +49,23 @@ pub fn make_room<T>(items: &mut Vec<T>, more: usize) {
         ask_for_large_pages(&mut large);
         large.append(items);
         *items = large;
+    }
+}
+
+/// Gives memory behind the last item back to the system, where so many items were just removed from the end. It does so by steps of
+/// 64 KiB, or of a large page where a vector may have these, so that most calls cost next to nothing; the vector
+/// keeps its capacity.
+pub fn give_back<T>(items: &mut Vec<T>, removed: usize) {
+    let step = if is_large::<T>(items.capacity()) { PAGE } else { STEP };
+    let first = items.as_ptr().addr();
+    let at = |items: usize| first + items * size_of::<T>();
+    let begin = at(items.len()).next_multiple_of(step);
+    let end = at(items.capacity().min(items.len() + removed)).next_multiple_of(step);
+    let end = end.min(at(items.capacity()) / page_size() * page_size());
+    if begin < end {
+        let address = items.as_mut_ptr().with_addr(begin).cast();
+        // SAFETY: these pages lie within the vector's memory, behind its last item, and hold nothing.
+        let _ = unsafe { madvise(address, end - begin, Advice::LinuxDontNeed) };
     }
 }
 
@@ -175,6 +194,32 @@ mod tests {
         let end = (items.as_ptr().addr() + items.capacity()) / PAGE * PAGE;
         assert!(end - begin >= LARGE);
         assert!((begin..end).step_by(page_size()).all(|address| !is_present(&pagemap, address)));
+    }
+
+    #[test]
+    fn what_is_removed_from_the_end_goes_back_to_the_system() {
+        let pagemap = std::fs::File::open("/proc/self/pagemap").unwrap();
+        for (bytes, step) in [(LARGE / 2, STEP), (2 * LARGE, PAGE)] {
+            let mut items = Vec::<u64>::new();
+            make_room(&mut items, bytes / 8);
+            items.resize(items.capacity(), 7);
+            let (begin, end) = (items.as_ptr().addr(), items.as_ptr().addr() + items.len() * 8);
+            let middle = items.len() / 2 + 5;
+            while items.len() > middle {
+                items.pop();
+                give_back(&mut items, 1);
+            }
+            assert!(items.iter().all(|item| *item == 7));
+            let mut behind =
+                (begin + middle * 8).next_multiple_of(step)..end / page_size() * page_size();
+            assert!(behind.len() > bytes / 4);
+            assert!(behind.all(|at| !at.is_multiple_of(page_size()) || !is_present(&pagemap, at)));
+            items.resize(items.capacity(), 8);
+            assert!(
+                items[..middle].iter().all(|item| *item == 7)
+                    && items[middle..].iter().all(|item| *item == 8)
+            );
+        }
     }
 
     #[test]

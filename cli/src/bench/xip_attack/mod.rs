@@ -234,7 +234,7 @@ impl Attacked {
             of_flood,
             of_others,
             100.0 * gone as f64 / useful.len().max(1) as f64,
-            100.0 * size.bytes.saturating_sub(size.limit) as f64 / size.limit as f64,
+            100.0 * (size.bytes + size.spare).saturating_sub(size.limit) as f64 / size.limit as f64,
         ])
     }
 }

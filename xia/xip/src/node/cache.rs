@@ -61,6 +61,7 @@ impl Node {
         json!({
             "entries": size.entries,
             "bytes": size.bytes,
+            "spare": size.spare,
             "limit": size.limit,
             "anchors": size.anchors,
             "leaves": size.leaves,

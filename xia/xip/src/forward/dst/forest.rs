@@ -186,6 +186,15 @@ impl Forest {
         made
     }
 
+    /// The entry with these leaves has another number now.
+    pub(super) fn entry_moved(&mut self, first: LeafId, entry: EntryId) {
+        let mut next = first;
+        while let Some(leaf) = self.leaves.get_mut(next as usize) {
+            leaf.entry = entry;
+            next = leaf.sibling;
+        }
+    }
+
     /// Takes an entry off its anchors. Those on which nothing hangs any more go.
     pub(super) fn detach(&mut self, first: LeafId) {
         let mut next = first;

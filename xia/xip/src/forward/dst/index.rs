@@ -192,6 +192,13 @@ impl Index {
         }
     }
 
+    /// An entry that is there has another number now.
+    pub(super) fn entry_moved(&mut self, tag: Tag, entry: EntryId, now: EntryId) {
+        if let Some((line, slot)) = self.slot_of(tag, entry) {
+            self.lines[line].entries[slot] = now;
+        }
+    }
+
     /// Removes an entry that is there.
     pub(super) fn remove(&mut self, tag: Tag, entry: EntryId) {
         let Some((mut hole, mut slot)) = self.slot_of(tag, entry) else { return };

@@ -28,6 +28,7 @@ mod index;
 mod key;
 mod offloading;
 mod replacement;
+mod slab;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -126,6 +127,8 @@ pub struct CacheSize {
     pub without_room: u64,
     /// Bytes in use.
     pub bytes: usize,
+    /// Bytes of places that entries have left, which others may take. They count for the limit, too.
+    pub spare: usize,
     /// Bytes that it may use.
     pub limit: usize,
     /// Bytes of the entries by the ports on which their packets came in.
@@ -134,6 +137,10 @@ pub struct CacheSize {
 
 /// Entries that are taken back from another engine to make room once.
 const MOST_TAKEN_BACK: usize = 8;
+/// One in so many bytes of the limit is for places that entries have left.
+const SPARE_PART: usize = 16;
+/// Entries that are moved together when one comes: the four shortest are as long as the longest that came.
+const MOST_MOVED: usize = 4;
 /// Entries that are removed together, so that their memory is waited for once.
 const TOGETHER: usize = 32;
 
@@ -297,14 +304,16 @@ impl DstCache {
         self.entries += 1;
         self.entry_bytes += Store::bytes(id);
         self.replacement.insert(&mut self.store, id, port, self.entries);
-        self.make_room()
+        let gone = self.make_room();
+        self.close_gaps(MOST_MOVED);
+        gone
     }
 
     /// Removes entries until the limit is kept.
     fn make_room(&mut self) -> usize {
         let mut gone = 0;
         let mut chances = MOST_TAKEN_BACK;
-        while self.bytes() > self.limit {
+        while self.bytes() > self.limit - self.limit / SPARE_PART {
             let Some(victim) = self.replacement.victim(&mut self.store) else { break };
             // It may be in use there.
             if chances > 0 && self.offloading.take_back(&mut self.store, victim) {
@@ -316,6 +325,22 @@ impl DstCache {
             gone += 1;
         }
         gone
+    }
+
+    /// Gives memory back that entries have left, if there is much of it: so much for each decision that comes that
+    /// it cannot become more, and no more, so that none waits long.
+    fn close_gaps(&mut self, most: usize) {
+        for _ in 0..most {
+            if self.bytes() + self.store.spare() <= self.limit {
+                break;
+            }
+            let Some((from, to)) = self.store.close_gap() else { break };
+            let cold = *self.store.cold(to);
+            self.index.entry_moved(cold.tag, from, to);
+            self.forest.entry_moved(cold.leaf, to);
+            self.replacement.entry_moved(&mut self.store, to);
+            self.offloading.entry_moved(&self.store, to);
+        }
     }
 
     fn bytes(&self) -> usize {
@@ -476,7 +501,12 @@ impl DstCache {
     /// Another limit, which holds at once; 0 ends caching. Returns how many entries had to go.
     pub(super) fn set_limit(&mut self, limit: usize) -> usize {
         self.limit = limit;
-        if limit == 0 { self.clear() } else { self.make_room() }
+        if limit == 0 {
+            return self.clear();
+        }
+        let gone = self.make_room();
+        self.close_gaps(usize::MAX);
+        gone
     }
 
     /// Every entry.
@@ -508,6 +538,7 @@ impl DstCache {
             offloaded: self.offloading.used(),
             without_room: self.offloading.without_room(),
             bytes: self.bytes(),
+            spare: self.store.spare(),
             limit: self.limit,
             shares: self.replacement.shares().collect(),
         }

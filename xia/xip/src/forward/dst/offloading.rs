@@ -95,6 +95,13 @@ impl Offloading {
         }
     }
 
+    /// An entry has this number now.
+    pub(super) fn entry_moved(&mut self, store: &Store, id: EntryId) {
+        if store.offloaded(id) == Offloaded::Wanted {
+            self.wanted.push(id);
+        }
+    }
+
     /// Tells again where all neighbours are.
     pub(super) fn tell_hops(&mut self, hops: &Hops) {
         hops.all().for_each(|(id, hop)| self.hop_changed(id, Some(hop)));

@@ -54,6 +54,19 @@ impl Queue {
         }
     }
 
+    /// An entry has another number now.
+    fn entry_moved(&mut self, store: &mut Store, id: EntryId) {
+        let (older, newer) = (store.cold(id).older, store.cold(id).newer);
+        match older {
+            NOBODY => self.oldest = id,
+            older => store.cold_mut(older).newer = id,
+        }
+        match newer {
+            NOBODY => self.newest = id,
+            newer => store.cold_mut(newer).older = id,
+        }
+    }
+
     fn remove(&mut self, store: &mut Store, id: EntryId) {
         self.bytes -= Store::bytes(id);
         let (older, newer) = (store.cold(id).older, store.cold(id).newer);
@@ -149,6 +162,12 @@ impl Replacement {
     pub(super) fn remove(&mut self, store: &mut Store, id: EntryId) {
         let (share, is_main) = (store.cold(id).share, store.cold(id).is_main());
         self.shares[usize::from(share)].queue(is_main).remove(store, id);
+    }
+
+    /// An entry has this number now, and knows its neighbours.
+    pub(super) fn entry_moved(&mut self, store: &mut Store, id: EntryId) {
+        let (share, is_main) = (store.cold(id).share, store.cold(id).is_main());
+        self.shares[usize::from(share)].queue(is_main).entry_moved(store, id);
     }
 
     /// The entry that has to go for others, still in its queue; `None` if there is none.

@@ -3,13 +3,14 @@
 //! Keys of one XID to four differ in size by a factor of four, and most are short: so each number of edges
 //! has a list of its own. What a hit needs ([`Entry`]) lies in one table, what else is known ([`Cold`]) in another.
 
-use weft_processor::{make_room, prefetch_element};
+use weft_processor::prefetch_element;
 
 use super::Way;
 use super::entry::{Entry, Found, HalfLine, Hot, WholeLine};
 use super::forest::{LeafId, NO_LEAF};
 use super::index::{EntryId, Tag};
 use super::key::{Key, XidWords};
+use super::slab::Slab;
 use crate::numbers::MAX_FAN_OUT;
 
 /// An entry's neighbour in a queue if there is none.
@@ -31,7 +32,7 @@ pub(super) struct Cold {
     pub(super) tag: Tag,
     /// The first of its leaves in the forest.
     pub(super) leaf: LeafId,
-    /// Its neighbours in the queue it stands in.
+    /// Its neighbours in the queue it stands in. Of a place without an entry: where it stands in the list of these.
     pub(super) newer: EntryId,
     pub(super) older: EntryId,
     /// How often [`Hot`]'s count of uses has begun anew, the lowest digits first: with that count it is a number of 64 bits.
@@ -47,7 +48,7 @@ const MAIN: u8 = 1;
 const OFFLOADED: u8 = 1 << 1;
 
 impl Cold {
-    fn new(tag: Tag) -> Self {
+    pub(super) fn new(tag: Tag) -> Self {
         Self {
             tag,
             leaf: NO_LEAF,
@@ -70,7 +71,7 @@ impl Cold {
     }
 
     #[cold]
-    fn carry(&mut self) {
+    pub(super) fn carry(&mut self) {
         for digit in &mut self.carried {
             *digit = digit.wrapping_add(1);
             if *digit != 0 {
@@ -83,78 +84,6 @@ impl Cold {
     fn carried(&self) -> u64 {
         let [a, b, c] = self.carried.map(u64::from);
         a << 16 | b << 32 | c << 48
-    }
-}
-
-/// Entries with the same number of edges.
-#[derive(Debug)]
-struct Slab<const N: usize, A> {
-    entries: Vec<Entry<N, A>>,
-    /// As many.
-    cold: Vec<Cold>,
-    free: Vec<u32>,
-}
-
-impl<const N: usize, A> Default for Slab<N, A> {
-    fn default() -> Self {
-        Self { entries: Vec::new(), cold: Vec::new(), free: Vec::new() }
-    }
-}
-
-impl<const N: usize, A: Copy> Slab<N, A> {
-    /// What each takes.
-    const BYTES: usize = size_of::<Entry<N, A>>() + size_of::<Cold>();
-
-    /// Puts an entry into a free place.
-    fn insert(&mut self, entry: Entry<N, A>, cold: Cold) -> usize {
-        match self.free.pop() {
-            Some(place) => {
-                let place = place as usize;
-                (self.entries[place], self.cold[place]) = (entry, cold);
-                place
-            }
-            None => {
-                make_room(&mut self.entries, 1);
-                make_room(&mut self.cold, 1);
-                self.entries.push(entry);
-                self.cold.push(cold);
-                self.entries.len() - 1
-            }
-        }
-    }
-
-    fn remove(&mut self, place: usize) {
-        self.entries[place].hot.free();
-        self.free.push(place as u32);
-    }
-
-    #[inline]
-    fn prefetch(&self, place: usize) {
-        if let Some(entry) = self.entries.get(place) {
-            entry.prefetch();
-        }
-    }
-
-    #[inline]
-    fn is_for(&self, place: usize, key: &impl Key) -> bool {
-        self.entries.get(place).is_some_and(|entry| entry.is_for(key))
-    }
-
-    /// Counts a use, if the entry is the one for `key`.
-    #[inline]
-    fn use_for(&mut self, place: usize, key: &impl Key) -> Option<Found> {
-        let entry = self.entries.get_mut(place)?;
-        if !entry.is_for(key) {
-            return None;
-        }
-        if entry.hot.count() {
-            self.cold[place].carry();
-        }
-        Some(entry.hot.found())
-    }
-
-    fn live(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.entries.len()).filter(|place| self.entries[*place].hot.is_used())
     }
 }
 
@@ -236,6 +165,32 @@ impl Store {
         }
     }
 
+    /// Bytes of places without an entry.
+    pub(super) fn spare(&self) -> usize {
+        self.one.spare() + self.two.spare() + self.three.spare() + self.four.spare()
+    }
+
+    /// Moves the last entry of a list into a place that another has left, so that the list becomes shorter, and its memory goes
+    /// back to the system; one of those with most bytes to spare. Returns the number that it had, and its new one. `None` if there is
+    /// nothing to move.
+    pub(super) fn close_gap(&mut self) -> Option<(EntryId, EntryId)> {
+        loop {
+            let spare = [self.one.spare(), self.two.spare(), self.three.spare(), self.four.spare()];
+            let (list, bytes) = (1..).zip(spare).max_by_key(|(_, bytes)| *bytes)?;
+            let moved = match list {
+                _ if bytes == 0 => return None,
+                1 => self.one.close_gap(),
+                2 => self.two.close_gap(),
+                3 => self.three.close_gap(),
+                _ => self.four.close_gap(),
+            };
+            // If there was nothing to move, the list has no gaps now.
+            if let Some((from, to)) = moved {
+                return Some((number(list, from), number(list, to)));
+            }
+        }
+    }
+
     /// What a hit needs to know of an entry.
     #[inline]
     pub(super) fn hot(&self, id: EntryId) -> &Hot {
@@ -302,7 +257,12 @@ impl Store {
     /// Whether there is an entry with this number.
     #[inline]
     pub(super) fn is_live(&self, id: EntryId) -> bool {
-        self.hot(id).is_used()
+        match edges(id) {
+            1 => self.one.is_live(place(id)),
+            2 => self.two.is_live(place(id)),
+            3 => self.three.is_live(place(id)),
+            _ => self.four.is_live(place(id)),
+        }
     }
 
     /// Has brought near what a hit needs of an entry, if there is one with this number.

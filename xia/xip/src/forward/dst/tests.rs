@@ -145,3 +145,44 @@ fn what_comes_back_soon_after_it_was_forgotten_is_kept_longer() {
     });
     assert!(packet(&mut cache, early, ALICE));
 }
+
+/// A sender who fills the cache with keys of one edge, then of two, and so on: memory that was for one kind is no use for
+/// another.
+#[test]
+fn the_limit_holds_for_what_is_taken_from_the_system_whatever_keys_come_in_turn() {
+    let limit = 400_000;
+    let mut cache = cache(limit);
+    let mut number = 0;
+    for edges in [1, 4, 2, 3, 1, 2, 4] {
+        // Few names in many orders take most memory for entries.
+        for _ in 0..6000 {
+            number += 1;
+            let xids: Vec<_> = (0..edges).map(|at| ad(number >> (4 * at) & 15 | at << 4)).collect();
+            let key = FreeKey::new(&xids, true);
+            let tag = cache.tag(&key);
+            if cache.find(&key, tag).is_some() {
+                continue;
+            }
+            let asked: Vec<_> = xids.iter().map(|xid| (*xid, Answer::Unknown)).collect();
+            let decision = (Decision::Drop(DropReason::Unreachable), 0);
+            cache.insert(&key, tag, ALICE, decision, &asked, &EgressTable::default());
+            let size = cache.size();
+            assert!(size.bytes + size.spare <= limit, "{edges}: {size:?}");
+            let found = cache.find(&key, tag);
+            assert!(found.is_some());
+        }
+        // All that is there is found, and in order of age.
+        let entries: Vec<_> = cache.entries().collect();
+        for entry in entries {
+            let key = FreeKey::new(&entry.edges, true);
+            assert!(cache.find(&key, cache.tag(&key)).is_some());
+        }
+    }
+    cache.set_limit(limit / 2);
+    let size = cache.size();
+    assert!(size.bytes + size.spare <= limit / 2, "{size:?}");
+    // What rests on an answer is still known.
+    let entries = cache.size().entries;
+    assert_eq!(cache.changed(XidType::AD, &[Change::All], |_| Answer::Through), entries);
+    assert_eq!(cache.size().bytes, 0);
+}
