@@ -57,10 +57,20 @@ impl Queue {
     /// An entry has another number now.
     fn entry_moved(&mut self, store: &mut Store, id: EntryId) {
         let (older, newer) = (store.cold(id).older, store.cold(id).newer);
+        self.put_behind(store, older, id);
+        self.put_before(store, newer, id);
+    }
+
+    /// Has `id` stand behind an entry, or as the oldest.
+    fn put_behind(&mut self, store: &mut Store, older: EntryId, id: EntryId) {
         match older {
             NOBODY => self.oldest = id,
             older => store.cold_mut(older).newer = id,
         }
+    }
+
+    /// Has `id` stand before an entry, or as the newest.
+    fn put_before(&mut self, store: &mut Store, newer: EntryId, id: EntryId) {
         match newer {
             NOBODY => self.newest = id,
             newer => store.cold_mut(newer).older = id,
@@ -70,14 +80,8 @@ impl Queue {
     fn remove(&mut self, store: &mut Store, id: EntryId) {
         self.bytes -= Store::bytes(id);
         let (older, newer) = (store.cold(id).older, store.cold(id).newer);
-        match older {
-            NOBODY => self.oldest = newer,
-            older => store.cold_mut(older).newer = newer,
-        }
-        match newer {
-            NOBODY => self.newest = older,
-            newer => store.cold_mut(newer).older = older,
-        }
+        self.put_behind(store, older, newer);
+        self.put_before(store, newer, older);
     }
 }
 
