@@ -140,6 +140,13 @@ pub enum Event {
         /// Why, in one sentence.
         error: String,
     },
+    /// What did not fit when adopted tables were written. There may be a place for it later.
+    TablesFull {
+        /// The token of [`Action::AdoptTables`].
+        token: Token,
+        /// The keys that were left out, with the numbers of their tables.
+        keys: Vec<(usize, Vec<u64>)>,
+    },
     /// The answer to [`Action::CountTables`].
     TablesCounted {
         /// The token of [`Action::AdoptTables`].
@@ -408,7 +415,8 @@ pub enum Action {
         tables: Vec<(MapShape, Handle)>,
     },
     /// Write into adopted tables. It holds when the next action is carried out; what does not fit is left out and
-    /// counted. If anything else goes wrong, the rest is left out, and [`Event::TablesFailed`] tells it.
+    /// counted, and [`Event::TablesFull`] tells it. If anything else goes wrong, the rest is left out, and
+    /// [`Event::TablesFailed`] tells it.
     WriteTables {
         /// The token of [`Action::AdoptTables`].
         token: Token,

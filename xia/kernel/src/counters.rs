@@ -9,7 +9,10 @@ use crate::layout::DROP_REASONS;
 /// The name and the meaning of all counters, in the order of `bpf/xip.bpf.c`. Behind them stand those of packets that
 /// were dropped by a decision, by reasons.
 pub const COUNTERS: [(&str, &str); 13] = [
-    ("forwarded", "packets sent to a neighbour"),
+    (
+        "forwarded",
+        "packets handed to the port of a neighbour, where its driver counts those it loses",
+    ),
     ("dropped", "packets dropped by a decision"),
     ("passed-others", "passed on: the frame is not to this port's address"),
     ("passed-malformed", "passed on: the header or the edges are malformed"),

@@ -4,7 +4,9 @@ use weft_base::Reason;
 use weft_ebpf::{Slot, mac_word};
 use weft_xip::Xid;
 use weft_xip::forward::{DropReason, SlowPathLimit};
-use weft_xip::offload::Offloaded;
+use weft_xip::numbers::MAX_FAN_OUT;
+use weft_xip::offload::{Edges, Offloaded};
+use weft_xip::xid::XID_LEN;
 
 /// Bytes of an element of `hops`.
 pub(crate) const HOP_LEN: usize = 8;
@@ -41,6 +43,19 @@ pub(crate) fn key(edges: &[Xid]) -> Vec<u64> {
         [word(0), word(8), word(16)]
     };
     edges.iter().flat_map(words).collect()
+}
+
+/// The edges whose key this is; `None` if it is none.
+pub(crate) fn edges(key: &[u64]) -> Option<Edges> {
+    let (xids, []) = key.as_chunks::<3>() else { return None };
+    let xid = |words: &[u64; 3]| {
+        let mut bytes = [0; XID_LEN];
+        for (place, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+            *place = word.to_ne_bytes();
+        }
+        Xid::from_bytes(&bytes)
+    };
+    (1..=MAX_FAN_OUT).contains(&xids.len()).then(|| xids.iter().map(xid).collect())
 }
 
 /// The elements of `limits`: nanoseconds between two packets, zero if there is no limit; how far ahead of their time

@@ -2,9 +2,9 @@
 
 use weft_base::{LinkAddress, PortId};
 use weft_ebpf::{MapShape, MapWrite, Slot};
-use weft_xip::offload::{Engine, Offload, OffloadRoom, Tally};
+use weft_xip::offload::{Edges, Engine, Offload, OffloadRoom, Tally};
 
-use crate::layout::{entry, hop_word, key, limit_words};
+use crate::layout::{edges, entry, hop_word, key, limit_words};
 use crate::{COUNTED, COUNTERS, HOPS, LIMITS, NAME, TableSizes, counters, shapes};
 
 /// Knows what to write. What was written in the order of the changes holds for the next packet.
@@ -80,6 +80,10 @@ impl Engine for Mirror {
         }
     }
 
+    fn edges(&self, table: usize, key: &[u64]) -> Option<Edges> {
+        edges(key).filter(|edges| edges.len() == table + 1)
+    }
+
     fn counters(&self) -> (usize, &'static [(&'static str, &'static str)]) {
         (COUNTED, &COUNTERS)
     }
@@ -129,6 +133,11 @@ mod tests {
         assert_eq!(key.len(), 9);
         let [a, b] = 9_u16.to_ne_bytes();
         assert_eq!(value.to_ne_bytes(), [2, 2, a, b]);
+        assert_eq!(Mirror::default().edges(2, key), Some(edges.clone()));
+        assert_eq!(
+            (Mirror::default().edges(1, key), Mirror::default().edges(2, &key[1..])),
+            (None, None)
+        );
         let removed = written(&Offload::Remove { edges });
         assert_eq!(removed, [(2, MapWrite::Remove { key: key.clone() })]);
         let limit = SlowPathLimit { per_second: 1000, burst: 11 };

@@ -104,6 +104,9 @@ pub trait Engine {
         out: &mut Vec<(usize, MapWrite)>,
     );
 
+    /// The edges of a decision, by the table that it was written into and its key there; `None` if that is none.
+    fn edges(&self, table: usize, key: &[u64]) -> Option<Edges>;
+
     /// The table in which it counts, and the name and the meaning of each counter.
     fn counters(&self) -> (usize, &'static [(&'static str, &'static str)]);
 

@@ -285,7 +285,11 @@ impl Driver {
                 events.push_back(Event::TablesAdopted { token, result });
             }
             Action::WriteTables { token, writes } => match self.engines.write(token, &writes) {
-                Ok(refused) => drops.add(DriverDrop::TableFull, refused as u64),
+                Ok(keys) if keys.is_empty() => {}
+                Ok(keys) => {
+                    drops.add(DriverDrop::TableFull, keys.len() as u64);
+                    events.push_back(Event::TablesFull { token, keys });
+                }
                 Err(error) => events.push_back(Event::TablesFailed { token, error }),
             },
             Action::CountTables { token } => {

@@ -216,20 +216,22 @@ impl Engines {
         Ok(())
     }
 
-    /// Writes into adopted tables, in order. Returns how many values did not fit.
+    /// Writes into adopted tables, in order. Returns the keys of values that did not fit, and their tables.
     pub(super) fn write(
         &self,
         token: Token,
         writes: &[(usize, MapWrite)],
-    ) -> Result<usize, String> {
-        let mut refused = 0;
+    ) -> Result<Vec<(usize, Vec<u64>)>, String> {
+        let mut refused = Vec::new();
         for (index, write) in writes {
             let table = self.adopted.get(&token).and_then(|tables| tables.get(*index));
             let table = table.ok_or_else(|| "there is no such table".to_owned());
             let written = table.and_then(|table| table.write(write).map_err(|e| e.to_string()));
             let wrong =
                 |error| format!("table {index} of a packet engine takes no change: {error}");
-            refused += usize::from(!written.map_err(wrong)?);
+            if let (false, MapWrite::Set { key, .. }) = (written.map_err(wrong)?, write) {
+                refused.push((*index, key.clone()));
+            }
         }
         Ok(refused)
     }

@@ -53,6 +53,7 @@ pub(super) fn token_of(event: &mut Event) -> Option<&mut Token> {
         | Event::Stream { token, .. }
         | Event::TablesAdopted { token, .. }
         | Event::TablesFailed { token, .. }
+        | Event::TablesFull { token, .. }
         | Event::TablesCounted { token, .. }
         | Event::Counted { token, .. } => Some(token),
         _ => None,

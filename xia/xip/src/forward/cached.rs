@@ -12,7 +12,7 @@ use super::dst::{CacheActivity, CacheSize, CachedDecision, Decision, FreeKey, Ke
 use super::resolve::{Chain, Outcome};
 use super::{CheckedPacket, DropReason, Forwarder, SlowPathLimit, Trip};
 use crate::changes::Change;
-use crate::offload::{Offload, OffloadRoom};
+use crate::offload::{Edges, Offload, OffloadRoom};
 use crate::principal::{Answer, Principal};
 use crate::{Targets, Xid, XidType};
 
@@ -143,6 +143,12 @@ impl Forwarder {
     /// decisions that it shall have because they were used.
     pub fn drain_offloads(&mut self, most: usize, out: &mut Vec<Offload>) {
         self.dst.drain_offloads(most, out);
+    }
+
+    /// The other engine had no place for a decision that it was told ([`Offload::Set`]), although there was room for as
+    /// many. It is told again, if there is use for it.
+    pub fn offload_refused(&mut self, edges: &Edges) {
+        self.dst.offload_refused(edges);
     }
 
     /// Whether there are more of these.

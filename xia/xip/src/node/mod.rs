@@ -520,6 +520,7 @@ impl Component for Node {
                 self.announce(out);
             }
             Event::TablesFailed { token, error } => self.tables_failed(token, error, out),
+            Event::TablesFull { token, keys } => self.tables_full(token, &keys),
             Event::TablesCounted { token, sums } => self.engine_counted(token, &sums, out),
             // A slow application loses datagrams, as with UDP; the driver counts them.
             Event::Congested { channel } => self.replies.set_congested(channel, true),

@@ -2,10 +2,13 @@
 //!
 //! Many destinations lie behind few neighbours. An entry holds a number, and the hop behind the number is
 //! close to the processor because every other packet needs it.
+//!
+//! Another engine reads a decision, and then where the neighbour with its number is, while this one changes both. So a
+//! number that has become free rests until others have, too ([`Hops::let_rest`]): what had read it before sends nothing
+//! to a neighbour that it was not meant for.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
-use slab::Slab;
 use weft_base::KeyedHash;
 
 use crate::forward::egress::{Departure, EgressTable};
@@ -29,7 +32,12 @@ impl HopId {
 /// The next hops in use.
 #[derive(Debug)]
 pub(super) struct Hops {
-    hops: Slab<Hop>,
+    /// By their numbers; one without uses is none.
+    hops: Vec<Hop>,
+    /// Numbers that stand for nothing, those first that have done so for longest.
+    free: VecDeque<u32>,
+    /// How many of these are given to nobody.
+    resting: usize,
     numbers: HashMap<NextHop, HopId, KeyedHash>,
 }
 
@@ -42,7 +50,13 @@ struct Hop {
 
 impl Hops {
     pub(super) fn new(hash: KeyedHash) -> Self {
-        Self { hops: Slab::new(), numbers: HashMap::with_hasher(hash) }
+        let numbers = HashMap::with_hasher(hash);
+        Self { hops: Vec::new(), free: VecDeque::new(), resting: 0, numbers }
+    }
+
+    /// Of the numbers that become free, so many rest.
+    pub(super) fn let_rest(&mut self, most: usize) {
+        self.resting = most;
     }
 
     #[inline]
@@ -52,9 +66,18 @@ impl Hops {
 
     /// The number of a hop, with one more use; and whether it is the first.
     pub(super) fn take(&mut self, hop: NextHop, egress: &EgressTable) -> (HopId, bool) {
-        let hops = &mut self.hops;
-        let new = || Hop { departure: egress.departure(hop), uses: 0 };
-        let id = *self.numbers.entry(hop).or_insert_with(|| HopId(hops.insert(new()) as u32));
+        let Self { hops, free, resting, numbers } = self;
+        let new = || {
+            let new = Hop { departure: egress.departure(hop), uses: 0 };
+            let rested = if free.len() > *resting { free.pop_front() } else { None };
+            let number = rested.unwrap_or(hops.len() as u32);
+            match hops.get_mut(number as usize) {
+                Some(place) => *place = new,
+                None => hops.push(new),
+            }
+            HopId(number)
+        };
+        let id = *numbers.entry(hop).or_insert_with(new);
         let uses = &mut self.hops[id.0 as usize].uses;
         *uses += 1;
         (id, *uses == 1)
@@ -62,7 +85,7 @@ impl Hops {
 
     /// The ports are others now.
     pub(super) fn ports_changed(&mut self, egress: &EgressTable) {
-        for (_, hop) in &mut self.hops {
+        for hop in &mut self.hops {
             hop.departure = egress.departure(*hop.departure.hop());
         }
     }
@@ -74,24 +97,25 @@ impl Hops {
         let is_last = hop.uses == 0;
         if is_last {
             self.numbers.remove(hop.departure.hop());
-            self.hops.remove(id.0 as usize);
+            self.free.push_back(id.0);
         }
         is_last
     }
 
     /// All of them, with their numbers.
     pub(super) fn all(&self) -> impl Iterator<Item = (u32, NextHop)> + '_ {
-        self.hops.iter().map(|(id, hop)| (id as u32, *hop.departure.hop()))
+        let used = (0..).zip(&self.hops).filter(|(_, hop)| hop.uses > 0);
+        used.map(|(id, hop)| (id, *hop.departure.hop()))
     }
 
     /// The bytes in use.
     pub(super) fn bytes(&self) -> usize {
-        // A place in the slab, and one in the map, of which an eighth is empty.
-        self.hops.len() * (size_of::<Hop>() + size_of::<NextHop>() + 32)
+        // A place in the list, and one in the map, of which an eighth is empty.
+        self.len() * (size_of::<Hop>() + size_of::<NextHop>() + 32)
     }
 
     pub(super) fn len(&self) -> usize {
-        self.hops.len()
+        self.numbers.len()
     }
 }
 
@@ -159,5 +183,31 @@ mod tests {
         assert_eq!(hops.len(), 2);
         assert!(hops.release(again) && hops.release(two));
         assert_eq!((hops.len(), hops.bytes()), (0, 0));
+        assert_eq!(hops.all().count(), 0);
+    }
+
+    #[test]
+    fn a_number_rests_before_it_stands_for_another_neighbour() {
+        let hop = |port| NextHop { port: PortId(port), link: LinkAddress::None };
+        let mut hops = Hops::new(KeyedHash::new(&mut Random::from_seed(1)));
+        let none = EgressTable::default();
+        hops.let_rest(2);
+        let mut given = Vec::new();
+        for port in 0..8 {
+            let (id, is_first) = hops.take(hop(port), &none);
+            assert!(is_first && hops.release(id));
+            given.push(id.number());
+        }
+        assert_eq!(given, [0, 1, 2, 0, 1, 2, 0, 1]);
+        // Those in use are left alone.
+        let (kept, _) = hops.take(hop(9), &none);
+        for port in 0..8 {
+            let (id, _) = hops.take(hop(port), &none);
+            assert!(id != kept && hops.release(id));
+        }
+        assert_eq!(hops.all().collect::<Vec<_>>(), [(kept.number(), hop(9))]);
+        hops.let_rest(0);
+        let numbers: Vec<_> = (0..4).map(|port| hops.take(hop(port), &none).0.number()).collect();
+        assert!(numbers[..3].iter().all(|number| *number < 4) && numbers[3] == 4, "{numbers:?}");
     }
 }

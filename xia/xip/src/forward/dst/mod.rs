@@ -137,6 +137,8 @@ pub struct CacheSize {
 
 /// Entries that are taken back from another engine to make room once.
 const MOST_TAKEN_BACK: usize = 8;
+/// Numbers of neighbours that rest at most while another engine reads them.
+const RESTING_HOPS: usize = 64;
 /// One in so many bytes of the limit is for places that entries have left.
 const SPARE_PART: usize = 16;
 /// Entries that are moved together when one comes: the four shortest are as long as the longest that came.
@@ -459,6 +461,7 @@ impl DstCache {
         limit: Option<SlowPathLimit>,
         reports: bool,
     ) {
+        self.hops.let_rest(room.map_or(0, |room| (room.hops / 8).min(RESTING_HOPS)));
         let (store, hops) = (&mut self.store, &self.hops);
         self.offloading.set_room(room, limit, reports, store, hops);
     }
@@ -477,6 +480,15 @@ impl DstCache {
     pub(super) fn drain_offloads(&mut self, most: usize, out: &mut Vec<Offload>) {
         if self.offloading.is_on() {
             self.offloading.drain(&mut self.store, most, out);
+        }
+    }
+
+    /// The other engine had no place for the decision about these edges. It is offered again when it is used again.
+    pub(super) fn offload_refused(&mut self, edges: &Edges) {
+        let key = FreeKey::new(edges, true);
+        let found = self.index.find(self.tag(&key), |id| self.store.is_for(id, &key));
+        if let Some(id) = found {
+            self.offloading.refused(&mut self.store, id);
         }
     }
 

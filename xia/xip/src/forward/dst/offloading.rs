@@ -188,6 +188,14 @@ impl Offloading {
         has
     }
 
+    /// The other engine had no place for an entry that it was given.
+    pub(super) fn refused(&mut self, store: &mut Store, id: EntryId) {
+        // It may have been given again since, and there was a place.
+        if self.take_back(store, id) {
+            self.without_room += 1;
+        }
+    }
+
     /// The other engine will be told something else about what this entry is for. False if it does not have it.
     pub(super) fn forget(&mut self, store: &mut Store, id: EntryId) -> bool {
         let has = store.is_live(id) && store.offloaded(id) == Offloaded::Yes;

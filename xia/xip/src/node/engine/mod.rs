@@ -221,6 +221,19 @@ impl Node {
         }
     }
 
+    /// There was no place for decisions that the engine was told: it does not have them.
+    pub(super) fn tables_full(&mut self, token: Token, keys: &[(usize, Vec<u64>)]) {
+        if self.kernel.tables() != Some(token) {
+            return;
+        }
+        let Some(engine) = &self.kernel.engine else { return };
+        for (table, key) in keys {
+            if let Some(edges) = engine.edges(*table, key) {
+                self.forwarder.offload_refused(&edges);
+            }
+        }
+    }
+
     fn engine_failed(&mut self, error: String, out: &mut Vec<Action>) {
         let text =
             format!("the kernel's engine cannot be used, the portable one forwards: {error}");

@@ -147,3 +147,26 @@ fn times_are_those_of_the_node() {
     world.answer(token, Err("nobody is there"));
     assert!(world.node.deadline().unwrap() > now);
 }
+
+#[test]
+fn what_the_engine_had_no_place_for_is_offered_again_when_it_is_used() {
+    let mut world = World::new(PacketIo::Packet);
+    world.attached();
+    let size = |world: &World| {
+        let size = world.node.forwarder.cache_size();
+        (size.offloaded, size.without_room)
+    };
+    let forward = |world: &mut World| assert_eq!(world.forward_to(1, 100).len(), 1);
+    (0..2).for_each(|_| forward(&mut world));
+    assert_eq!(size(&world), (1, 0));
+    let token = world.node.kernel.tables().unwrap();
+    let full = |token, host| Event::TablesFull { token, keys: vec![(1, vec![host])] };
+    // Tables of before, and hosts of which nothing was told.
+    world.event(full(Token(u32::MAX), 1));
+    world.event(full(token, 2));
+    assert_eq!(size(&world), (1, 0));
+    world.event(full(token, 1));
+    assert_eq!(size(&world), (0, 1));
+    forward(&mut world);
+    assert_eq!(size(&world), (1, 1));
+}

@@ -13,7 +13,7 @@ use weft_runtime::{
 
 use crate::forward::DropReason;
 use crate::node::{Node, PacketIo, Plan, Registry, Scope, Settings};
-use crate::offload::{Engine, Offload, OffloadRoom, Tally};
+use crate::offload::{Edges, Engine, Offload, OffloadRoom, Tally};
 use crate::principal::{Answer, Branch, Input, NextHop, Output, Principal};
 use crate::words::WordError;
 use crate::{Address, Xid, XidType, XipRepr};
@@ -99,6 +99,12 @@ impl Engine for Reachable {
             Offload::Set { .. } => out.push((1, MapWrite::Clear)),
             _ => {}
         }
+    }
+
+    /// Of one host, whose number the key is.
+    fn edges(&self, table: usize, key: &[u64]) -> Option<Edges> {
+        let host = |number: &u64| Xid::new(XidType::HID, [*number as u8; 20]);
+        (table == 1).then(|| key.iter().map(host).collect())
     }
 
     fn counters(&self) -> (usize, &'static [(&'static str, &'static str)]) {
