@@ -1,4 +1,4 @@
-//! Where an entry is: a hash table of entry numbers.
+//! Where an entry or an anchor is: a hash table of numbers.
 //!
 //! Open addressing by lines of the processor's caches: eight tags, which are parts of hashes, and the numbers of their
 //! entries. All tags of a line are compared at once, so that neither where in its line an entry stands nor how many
@@ -105,9 +105,13 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// The most bytes that it takes for each entry, if there are not very few: a quarter of the slots is in use
-    /// right after it has grown.
-    pub(super) const MOST_BYTES_EACH: usize = 4 * size_of::<Line>() / SLOTS;
+    /// The bytes that it takes for each entry right after it has grown: a quarter of the slots is in use then.
+    const BYTES_EACH: usize = 4 * size_of::<Line>() / SLOTS;
+
+    /// The bytes that it takes now, or will when a few entries more have come: it grows at once, and this does not.
+    pub(super) fn bytes(&self) -> usize {
+        (self.len * Self::BYTES_EACH).max(self.lines.len() * size_of::<Line>())
+    }
 
     /// The line that comes first for a tag, if there are lines.
     #[inline]
@@ -162,7 +166,7 @@ impl Index {
     pub(super) fn insert(&mut self, tag: Tag, entry: EntryId) {
         // Half of the slots stay empty, so that few lines are full.
         if 2 * (self.len + 1) > self.lines.len() * SLOTS {
-            self.grow();
+            self.resize((2 * self.lines.len()).max(LEAST));
         }
         self.len += 1;
         self.place(tag, entry);
@@ -177,8 +181,7 @@ impl Index {
         self.lines[at].put(slot, tag.bits(), entry);
     }
 
-    fn grow(&mut self) {
-        let size = (2 * self.lines.len()).max(LEAST);
+    fn resize(&mut self, size: usize) {
         let mut lines = Vec::new();
         make_room(&mut lines, size);
         lines.resize(size, Line::default());
@@ -214,6 +217,12 @@ impl Index {
             }
         }
         self.lines[hole].put(slot, EMPTY, 0);
+        // As full as after growing.
+        if self.len == 0 {
+            self.clear();
+        } else if 8 * self.len < self.lines.len() * SLOTS && self.lines.len() > LEAST {
+            self.resize(self.lines.len() / 2);
+        }
     }
 
     /// A slot of the line `at` whose entry may as well stand in the line `hole`, which lies before it.
@@ -272,6 +281,8 @@ mod tests {
                     prop_assert_eq!(found, model.contains_key(&entry).then_some(entry));
                 }
                 prop_assert_eq!(index.len, model.len());
+                let least = (LEAST * SLOTS).max(8 * index.len);
+                prop_assert!(index.lines.len() * SLOTS <= least && index.bytes() >= 32 * index.len);
                 prop_assert_eq!(index.find(Tag::of(99 << 52), |_| true), None);
             }
         }

@@ -10,6 +10,7 @@
 //! | `index` | where an entry is, by the key's hash: lines of eight slots |
 //! | `store`, `entry` | the entries: what a hit needs, half a cache line if there is one edge, and what else is known |
 //! | `forest` | which decisions rest on which answers of principals |
+//! | `slab`, `places` | tables whose gaps can be closed |
 //! | `replacement` | who goes when the memory is used up |
 //! | `hops` | the neighbours that decisions lead to |
 //! | `offloading` | which decisions another engine has, too |
@@ -27,6 +28,7 @@ mod hops;
 mod index;
 mod key;
 mod offloading;
+mod places;
 mod replacement;
 mod slab;
 mod store;
@@ -141,8 +143,8 @@ const MOST_TAKEN_BACK: usize = 8;
 const RESTING_HOPS: usize = 64;
 /// One in so many bytes of the limit is for places that entries have left.
 const SPARE_PART: usize = 16;
-/// Entries that are moved together when one comes: the four shortest are as long as the longest that came.
-const MOST_MOVED: usize = 4;
+/// So many bytes are moved into gaps at most for each byte that comes into the cache: what comes replaces no more than itself.
+const MOST_MOVED: usize = 2;
 /// Entries that are removed together, so that their memory is waited for once.
 const TOGETHER: usize = 32;
 
@@ -300,14 +302,16 @@ impl DstCache {
             Decision::Several => Way::Several,
             Decision::Drop(reason) => Way::Drop(reason),
         };
+        let before = self.entry_bytes + self.forest.bytes();
         let id = self.store.insert(key, tag, way, slot);
         self.store.cold_mut(id).leaf = self.forest.attach(id, asked);
         self.index.insert(tag, id);
         self.entries += 1;
         self.entry_bytes += Store::bytes(id);
         self.replacement.insert(&mut self.store, id, port, self.entries);
+        let new = self.entry_bytes + self.forest.bytes() - before;
         let gone = self.make_room();
-        self.close_gaps(MOST_MOVED);
+        self.close_gaps(MOST_MOVED * new);
         gone
     }
 
@@ -329,24 +333,47 @@ impl DstCache {
         gone
     }
 
-    /// Gives memory back that entries have left, if there is much of it: so much for each decision that comes that
-    /// it cannot become more, and no more, so that none waits long.
+    /// Gives memory back that entries and what they rest on have left, if there is much of it: so much for each decision
+    /// that comes that it cannot become more, and no more, so that none waits long.
     fn close_gaps(&mut self, most: usize) {
-        for _ in 0..most {
-            if self.bytes() + self.store.spare() <= self.limit {
-                break;
-            }
-            let Some((from, to)) = self.store.close_gap() else { break };
-            let cold = *self.store.cold(to);
-            self.index.entry_moved(cold.tag, from, to);
-            self.forest.entry_moved(cold.leaf, to);
-            self.replacement.entry_moved(&mut self.store, to);
-            self.offloading.entry_moved(&self.store, to);
+        let mut moved = 0;
+        while moved < most && self.bytes() + self.spare() > self.limit {
+            let done = match self.store.spare() >= self.forest.spare() {
+                true => self.close_gap_of_entries().or_else(|| self.close_gap_of_forest()),
+                false => self.close_gap_of_forest().or_else(|| self.close_gap_of_entries()),
+            };
+            let Some(bytes) = done else { break };
+            moved += bytes;
         }
     }
 
+    /// Moves an entry; how many bytes these were. `None` if there is none to be moved.
+    fn close_gap_of_entries(&mut self) -> Option<usize> {
+        let (from, to) = self.store.close_gap()?;
+        let cold = *self.store.cold(to);
+        self.index.entry_moved(cold.tag, from, to);
+        self.forest.entry_moved(cold.leaf, to);
+        self.replacement.entry_moved(&mut self.store, to);
+        self.offloading.entry_moved(&self.store, to);
+        Some(Store::bytes(to))
+    }
+
+    /// Moves something of the forest; how many bytes these were. `None` if there is nothing to be moved.
+    fn close_gap_of_forest(&mut self) -> Option<usize> {
+        let moved = self.forest.close_gap(|id| self.store.cold(id).leaf)?;
+        if let Some((id, leaf)) = moved.first {
+            self.store.cold_mut(id).leaf = leaf;
+        }
+        Some(moved.bytes)
+    }
+
+    /// Bytes of places that entries and what they rest on have left.
+    fn spare(&self) -> usize {
+        self.store.spare() + self.forest.spare()
+    }
+
     fn bytes(&self) -> usize {
-        let tables = self.entries * (Index::MOST_BYTES_EACH + Replacement::MOST_BYTES_EACH);
+        let tables = self.index.bytes() + self.entries * Replacement::MOST_BYTES_EACH;
         tables + self.entry_bytes + self.forest.bytes() + self.hops.bytes()
     }
 
@@ -550,7 +577,7 @@ impl DstCache {
             offloaded: self.offloading.used(),
             without_room: self.offloading.without_room(),
             bytes: self.bytes(),
-            spare: self.store.spare(),
+            spare: self.spare(),
             limit: self.limit,
             shares: self.replacement.shares().collect(),
         }

@@ -1,13 +1,10 @@
-//! Entries with the same number of edges, in two tables without gaps for long.
-//!
-//! What a removed entry leaves is for the next one of its kind. But senders decide how many edges are asked for, and memory that is
-//! kept for four can be no use for one: so the last entry can be moved into a gap, and the end of the tables goes back to the
-//! system.
+//! Entries with the same number of edges, in two tables without gaps for long ([`places`](super::places)).
 
 use weft_processor::{give_back, make_room};
 
 use super::entry::{Entry, Found};
 use super::key::Key;
+use super::places::Gaps;
 use super::store::Cold;
 
 /// Entries with the same number of edges.
@@ -16,13 +13,13 @@ pub(super) struct Slab<const N: usize, A> {
     pub(super) entries: Vec<Entry<N, A>>,
     /// As many.
     pub(super) cold: Vec<Cold>,
-    /// Places without an entry. Where each stands here, [`Cold::newer`] says.
-    free: Vec<u32>,
+    /// Places without an entry. Where each stands there, [`Cold::newer`] says.
+    gaps: Gaps,
 }
 
 impl<const N: usize, A> Default for Slab<N, A> {
     fn default() -> Self {
-        Self { entries: Vec::new(), cold: Vec::new(), free: Vec::new() }
+        Self { entries: Vec::new(), cold: Vec::new(), gaps: Gaps::default() }
     }
 }
 
@@ -32,9 +29,8 @@ impl<const N: usize, A: Copy> Slab<N, A> {
 
     /// Puts an entry into a free place.
     pub(super) fn insert(&mut self, entry: Entry<N, A>, cold: Cold) -> usize {
-        match self.free.pop() {
+        match self.gaps.take() {
             Some(place) => {
-                let place = place as usize;
                 (self.entries[place], self.cold[place]) = (entry, cold);
                 place
             }
@@ -50,36 +46,29 @@ impl<const N: usize, A: Copy> Slab<N, A> {
 
     pub(super) fn remove(&mut self, place: usize) {
         self.entries[place].hot.free();
-        self.cold[place].newer = self.free.len() as u32;
-        self.free.push(place as u32);
+        self.cold[place].newer = self.gaps.leave(place);
     }
 
     /// Bytes of places without an entry.
     pub(super) fn spare(&self) -> usize {
-        self.free.len() * Self::BYTES
+        self.gaps.len() * Self::BYTES
     }
 
     /// Moves the last entry into a place without one; returns from where and to where. Places without one that
     /// are last go. `None` if there is nothing to move.
     pub(super) fn close_gap(&mut self) -> Option<(usize, usize)> {
         while self.entries.last().is_some_and(|entry| !entry.hot.is_used()) {
-            self.forget_free(self.entries.len() - 1);
+            let at = self.cold[self.entries.len() - 1].newer;
+            if let Some(moved) = self.gaps.forget(at) {
+                self.cold[moved].newer = at;
+            }
             self.shorten();
         }
-        let to = self.free.pop()? as usize;
+        let to = self.gaps.take()?;
         let from = self.entries.len() - 1;
         (self.entries[to], self.cold[to]) = (self.entries[from], self.cold[from]);
         self.shorten();
         Some((from, to))
-    }
-
-    /// Takes a place without an entry off the list of these.
-    fn forget_free(&mut self, place: usize) {
-        let at = self.cold[place].newer;
-        self.free.swap_remove(at as usize);
-        if let Some(moved) = self.free.get(at as usize) {
-            self.cold[*moved as usize].newer = at;
-        }
     }
 
     /// Removes the last place.
