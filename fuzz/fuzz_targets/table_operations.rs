@@ -18,7 +18,7 @@ use weft_xip::{Address, Edge, Row, Xid, XidType, XipRepr};
 
 const PORT: PortId = PortId(1);
 /// Small enough that entries are evicted.
-const CACHE: usize = 6_000;
+const CACHE: usize = 8_000;
 const KINDS: [XidType; 4] = [XidType::AD, XidType::HID, XidType::LPM, XidType::XDP];
 
 fuzz_target!(|input: &[u8]| {

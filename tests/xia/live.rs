@@ -105,10 +105,7 @@ fn what_ports_have_moved_is_shown() {
     let mut network = network();
     let ping = ping_through_the_domain(&mut network);
     assert_eq!(answered(&mut network, ping), 40);
-    let show = Ask::new(&socket("a"), "show ports", |value| vec![value.to_string()]);
-    let ask = network.start("a", show);
-    assert_eq!(network.wait(ask, 5), 0);
-    let shown: serde_json::Value = serde_json::from_str(&network.printed(ask)).unwrap();
+    let shown = shown(&mut network, "a", "show ports");
     let [nwp, xip] = &shown["ports"].as_array().unwrap()[..] else { panic!("{shown}") };
     let (nwp, xip) = if nwp["of"] == "hid" { (nwp, xip) } else { (xip, nwp) };
     assert_eq!((&nwp["of"], &xip["of"]), (&"hid".into(), &"eth0".into()));
@@ -122,17 +119,60 @@ fn what_ports_have_moved_is_shown() {
     assert_eq!((&xip["sent_bytes"], &xip["drops"]), (&bytes.into(), &serde_json::json!({})));
 }
 
+/// What the node of `name` shows.
+fn shown(network: &mut Network, name: &str, what: &str) -> serde_json::Value {
+    let ask = Ask::new(&socket(name), what, |value| vec![value.to_string()]);
+    let ask = network.start(name, ask);
+    assert_eq!(network.wait(ask, 5), 0);
+    serde_json::from_str(&network.printed(ask)).unwrap()
+}
+
+#[test]
+fn the_routing_cache_is_shown_and_limited_while_packets_flow() {
+    let mut network = network();
+    let ping = ping_through_the_domain(&mut network);
+    assert_eq!(answered(&mut network, ping), 40);
+    let dst = shown(&mut network, "a", "show dst");
+    let number = |value: &serde_json::Value| value.as_u64().unwrap();
+    assert!(number(&dst["entries"]) > 0 && number(&dst["bytes"]) > 0, "{dst}");
+    assert!(number(&dst["spare"]) < number(&dst["bytes"]), "{dst}");
+    assert_eq!(number(&dst["limit"]), 64 << 20);
+    let anchors = shown(&mut network, "a", "show anchors");
+    let of = |xid: &str| {
+        let mut all = anchors["shown"].as_array().unwrap().iter();
+        all.find(|anchor| anchor["xid"] == xid).unwrap_or_else(|| panic!("{xid} {anchors}"))
+    };
+    let domain = of(DOMAIN);
+    assert_eq!((&domain["answer"], &domain["detail"]), (&"redirect".into(), &HOST_B.into()));
+    assert_eq!(domain["decisions"], 1, "that of the packets which this node sends: {anchors}");
+    assert_eq!(of(HOST_B)["answer"], "forward");
+    assert_eq!(of(HOST_A)["answer"], "local");
+
+    // Less than a decision takes, and nothing at all: packets go on.
+    for (limit, bytes) in [("100B", 100), ("off", 0)] {
+        command(&mut network, "a", &format!("dst limit {limit}")).unwrap();
+        let ping = ping_through_the_domain(&mut network);
+        assert_eq!(answered(&mut network, ping), 40);
+        let dst = shown(&mut network, "a", "show dst");
+        assert_eq!((number(&dst["limit"]), number(&dst["entries"])), (bytes, 0), "{dst}");
+        assert_eq!((number(&dst["bytes"]), number(&dst["spare"])), (0, 0), "{dst}");
+        assert_eq!(shown(&mut network, "a", "show anchors")["anchors"], 0);
+    }
+    let error = command(&mut network, "a", "dst limit many").unwrap_err();
+    assert!(error.contains("`many`"), "{error}");
+    command(&mut network, "a", "dst limit 1MiB").unwrap();
+    let ping = ping_through_the_domain(&mut network);
+    assert_eq!(answered(&mut network, ping), 40);
+    let dst = shown(&mut network, "a", "show dst");
+    assert!(number(&dst["entries"]) > 0 && number(&dst["limit"]) == 1 << 20, "{dst}");
+}
+
 #[test]
 fn routes_and_neighbours_of_all_principals_are_shown_together() {
     let mut network = network();
     let sink = "xdp-0000000000000000000000000000000000000001";
     command(&mut network, "a", &format!("set xdp route {sink} via {DOMAIN}")).unwrap();
-    let mut shown = |what: &str| -> serde_json::Value {
-        let ask = Ask::new(&socket("a"), what, |value| vec![value.to_string()]);
-        let ask = network.start("a", ask);
-        assert_eq!(network.wait(ask, 5), 0);
-        serde_json::from_str(&network.printed(ask)).unwrap()
-    };
+    let mut shown = |what: &str| shown(&mut network, "a", what);
     let route = |principal: &str, xid: &str, via: &str| serde_json::json!({ "principal": principal, "origin": "stated", "xid": xid, "via": via });
     let routes = [route("ad", DOMAIN, HOST_B), route("xdp", sink, DOMAIN)];
     assert_eq!(shown("show routes"), serde_json::json!({ "routes": routes }));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use weft_xip::Xid;
 use weft_xip::forward::{Decision, SlowPathLimit};
-use weft_xip::offload::{Offload, OffloadRoom, Offloaded};
+use weft_xip::offload::{Edges, Offload, OffloadRoom, Offloaded};
 use weft_xip::principal::NextHop;
 
 /// Small enough to be full now and then.
@@ -24,8 +24,9 @@ impl Copy {
         ROOM
     }
 
-    /// Does what it is told.
-    pub(super) fn apply(&mut self, change: Offload) {
+    /// Does what it is told. The edges of a decision for which there is no place, although there is room: `is_crowded`
+    /// says that there is none for new ones now.
+    pub(super) fn apply(&mut self, change: Offload, is_crowded: bool) -> Option<Edges> {
         match change {
             Offload::Clear => {
                 self.hops.clear();
@@ -39,6 +40,7 @@ impl Copy {
                     None => self.hops.remove(&id),
                 };
             }
+            Offload::Set { edges, .. } if is_crowded && !self.has(&edges) => return Some(edges),
             Offload::Set { edges, edge, decision } => {
                 self.told += 1;
                 self.decisions.insert(edges.to_vec(), (edge, decision));
@@ -49,6 +51,7 @@ impl Copy {
             let count = self.decisions.keys().filter(|xids| xids.len() == edges).count();
             assert!(count <= ROOM.decisions[edges - 1], "{count} decisions about {edges} edges");
         }
+        None
     }
 
     /// Whether it knows a neighbour.

@@ -1,7 +1,8 @@
 //! The routing cache against a model, with every principal that there is.
 //!
 //! Reference: Machado et al., "Linux XIA", §4.2.2. Long random sequences change tables, neighbours, tunnels,
-//! sockets and principals, with packets in between. After every step
+//! sockets and principals, let time pass, and have hosts come and go that the router finds by itself, with packets in
+//! between, alone and many together. After every step
 //!
 //! * each decision in the cache is the one that the tables give now;
 //! * what was in the cache before the step, and rests on answers that are still the same, is there still with
@@ -11,8 +12,11 @@
 //! The model works decisions out from [`Principal::lookup`] alone, with no more than the rules of the paper.
 //! `WEFT_CACHE_STEPS` asks for more steps than `make test` has time for.
 
+mod changes;
 mod copy;
 mod model;
+mod neighbours;
+mod universe;
 mod world;
 
 use std::thread;
@@ -43,6 +47,8 @@ fn every_decision_is_right_after_every_step_and_nothing_else_is_forgotten() {
     assert!(sum.hits > all / 6 && sum.stale > all / 50 && sum.survived > 3 * all, "{sum:?}");
     assert!(sum.misses > all / 5 && sum.evicted > all / 100, "{sum:?}");
     assert!(sum.chosen > all / 2 && sum.tried > all / 4, "{sum:?}");
+    assert!(sum.found > all / 100 && sum.lost > all / 20_000, "{sum:?}");
+    assert!(sum.refused > all / 1_000, "{sum:?}");
     assert!(sum.offloaded > all / 20 && sum.rewritten > all / 200, "{sum:?}");
 }
 
