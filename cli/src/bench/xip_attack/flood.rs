@@ -60,12 +60,20 @@ pub(super) struct Packets<'a> {
     zipf: &'a Zipf,
     random: Random,
     template: Vec<u8>,
+    /// How many have been made for each domain.
+    made: Vec<u64>,
 }
 
 impl<'a> Packets<'a> {
     pub(super) fn new(names: &'a Names, zipf: &'a Zipf, seed: u64) -> Self {
         let template = template(&fallback(&[], names.domains[0]));
-        Self { names, zipf, random: Random::from_seed(seed), template }
+        let made = vec![0; names.domains.len()];
+        Self { names, zipf, random: Random::from_seed(seed), template, made }
+    }
+
+    /// How many have been made for each domain.
+    pub(super) fn made(&self) -> impl Iterator<Item = (Xid, u64)> + '_ {
+        self.names.domains.iter().copied().zip(self.made.iter().copied())
     }
 
     pub(super) fn packet(&mut self) -> Packet {
@@ -74,6 +82,7 @@ impl<'a> Packets<'a> {
     }
 
     pub(super) fn packet_to(&mut self, domain: usize) -> Packet {
+        self.made[domain] += 1;
         put(&mut self.template, 0, &self.names.domains[domain]);
         from(&self.template, IN)
     }

@@ -4,18 +4,22 @@
 //! The network is that of `xip-forward`: a router with four ports and one processor, a source and sinks on another.
 //! The router is as a node is unless it is told otherwise: 64 MiB of cache, tables of the kernel of the same size. As
 //! many packets come as it forwards at most without a flood. Every other one is of the flood, so that the flood has half
-//! of the router's peak, as the legitimate packets have. Those that arrive each second count.
+//! of the router's peak, as the legitimate packets have. Those that arrive each second count; and how many of the
+//! decisions for them were displaced, which are gone when the flood is over, here or from the kernel; and memory over
+//! the limit.
 //!
 //! The source chooses no addresses that collide: it would need to draw them beforehand, and under another key they are
 //! what any others are.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use weft_base::Random;
-use weft_xip::forward::Limits;
+use weft_xip::Xid;
+use weft_xip::forward::{Forwarder, Limits};
 
 use super::super::measure::{Experiment, Figure};
-use super::super::report::{Bound, Goal, Row};
+use super::super::report::{Goal, Row};
 use super::super::xip_engine::world::{self, Names};
 use super::super::xip_engine::zipf::Zipf;
 use super::super::xip_forward::cases::{FRAME_LEN, Place};
@@ -28,7 +32,10 @@ use super::super::xip_forward::router::Router;
 use super::super::xip_forward::threads::Processors;
 use super::super::xip_forward::traffic::{Flood, Rate, Sending, Traffic};
 use super::flood::Kind;
-use super::{CACHE, EXPONENT, GENEROUS, USUAL, limit};
+use super::{
+    CACHE, DISPLACED, DISPLACED_PANEL, EXPONENT, GENEROUS, LEGITIMATE, MEMORY, MEMORY_PANEL, USUAL,
+    limit, memory_over_limit,
+};
 
 const PLACE: Place = Place { ports: 4, changes: false };
 const PANEL: &str = "Legitimate packets that arrive during a flood";
@@ -64,11 +71,11 @@ pub(super) fn cases(quick: bool) -> Vec<Case> {
 }
 
 impl Case {
-    fn name(&self) -> String {
+    fn name(&self, figure: &str) -> String {
         let (kind, engine) = (self.kind.name(), if self.kernel { "kernel" } else { "portable" });
         let budget =
             self.budget.map_or("no budget".to_owned(), |most| format!("{most} decisions/s"));
-        format!("in a network, {kind}, {engine}, {budget}: legitimate packets")
+        format!("in a network, {kind}, {engine}, {budget}: {figure}")
     }
 
     /// That of the packets, legitimate ones and those of the flood.
@@ -78,20 +85,31 @@ impl Case {
     }
 
     pub(super) fn experiment(&self) -> Experiment {
+        let figure = |name, unit, panel| Figure { case: self.name(name), unit, panel };
         Experiment {
             peer_name: "the same flood on one cached address".to_owned(),
-            figures: vec![Figure { case: self.name(), unit: "packets/s", panel: PANEL }],
+            figures: vec![
+                figure(LEGITIMATE, "packets/s", PANEL),
+                figure(DISPLACED, "%", DISPLACED_PANEL),
+                figure(MEMORY, "%", MEMORY_PANEL),
+            ],
             most_runs: None,
         }
     }
 
     /// What is hoped for with a defence.
-    pub(super) fn goal(&self, rows: &[Row]) -> Option<Goal> {
-        self.budget.filter(|budget| *budget == USUAL)?;
-        let row = rows.iter().find(|row| row.figure.case == self.name());
-        let measured = row.map_or(f64::NAN, Row::ratio);
-        Some(Goal { name: self.name(), bound: Bound::AtLeast(0.8), measured })
+    pub(super) fn goals(&self, rows: &[Row]) -> Vec<Goal> {
+        if self.budget != Some(USUAL) {
+            return Vec::new();
+        }
+        super::goals(rows, |figure| self.name(figure)).into()
     }
+}
+
+/// The edges of decisions that were used again, and how many decisions the kernel has.
+fn decisions(router: &Forwarder) -> (HashSet<Vec<Xid>>, usize) {
+    let used = router.cached().filter(|entry| entry.hits > 0).map(|entry| entry.edges);
+    (used.collect(), router.cache_size().offloaded)
 }
 
 /// The network, its routers, and what each of them forwards at most without a flood.
@@ -125,14 +143,30 @@ impl Flooded {
         })
     }
 
-    /// Legitimate packets that arrive each second beside a flood.
-    pub(super) fn measure(&mut self, case: Case, flood: Flood, run: usize) -> Result<f64, String> {
+    /// Legitimate packets that arrive each second beside a flood; decisions for them that were displaced, and memory
+    /// over the limit, in hundredths.
+    pub(super) fn measure(
+        &mut self,
+        case: Case,
+        flood: Flood,
+        run: usize,
+    ) -> Result<Vec<f64>, String> {
         let zipf = Zipf::new(self.prefixes.len(), EXPONENT);
         let mut random = Random::from_seed(run as u64);
         let prefixes = &self.prefixes;
         self.traffic.set_samples(|| prefixes[zipf.draw(&mut random)].destination().octets());
         let pace = Some(self.peak(case)?);
-        Ok(self.forwarded(case, Sending { pace, flood: Some(flood) })?.arriving)
+        let (before, offloaded) = self.router_of(case)?.look(decisions);
+        let arriving = self.forwarded(case, Sending { pace, flood: Some(flood) })?.arriving;
+        let router = self.router_of(case)?;
+        let (after, still_offloaded) = router.look(decisions);
+        let gone = before.iter().filter(|edges| !after.contains(*edges)).count();
+        let displaced = gone.max(offloaded.saturating_sub(still_offloaded));
+        Ok(vec![
+            arriving,
+            100.0 * displaced as f64 / before.len().max(1) as f64,
+            router.look(memory_over_limit),
+        ])
     }
 
     fn peak(&mut self, case: Case) -> Result<f64, String> {
@@ -145,14 +179,22 @@ impl Flooded {
         Ok(rate.arriving)
     }
 
+    fn router_of(&mut self, case: Case) -> Result<&Portable, String> {
+        let at = self.number_of(case)?;
+        Ok(&self.routers[at].1)
+    }
+
+    /// The number of a case's router, which is made if there is none.
+    fn number_of(&mut self, case: Case) -> Result<usize, String> {
+        if let Some(at) = self.routers.iter().position(|(of, _)| *of == case) {
+            return Ok(at);
+        }
+        self.routers.push((case, self.router(case)?));
+        Ok(self.routers.len() - 1)
+    }
+
     fn forwarded(&mut self, case: Case, sending: Sending) -> Result<Rate, String> {
-        let at = match self.routers.iter().position(|(of, _)| *of == case) {
-            Some(at) => at,
-            None => {
-                self.routers.push((case, self.router(case)?));
-                self.routers.len() - 1
-            }
-        };
+        let at = self.number_of(case)?;
         let Self { network, processors, traffic, names, routers, time, .. } = self;
         let router = &routers[at].1;
         let attached = router.attach(network)?;

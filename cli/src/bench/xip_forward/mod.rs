@@ -60,6 +60,8 @@ const PACES: [f64; 6] = [0.5, 0.75, 1.0, 1.25, 1.5, 2.0];
 /// How much of its best rate the portable engine shall keep, and under how many times that load.
 const KEPT: f64 = 0.8;
 const TIMES: f64 = 10.0;
+/// How many of the changes of routes that a case is about shall have been made.
+const MADE: f64 = 0.95;
 
 const ARRIVING: &str = "What arrives, all cases";
 const CHANGED: &str = "Changes of routes that were made";
@@ -313,6 +315,7 @@ impl Session for Router {
             all.extend(goals.beside_linux(case, KERNEL, case.kernel_goal()));
             all.extend(goals.beside_linux(case, PORTABLE, case.portable_goal()));
             if case.point.updates == MANY_UPDATES {
+                all.extend([KERNEL, PORTABLE].map(|side| goals.made(case, side)));
                 let calm = self.cases.iter().find(|calm| case.is_with_updates(calm));
                 all.extend([KERNEL, PORTABLE].map(|side| goals.kept(case, calm, side)));
             }
@@ -348,6 +351,15 @@ impl Goals<'_> {
         let measured = rate(case) / calm.map_or(f64::NAN, rate);
         let name = format!("{}: of the rate without updates", name(case, side, OF_ROUTER));
         Goal { name, bound: Bound::AtLeast(KEPT), measured }
+    }
+
+    /// Whether as many routes have changed as the case says.
+    fn made(&self, case: &Case, side: &str) -> Goal {
+        let name = name(case, side, CHANGES);
+        let made = self.row(&name).map_or(f64::NAN, |row| row.weft.median());
+        let measured = made / f64::from(case.point.updates);
+        let name = format!("{name}: of those that are asked for");
+        Goal { name, bound: Bound::AtLeast(MADE), measured }
     }
 
     /// What is left of the best rate under far too much load; and whether it was so much, where the source can send that.

@@ -13,6 +13,7 @@ use weft_base::{Handle, Instant, Token};
 use weft_ebpf::PortSocket;
 use weft_port::PortSpec;
 use weft_runtime::{Action, Component, Event, real};
+use weft_xip::forward::Forwarder;
 use weft_xip::numbers::ETHERTYPE_XIP;
 
 use super::changes::{Clock, STEP};
@@ -60,6 +61,11 @@ impl Portable {
     /// Lets the kernel forward, if the router has an engine there.
     pub(in crate::bench) fn attach(&self, network: &Network) -> Result<Option<Attached>, String> {
         lock(&self.shared).router.attach(network)
+    }
+
+    /// Looks at what decides.
+    pub(in crate::bench) fn look<T>(&self, look: impl FnOnce(&Forwarder) -> T) -> T {
+        look(lock(&self.shared).router.forwarder())
     }
 
     /// Lets it forward on all ports, which take what `before` passes on if that is there, and so many of its routes

@@ -84,6 +84,11 @@ impl Router {
         Ok(router)
     }
 
+    /// What decides.
+    pub(super) fn forwarder(&self) -> &Forwarder {
+        &self.forwarder
+    }
+
     /// Lets the kernel forward, if the router has an engine there.
     pub(in crate::bench) fn attach(&self, network: &Network) -> Result<Option<Attached>, String> {
         self.engine.as_ref().map(|engine| engine.attach(network)).transpose()
