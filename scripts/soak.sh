@@ -58,6 +58,7 @@ soak=(env WEFT_SOAK_ROUNDS="$rounds" cargo test --profile quick "${all[@]}" --te
 run "nodes that stay" "$rounds transfers" "${soak[@]}" soak_nodes
 run "processes of a BGP router, killed" "each 50 times" "${soak[@]}" soak_each_process_of_a_router
 run "seeds of a bad network, simulated" "$rounds seeds" "${soak[@]}" soak_every_seed
+run "link-state routing of whole nodes, simulated" "1,024 nodes" "${soak[@]}" soak_a_thousand
 
 cat >"$results" <<END
 # Soak results
@@ -86,6 +87,8 @@ The last full run of \`make soak SOAK_CASES=$cases SOAK_ROUNDS=$rounds\`, which 
   transfers, or have another number of open descriptors.
 * *Seeds*: the same network in the simulator, the last links with 5 % loss, 2 % duplicates, 5 %
   reordering and jitter; every receiver must have the exact file.
+* *Link-state routing of whole nodes*: a torus of 32 by 32 simulated nodes, in which nobody states a route; every node has a way to every
+  other, and another one while links are cut and a node dies.
 
 | part | how much | seconds | outcome |
 |---|---|---|---|

@@ -215,15 +215,36 @@ fn the_engine_comes_and_goes_without_losing_a_packet() {
     if !is_root() {
         return;
     }
-    let change = |mode| format!("exec r1 \"weft xia engine {mode}\"; after 100ms;\n");
+    let change = |round| {
+        format!(
+            "exec r1 \"weft xia engine portable\"; after 100ms;
+             exec r1 \"weft xia engine --json\" as away-{round};
+             exec r1 \"weft xia engine auto\";
+             exec r1 \"sh -c 'until test $(weft xia engine | grep -c generic) = 2; do sleep 0.02; done'\" timeout 60s;
+             after 100ms;
+             exec r1 \"weft xia engine --json\" as there-{round};\n"
+        )
+    };
     let steps = String::from(
-        "run a \"weft xia ping @site-b-1:@b-0 --count 2000 --interval 0.002 --timeout 20\" as pings;\n",
-    ) + &[change("portable"), change("auto")].concat().repeat(10)
+        "run a \"weft xia ping @site-b-1:@b-0 --count 4000 --interval 0.002 --timeout 20\" as pings;\n",
+    ) + &(0..10).map(change).collect::<String>()
         + "wait-exit pings;
-           expect-output pings \"2000 received\";
+           expect-output pings \"4000 received\";
            exec r1 \"weft xia engine\" as which;
            expect-output which \"the kernel's is on\";";
-    drop(run("engine-changes", &steps, &[]));
+    let log = run("engine-changes", &steps, &[]);
+    let shown =
+        |name: &str| -> Value { serde_json::from_str(&log(&format!("{name}.stdout"))).unwrap() };
+    // While the first packets flow, for certain, the kernel has forwarded some of them, and then none.
+    let forwarded = shown("there-0")["counters"]["forwarded"].as_u64().unwrap();
+    assert!(forwarded > 0, "{}", shown("there-0"));
+    for round in 0..10 {
+        let away = shown(&format!("away-{round}"));
+        assert!(
+            away["interfaces"].as_array().unwrap().iter().all(|one| one["engine"] == "portable"),
+            "{away}"
+        );
+    }
 }
 
 /// Where the program cannot be, the portable engine forwards, beside the kernel's at other interfaces; and `auto` can be
