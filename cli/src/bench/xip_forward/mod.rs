@@ -92,7 +92,7 @@ impl Bench for XipForward {
         let sides = |case: &Case| match case.contest {
             Contest::Engines => 3,
             Contest::EachEdge | Contest::Sockets | Contest::Redirect => 2,
-            Contest::Overload | Contest::OverloadOfQuarter => 1 + PACES.len(),
+            Contest::Overload | Contest::OverloadOfQuarter => 2 + PACES.len(),
         };
         let sides: usize = cases.iter().map(sides).sum::<usize>() * plan.runs;
         let sites = if plan.quick { 1 } else { 4 };
@@ -184,14 +184,15 @@ impl Router {
             Some(speed) => *speed,
             None => self.overload(case, run)?[0],
         };
-        let mut best = [0.0; 2];
-        for pace in PACES {
-            let rate = self.loaded(case, run, Some((pace * full_speed).max(1.0)))?;
-            if rate[0] > best[0] {
-                best = rate;
+        let (mut most, mut best) = (0.0, 1.0);
+        for pace in PACES.map(|pace| (pace * full_speed).max(1.0)) {
+            let [arriving, _] = self.loaded(case, run, Some(pace))?;
+            if arriving > most {
+                (most, best) = (arriving, pace);
             }
         }
-        Ok(best.to_vec())
+        // The best of several figures is better than what it is a figure of: the load is chosen by these, and measured again.
+        Ok(self.loaded(case, run, Some(best))?.to_vec())
     }
 }
 
