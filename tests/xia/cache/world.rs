@@ -188,6 +188,8 @@ impl World {
     /// Checks what the module's text says; `change` is what was changed, none if a packet came.
     fn check(&mut self, step: u64, change: Option<&str>, before: Kept, has_evicted: bool) -> Kept {
         let place = || format!("seed {}, step {step}, after {change:?}", self.seed);
+        let size = self.forwarder.cache_size();
+        assert!(size.bytes + size.spare <= CACHE, "{}: {size:?}", place());
         let mut now = Kept::with_capacity(before.len() + 1);
         for entry in self.forwarder.cached() {
             let derivation = derive(&self.forwarder, &entry.edges, REDIRECTS);

@@ -91,6 +91,8 @@ impl Forwarder {
         };
         let gone = self.dst.changed(kind, changes, ask);
         self.cache_activity.add(CacheActivity::Stale, gone as u64);
+        let evicted = self.dst.keep_limit();
+        self.cache_activity.add(CacheActivity::Evicted, evicted as u64);
         self.rewrite();
     }
 

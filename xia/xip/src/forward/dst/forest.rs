@@ -18,6 +18,7 @@
 
 use std::collections::BTreeMap;
 
+use arrayvec::ArrayVec;
 use weft_base::KeyedHash;
 use weft_processor::{give_back, make_room, prefetch};
 
@@ -123,6 +124,8 @@ pub(super) struct Moved {
     pub(super) first: Option<(EntryId, LeafId)>,
 }
 
+/// Changes whose anchors are looked for together.
+const TOGETHER: usize = 32;
 /// What an anchor takes in its table and among those of its type, a list that grows by an eighth.
 const ANCHOR_BYTES: usize = size_of::<Anchor>() + size_of::<AnchorId>() * 9 / 8;
 /// What one takes besides that is in order, too: nodes of the tree are half full at least.
@@ -325,14 +328,18 @@ impl Forest {
         stale: &mut Vec<EntryId>,
     ) {
         let mut concerned = std::mem::take(&mut self.concerned);
-        for change in changes {
-            match change {
-                Change::Xid(xid) => {
-                    concerned.extend(self.find(xid).filter(|_| xid.kind == kind));
-                }
-                Change::Range(first, last) => self.range(kind, *first, *last, &mut concerned),
-                Change::All => {
-                    concerned.extend(self.kinds.get(&kind).into_iter().flat_map(|kind| &kind.all));
+        for changes in changes.chunks(TOGETHER) {
+            self.prefetch_changes(changes);
+            for change in changes {
+                match change {
+                    Change::Xid(xid) => {
+                        concerned.extend(self.find(xid).filter(|_| xid.kind == kind));
+                    }
+                    Change::Range(first, last) => self.range(kind, *first, *last, &mut concerned),
+                    Change::All => {
+                        let all = self.kinds.get(&kind).into_iter().flat_map(|kind| &kind.all);
+                        concerned.extend(all);
+                    }
                 }
             }
         }
@@ -365,6 +372,20 @@ impl Forest {
         });
         if first <= last {
             out.extend(ordered.range(first..=last).map(|(_, anchor)| anchor));
+        }
+    }
+
+    /// Has brought near what [`Forest::find`] looks at for these changes.
+    fn prefetch_changes(&self, changes: &[Change]) {
+        let tag = |change: &Change| match change {
+            Change::Xid(xid) => Some(self.tag(xid)),
+            Change::Range(..) | Change::All => None,
+        };
+        // One alone waits as long either way.
+        if changes.len() > 1 {
+            let tags: ArrayVec<_, TOGETHER> = changes.iter().filter_map(tag).collect();
+            tags.iter().for_each(|tag| self.index.prefetch(*tag));
+            tags.iter().for_each(|tag| self.prefetch_anchor(self.index.guess(*tag).entry()));
         }
     }
 

@@ -415,8 +415,8 @@ impl DstCache {
         [cold.older, cold.newer].into_iter().for_each(|id| self.store.prefetch_cold(id));
     }
 
-    /// Removes what rests on answers of principal `kind` that are others now. Returns how many entries went. What
-    /// another engine still has of them is the next matter: see [`DstCache::take_to_rewrite`].
+    /// Removes what rests on answers of principal `kind` that are others now. Returns how many entries went. The next matters are
+    /// the limit ([`DstCache::keep_limit`]) and what another engine still has of them ([`DstCache::take_to_rewrite`]).
     pub(super) fn changed(
         &mut self,
         kind: XidType,
@@ -451,6 +451,13 @@ impl DstCache {
         }
         stale.clear();
         self.stale = stale;
+        gone
+    }
+
+    /// Removes entries until the limit is kept: anchors take more once a principal has spoken of a range. Returns how many went.
+    pub(super) fn keep_limit(&mut self) -> usize {
+        let gone = self.make_room();
+        self.close_gaps(usize::MAX);
         gone
     }
 
@@ -543,9 +550,7 @@ impl DstCache {
         if limit == 0 {
             return self.clear();
         }
-        let gone = self.make_room();
-        self.close_gaps(usize::MAX);
-        gone
+        self.keep_limit()
     }
 
     /// Every entry.

@@ -204,3 +204,25 @@ fn the_limit_holds_for_what_is_taken_from_the_system_whatever_keys_come_in_turn(
     assert_eq!(cache.changed(XidType::AD, &[Change::All], |_| Answer::Through), entries);
     assert_eq!(cache.size().bytes, 0);
 }
+
+#[test]
+fn the_limit_holds_when_a_principal_begins_to_speak_of_ranges() {
+    let limit = 100_000;
+    let mut cache = cache(limit);
+    (0..2000).for_each(|number| {
+        packet(&mut cache, number, ALICE);
+    });
+    let before = cache.size();
+    let ask = |xid: &Xid| {
+        let number = u32::from_be_bytes(*xid.id.first_chunk().unwrap());
+        Answer::Deliver(SocketId(number))
+    };
+    let range = Change::Range(ad(1), ad(u32::MAX));
+    assert_eq!(cache.changed(XidType::AD, &[range], ask), 0, "every answer is the same");
+    // To find them in order takes memory, too.
+    assert!(cache.size().bytes > before.bytes);
+    let gone = cache.keep_limit();
+    let size = cache.size();
+    assert!(gone > 0 && size.entries + gone == before.entries);
+    assert!(size.bytes + size.spare <= limit, "{size:?}");
+}
