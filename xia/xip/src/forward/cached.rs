@@ -198,10 +198,13 @@ impl Forwarder {
     /// now. There are none, unless a principal did not tell of a change.
     pub fn audit_cache(&mut self) -> Vec<CachedDecision> {
         let mut wrong: Vec<_> = self.cached().collect();
+        // What is counted are packets' look-ups.
+        let activity = self.activity.clone();
         wrong.retain(|entry| {
             let (outcome, slot) = self.decide(entry.edges.iter().copied(), &mut Chain::new());
             outcome.decision() != entry.decision || slot != entry.slot
         });
+        self.activity = activity;
         wrong
     }
 }

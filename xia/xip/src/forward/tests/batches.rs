@@ -147,3 +147,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn an_audit_of_the_cache_counts_nothing() {
+    let redirect = Answer::Redirect(hid(1));
+    let mut forwarder = forwarder(&[(ad(1), redirect), (hid(1), Answer::Through)]);
+    let packet = packet_to(&Address::simple(ad(1)).unwrap());
+    forwarder.route(Instant::ZERO, packet, &mut Verdicts::new());
+    let counted = |of: &Forwarder| of.activity().nonzero().collect::<Vec<_>>();
+    let before = counted(&forwarder);
+    assert!(before.contains(&("redirected", 1)), "{before:?}");
+    assert_eq!((forwarder.cache_size().entries, forwarder.audit_cache()), (1, Vec::new()));
+    assert_eq!(counted(&forwarder), before);
+}
