@@ -38,6 +38,14 @@ fn command(network: &mut Network, name: &str, text: &str) -> Result<(), String> 
     }
 }
 
+/// What the node of `name` shows.
+fn shown(network: &mut Network, name: &str, what: &str) -> serde_json::Value {
+    let ask = Ask::new(&socket(name), what, |value| vec![value.to_string()]);
+    let ask = network.start(name, ask);
+    assert_eq!(network.wait(ask, 5), 0);
+    serde_json::from_str(&network.printed(ask)).unwrap()
+}
+
 fn ping_through_the_domain(network: &mut Network) -> ProcessId {
     let options = PingOptions {
         to: parse_address(&format!("{DOMAIN}-1:{HOST_B}-0")).unwrap(),
@@ -117,14 +125,6 @@ fn what_ports_have_moved_is_shown() {
         "{shown}"
     );
     assert_eq!((&xip["sent_bytes"], &xip["drops"]), (&bytes.into(), &serde_json::json!({})));
-}
-
-/// What the node of `name` shows.
-fn shown(network: &mut Network, name: &str, what: &str) -> serde_json::Value {
-    let ask = Ask::new(&socket(name), what, |value| vec![value.to_string()]);
-    let ask = network.start(name, ask);
-    assert_eq!(network.wait(ask, 5), 0);
-    serde_json::from_str(&network.printed(ask)).unwrap()
 }
 
 #[test]
