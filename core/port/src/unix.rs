@@ -10,7 +10,7 @@ use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, fchmod};
 use rustix::io::Errno;
@@ -124,12 +124,32 @@ pub fn connect(path: &Path, kind: SocketType, patience: Duration) -> Result<Owne
         return Ok(socket);
     }
     rustix::io::ioctl_fionbio(&socket, false).map_err(sentence)?;
-    // Less than a microsecond would mean no limit.
-    let patience = patience.max(Duration::from_millis(1));
-    set_socket_timeout(&socket, Timeout::Send, Some(patience)).map_err(sentence)?;
-    rustix::net::connect(&socket, &address).map_err(sentence)?;
+    connect_waiting(&socket, &address, patience).map_err(sentence)?;
     rustix::io::ioctl_fionbio(&socket, true).map_err(sentence)?;
     Ok(socket)
+}
+
+/// Connects a socket that blocks. Signals prolong nothing and end nothing: a connection of this family that
+/// was interrupted has not begun.
+fn connect_waiting(
+    socket: &OwnedFd,
+    address: &SocketAddrUnix,
+    patience: Duration,
+) -> rustix::io::Result<()> {
+    let begin = Instant::now();
+    let mut left = patience;
+    loop {
+        // Less than a microsecond would mean no limit.
+        let timeout = left.max(Duration::from_millis(1));
+        set_socket_timeout(socket, Timeout::Send, Some(timeout))?;
+        match rustix::net::connect(socket, address) {
+            Err(Errno::INTR) => left = patience.saturating_sub(begin.elapsed()),
+            result => return result,
+        }
+        if left.is_zero() {
+            return Err(Errno::AGAIN);
+        }
+    }
 }
 
 /// A Unix socket.
@@ -213,6 +233,12 @@ fn connect_error(path: &Path, errno: Errno) -> String {
 #[cfg(test)]
 mod tests {
     use std::os::unix::net::UnixListener;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::mpsc;
+    use std::thread;
+
+    use signal_hook::consts::SIGUSR2;
 
     use super::*;
 
@@ -292,6 +318,46 @@ mod tests {
             let error = connect(&path, SocketType::SEQPACKET, patience).unwrap_err();
             assert!(error.contains("does not accept connections now"), "{error}");
         }
+    }
+
+    /// Waits until `done`, and fails when what was to do it has ended.
+    fn wait_until<T>(other: &thread::JoinHandle<T>, mut done: impl FnMut() -> bool) {
+        while !done() {
+            assert!(!other.is_finished(), "it did not wait");
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn signals_do_not_end_the_waiting() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("socket");
+        let listener = bind_at(&path).unwrap();
+        let _waiting: Vec<_> = std::iter::from_fn(|| connect_to(&path).ok()).collect();
+        let came = Arc::new(AtomicBool::new(false));
+        signal_hook::flag::register(SIGUSR2, Arc::clone(&came)).unwrap();
+        let (tell, told) = mpsc::channel();
+        let other = thread::spawn(move || {
+            tell.send(rustix::thread::gettid()).unwrap();
+            connect(&path, SocketType::SEQPACKET, Duration::from_hours(1))
+        });
+        let number = told.recv().unwrap().as_raw_nonzero().get();
+        let stat = format!("/proc/self/task/{number}/stat");
+        for _ in 0..3 {
+            // It sleeps nowhere but where it waits to be accepted.
+            wait_until(&other, || {
+                fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") S "))
+            });
+            came.store(false, Ordering::Relaxed);
+            #[allow(unsafe_code, reason = "only libc has the call")]
+            // SAFETY: the call takes numbers; a thread that is gone is an error.
+            let result =
+                unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), number, SIGUSR2) };
+            assert_eq!(result, 0, "{}", io::Error::last_os_error());
+            wait_until(&other, || came.load(Ordering::Relaxed));
+        }
+        assert!(matches!(listener.accept(), Accepted::Connection(_)));
+        assert!(other.join().unwrap().is_ok());
     }
 
     #[test]
