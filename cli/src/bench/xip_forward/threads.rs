@@ -6,8 +6,9 @@
 //! "Eliminating Receive Livelock in an Interrupt-driven Kernel", ACM TOCS 15(3), 1997); as it is, the kernel
 //! receives when everything that it has received before is forwarded.
 //!
-//! On the other processor the sinks go first, as if they were hardware: what they have no time for would look like
-//! a loss of the router. Then come changes of routes, then the source.
+//! On the other processor who counts goes first, for two moments: what is read late is of another time than what was
+//! read before. Then come the sinks, as if they were hardware: what they have no time for would look like a loss of
+//! the router. Then come changes of routes, then the source.
 
 use std::fs;
 use std::num::NonZero;
@@ -40,6 +41,8 @@ pub(super) enum Work {
     Updates,
     /// It takes the router's processor from it.
     Handicap,
+    /// It reads what has been counted.
+    Counting,
 }
 
 impl Processors {
@@ -62,6 +65,7 @@ impl Processors {
             Work::Source => (self.others, "10"),
             Work::Updates => (self.others, "20"),
             Work::Handicap => (self.router, "60"),
+            Work::Counting => (self.others, "70"),
         };
         // Where that is not allowed the figures become worse, which one sees.
         let _ = place(thread, processor)

@@ -54,6 +54,29 @@ pub(in crate::bench) struct Rate {
     pub(in crate::bench) offered: f64,
 }
 
+/// What has been counted at a time.
+struct Counts {
+    sent: u64,
+    arrived: u64,
+    at: Instant,
+    /// For how long the router's threads had a processor.
+    busy: Duration,
+}
+
+impl Counts {
+    /// The rates since `before`.
+    fn since(&self, before: &Self) -> Rate {
+        let per = |count: u64, time: Duration| count as f64 / time.as_secs_f64();
+        let arrived = self.arrived.wrapping_sub(before.arrived);
+        let time = self.at.duration_since(before.at);
+        Rate {
+            arriving: per(arrived, time),
+            of_router: per(arrived, self.busy.saturating_sub(before.busy)),
+            offered: per(self.sent.wrapping_sub(before.sent), time),
+        }
+    }
+}
+
 /// A network's traffic.
 pub(in crate::bench) struct Traffic {
     outlets: Map,
@@ -131,6 +154,26 @@ impl Traffic {
         variables.set(&0_u32.to_ne_bytes(), &bytes).map_err(|error| error.to_string())?;
         let maps = [("outlets", &self.outlets), ("samples", &self.samples), (".bss", &variables)];
         let program = load(template.program, &maps)?;
+        let measured = thread::scope(|scope| {
+            let work = || {
+                // Before there is a source, which leaves nobody else the processor.
+                self.processors.take_place(Work::Counting);
+                self.count(network, router, (program, template), &variables, time)
+            };
+            scope.spawn(work).join()
+        });
+        measured.map_err(|_| "the thread that counts panicked".to_owned())?
+    }
+
+    /// Sends, and counts when all threads have settled.
+    fn count(
+        &self,
+        network: &Network,
+        router: &Threads,
+        (program, template): (LoadedProgram, &Template),
+        variables: &Map,
+        time: Duration,
+    ) -> Result<Rate, String> {
         let processors = self.processors;
         let run = network.inside(Side::Host, move || {
             let frame = template.bytes.clone();
@@ -138,23 +181,23 @@ impl Traffic {
                 .map_err(|error| format!("the source cannot send: {error}"))
         })?;
         thread::sleep(WARM_UP);
-        let counts = || -> Result<_, String> {
-            let mut values = [0; VARIABLES as usize];
-            let failed = |error: io::Error| error.to_string();
-            variables.get(&0_u32.to_ne_bytes(), &mut values).map_err(failed)?;
-            let sent = values.first_chunk().map_or(0, |first| u64::from_ne_bytes(*first));
-            Ok((Instant::now(), router.busy()?, self.received.sum(0).map_err(failed)?, sent))
-        };
-        let (begin, busy_before, received_before, sent_before) = counts()?;
+        let before = self.counts(variables, router)?;
         thread::sleep(time);
-        let (end, busy_after, received_after, sent_after) = counts()?;
+        let after = self.counts(variables, router)?;
         run.stop().map_err(|error| format!("the source has ended: {error}"))?;
-        let per = |count: u64, time: Duration| count as f64 / time.as_secs_f64();
-        let (arrived, time) = (received_after - received_before, end.duration_since(begin));
-        Ok(Rate {
-            arriving: per(arrived, time),
-            of_router: per(arrived, busy_after.saturating_sub(busy_before)),
-            offered: per(sent_after.wrapping_sub(sent_before), time),
+        Ok(after.since(&before))
+    }
+
+    /// What has been counted by now.
+    fn counts(&self, variables: &Map, router: &Threads) -> Result<Counts, String> {
+        let failed = |error: io::Error| error.to_string();
+        let mut values = [0; VARIABLES as usize];
+        variables.get(&0_u32.to_ne_bytes(), &mut values).map_err(failed)?;
+        Ok(Counts {
+            sent: values.first_chunk().map_or(0, |first| u64::from_ne_bytes(*first)),
+            arrived: self.received.sum(0).map_err(failed)?,
+            at: Instant::now(),
+            busy: router.busy()?,
         })
     }
 }
