@@ -97,7 +97,7 @@ impl Bench for XipForward {
         let sides: usize = cases.iter().map(sides).sum::<usize>() * plan.runs;
         let sites = if plan.quick { 1 } else { 4 };
         Duration::from_secs(20) * sites
-            + (time(plan.quick) + Duration::from_millis(900)) * sides as u32
+            + (time(plan.quick) + Duration::from_millis(550)) * sides as u32
     }
 
     fn prepare(&self, plan: &Plan) -> Result<Box<dyn Session>, String> {
