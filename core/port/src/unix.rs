@@ -250,6 +250,14 @@ mod tests {
         connect(path, SocketType::SEQPACKET, Duration::ZERO)
     }
 
+    /// A listener at which as many wait as may, and they.
+    fn crowded_at(path: &Path) -> (Listener, Vec<OwnedFd>) {
+        let listener = bind_at(path).unwrap();
+        let waiting: Vec<_> = std::iter::from_fn(|| connect_to(path).ok()).collect();
+        assert!(waiting.len() >= BACKLOG as usize, "{}", waiting.len());
+        (listener, waiting)
+    }
+
     #[test]
     fn the_socket_is_for_owner_and_group_and_vanishes_with_the_listener() {
         let directory = tempfile::tempdir().unwrap();
@@ -311,9 +319,7 @@ mod tests {
     fn who_finds_too_many_waiting_waits_as_long_as_said_and_no_longer() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("socket");
-        let _listener = bind_at(&path).unwrap();
-        let waiting: Vec<_> = std::iter::from_fn(|| connect_to(&path).ok()).collect();
-        assert!(waiting.len() >= BACKLOG as usize, "{}", waiting.len());
+        let (_listener, _waiting) = crowded_at(&path);
         for patience in [Duration::ZERO, Duration::from_millis(2)] {
             let error = connect(&path, SocketType::SEQPACKET, patience).unwrap_err();
             assert!(error.contains("does not accept connections now"), "{error}");
@@ -332,8 +338,7 @@ mod tests {
     fn signals_do_not_end_the_waiting() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("socket");
-        let listener = bind_at(&path).unwrap();
-        let _waiting: Vec<_> = std::iter::from_fn(|| connect_to(&path).ok()).collect();
+        let (listener, _waiting) = crowded_at(&path);
         let came = Arc::new(AtomicBool::new(false));
         signal_hook::flag::register(SIGUSR2, Arc::clone(&came)).unwrap();
         let (tell, told) = mpsc::channel();
