@@ -17,7 +17,7 @@ use weft_base::{Instant, Packet, PortId};
 
 use super::verdicts::{Exit, Verdicts};
 use super::{Activity, DropReason, Forwarder, Trip};
-use crate::forward::dst::{CacheActivity, Found, Guess, HopId, KeyRows, Tag, Way};
+use crate::forward::dst::{CacheActivity, Found, Guess, HopId, KeyPlace, Tag, Way};
 use crate::header::{Glance, Shape};
 use crate::{Xid, XipPacket};
 
@@ -30,7 +30,7 @@ const LAG: usize = 1;
 #[derive(Default)]
 #[repr(align(32))]
 pub(super) struct Ahead {
-    key: KeyRows,
+    key: KeyPlace,
     tag: Tag,
     guess: Guess,
     exit: Exit,
@@ -189,9 +189,9 @@ impl Forwarder {
     fn find_place(&self, packet: &Packet, ahead: &mut Ahead, shape: &mut Shape) -> Option<usize> {
         let received = packet.meta.port != PortId::NONE;
         let bytes = packet.bytes();
-        let Glance { total_len, rows, edges } = shape.glance(bytes)?;
+        let Glance { total_len, xids, edges } = shape.glance(bytes)?;
         ahead.fate = Fate::Looking;
-        let key = KeyRows::new(rows, edges, received);
+        let key = KeyPlace::new(xids, edges, received);
         ahead.key = key;
         ahead.tag = self.dst.tag(&key.of_packet(&XipPacket::checked_before(bytes)));
         Some(bytes.len() - total_len)

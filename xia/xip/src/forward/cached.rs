@@ -8,7 +8,7 @@ use std::ops::{Deref, DerefMut};
 
 use weft_base::Counters;
 
-use super::dst::{CacheActivity, CacheSize, CachedDecision, Decision, FreeKey, KeyRows, Way};
+use super::dst::{CacheActivity, CacheSize, CachedDecision, Decision, FreeKey, KeyPlace, Way};
 use super::resolve::{Chain, Outcome};
 use super::{CheckedPacket, DropReason, Forwarder, SlowPathLimit, Trip};
 use crate::changes::Change;
@@ -29,7 +29,7 @@ impl Forwarder {
         if !self.dst.is_on() || self.tracer.is_recording() {
             return self.decide(xids(packet, targets), chain);
         }
-        let key = KeyRows::of(targets, trip.received).of_packet(packet);
+        let key = KeyPlace::of(targets, trip.received).of_packet(packet);
         let tag = self.dst.tag(&key);
         if let Some(found) = self.dst.find(&key, tag) {
             self.cache_activity.add(CacheActivity::Hit, 1);

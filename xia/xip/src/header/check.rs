@@ -51,7 +51,7 @@ pub enum HeaderError {
 }
 
 #[inline]
-pub(super) fn row_offset(row: usize) -> usize {
+pub(super) const fn row_offset(row: usize) -> usize {
     field::ROWS + row * ROW_LEN
 }
 

@@ -5,7 +5,7 @@
 //! takes fewer instructions.
 
 use super::check::{header_len, payload_len, row_offset};
-use super::{FIXED_HEADER_LEN, field};
+use super::{FIXED_HEADER_LEN, XidPlaces, field};
 use crate::dag::check::sound_edges;
 use crate::dag::{Edge, LastNode};
 use crate::numbers::{MAX_FAN_OUT, MAX_NODES, XIP_VERSION};
@@ -16,9 +16,9 @@ use crate::xid::XID_LEN;
 pub(crate) struct Glance {
     /// As [`XipPacket::total_len`](super::XipPacket::total_len).
     pub(crate) total_len: usize,
-    /// The rows that the last node's edges lead to, as
-    /// [`XipPacket::candidate_edges`](super::XipPacket::candidate_edges) has them. Behind the last is anything.
-    pub(crate) rows: [u8; MAX_FAN_OUT],
+    /// Where the XIDs stand that the last node's edges lead to, in the order that
+    /// [`XipPacket::candidate_edges`](super::XipPacket::candidate_edges) has them.
+    pub(crate) xids: XidPlaces,
     /// How many edges there are: at least one.
     pub(crate) edges: usize,
 }
@@ -45,7 +45,7 @@ impl Glance {
         }
         let to = bytes.get(row_offset(row) + XID_LEN..)?.first_chunk::<MAX_FAN_OUT>()?;
         let edges = sound_edges(&to.map(Edge::from_byte), first, rows)?;
-        (edges > 0).then_some(Self { total_len, rows: *to, edges })
+        (edges > 0).then_some(Self { total_len, xids: XidPlaces::of_rows(*to), edges })
     }
 }
 
@@ -59,13 +59,21 @@ pub(crate) struct Shape {
     /// Where the last node's edges are, and they.
     edges_at: usize,
     to: [u8; MAX_FAN_OUT],
+    xids: XidPlaces,
     edges: usize,
 }
 
 impl Default for Shape {
     /// Before any header came: one that none is like, sound or not.
     fn default() -> Self {
-        Self { fixed: !Self::CHECKED, header_len: 0, edges_at: 0, to: [0; MAX_FAN_OUT], edges: 0 }
+        Self {
+            fixed: !Self::CHECKED,
+            header_len: 0,
+            edges_at: 0,
+            to: [0; MAX_FAN_OUT],
+            xids: XidPlaces::default(),
+            edges: 0,
+        }
     }
 }
 
@@ -91,12 +99,10 @@ impl Shape {
         let fixed = bytes.first_chunk::<FIXED_HEADER_LEN>()?;
         let total_len = self.header_len + usize::from(payload_len(fixed));
         let to = bytes.get(self.edges_at..)?.first_chunk::<MAX_FAN_OUT>()?;
-        // In one comparison. After two the compiler would take the rows from the packet, where they have to be waited for, since
-        // they are the same.
         let differ = (Self::checked(fixed) ^ self.fixed)
             | u64::from(u32::from_ne_bytes(*to) ^ u32::from_ne_bytes(self.to));
         if differ == 0 && total_len <= bytes.len() {
-            return Some(Glance { total_len, rows: self.to, edges: self.edges });
+            return Some(Glance { total_len, xids: self.xids, edges: self.edges });
         }
         self.look(bytes)
     }
@@ -108,11 +114,13 @@ impl Shape {
         let fixed = bytes.first_chunk::<FIXED_HEADER_LEN>()?;
         let last = LastNode::from_byte(fixed[field::LAST_NODE]);
         let row = last.edge_row(fixed[field::NUM_DST].into())?;
+        let edges_at = row_offset(row) + XID_LEN;
         *self = Self {
             fixed: Self::checked(fixed),
             header_len: header_len(fixed),
-            edges_at: row_offset(row) + XID_LEN,
-            to: glance.rows,
+            edges_at,
+            to: *bytes.get(edges_at..)?.first_chunk()?,
+            xids: glance.xids,
             edges: glance.edges,
         };
         Some(glance)
@@ -124,16 +132,21 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Targets, XipPacket};
+    use crate::XipPacket;
 
-    fn seen(glance: Option<Glance>) -> Option<(usize, Targets)> {
-        let Glance { total_len, rows, edges } = glance?;
-        Some((total_len, rows[..edges].iter().copied().collect()))
+    /// The packet's length, and where the XIDs are.
+    type Seen = (usize, Vec<usize>);
+
+    fn seen(glance: Option<Glance>) -> Option<Seen> {
+        let Glance { total_len, xids, edges } = glance?;
+        Some((total_len, (0..edges).map(|at| xids.offset(at)).collect()))
     }
 
-    fn seen_closely(bytes: &[u8]) -> Option<(usize, Targets)> {
+    fn seen_closely(bytes: &[u8]) -> Option<Seen> {
         let packet = XipPacket::new_checked(bytes).ok()?;
-        Some((packet.total_len(), packet.candidate_edges().ok()?))
+        let rows = packet.candidate_edges().ok()?;
+        let offsets = rows.iter().map(|row| row_offset(usize::from(*row)));
+        Some((packet.total_len(), offsets.collect()))
     }
 
     /// Mostly this, and anything.

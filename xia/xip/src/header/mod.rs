@@ -24,12 +24,14 @@
 
 mod check;
 mod glance;
+mod places;
 mod repr;
 
 use weft_base::Packet;
 
 pub use check::HeaderError;
 pub(crate) use glance::{Glance, Shape};
+pub(crate) use places::XidPlaces;
 pub use repr::{EmitError, XipRepr};
 
 use crate::dag::check::candidate_edges;
@@ -190,10 +192,10 @@ impl<T: AsRef<[u8]>> XipPacket<T> {
         self.destination_row(index).map(|row| row.xid)
     }
 
-    /// The bytes of the XID in row `index` of the destination address, if it has that row; anything if it has not.
+    /// The bytes of the XID at a place, which counts from 0; any bytes if there are not so many.
     #[inline]
-    pub(crate) fn xid_bytes(&self, index: u8) -> &[u8; XID_LEN] {
-        let begin = row_offset(usize::from(index));
+    pub(crate) fn xid_bytes(&self, places: XidPlaces, at: usize) -> &[u8; XID_LEN] {
+        let begin = places.offset(at);
         let bytes = self.bytes().get(begin..begin + XID_LEN);
         bytes.and_then(|bytes| bytes.first_chunk()).unwrap_or(&[0; XID_LEN])
     }

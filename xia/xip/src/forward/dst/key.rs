@@ -6,6 +6,7 @@
 use arrayvec::ArrayVec;
 use weft_base::KeyedHash;
 
+use crate::header::XidPlaces;
 use crate::numbers::MAX_FAN_OUT;
 use crate::xid::XID_LEN;
 use crate::{Targets, Xid, XipPacket};
@@ -62,39 +63,38 @@ pub(in crate::forward) trait Key {
     #[inline]
     fn hash(&self, hash: &KeyedHash) -> u64 {
         let kind = self.kind();
-        let first = hash.mix(hash.start() ^ u64::from(kind.0), self.words(0));
-        let others = 1..kind.edges().min(MAX_FAN_OUT);
-        others.fold(first, |state, at| hash.mix(state, self.words(at)))
+        let mix = |state, at| hash.mix(state, self.words(at));
+        let first = mix(hash.start() ^ u64::from(kind.0), 0);
+        // A way of its own for each number: a loop over what are so few has as many jumps as turns.
+        match kind.edges() {
+            0..=1 => first,
+            2 => mix(first, 1),
+            3 => mix(mix(first, 1), 2),
+            MAX_FAN_OUT.. => mix(mix(mix(first, 1), 2), 3),
+        }
     }
 }
 
 /// Where in a packet its key stands.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::forward) struct KeyRows {
-    /// As many bytes as the kind says, the lowest first; behind them is anything. One number and no array: that stays in a
-    /// register of the processor, whichever byte is asked for.
-    rows: u32,
+pub(in crate::forward) struct KeyPlace {
+    /// As many as the kind says.
+    xids: XidPlaces,
     kind: Kind,
 }
 
-impl KeyRows {
-    /// Of a packet whose last node has so many edges, to these rows of its destination.
+impl KeyPlace {
+    /// Of a packet whose last node has so many edges, to XIDs at these places.
     #[inline]
-    pub(in crate::forward) fn new(rows: [u8; MAX_FAN_OUT], edges: usize, received: bool) -> Self {
-        Self { rows: u32::from_le_bytes(rows), kind: Kind::new(edges, received) }
+    pub(in crate::forward) fn new(xids: XidPlaces, edges: usize, received: bool) -> Self {
+        Self { xids, kind: Kind::new(edges, received) }
     }
 
-    /// The same.
+    /// Of a packet whose last node has edges to these rows of its destination.
     pub(in crate::forward) fn of(targets: &Targets, received: bool) -> Self {
         let mut rows = [0; MAX_FAN_OUT];
         rows[..targets.len()].copy_from_slice(targets);
-        Self::new(rows, targets.len(), received)
-    }
-
-    /// The row of the XID at a place; any row if there are not so many.
-    #[inline]
-    fn row(self, at: usize) -> u8 {
-        (self.rows >> (u8::BITS as usize * (at % MAX_FAN_OUT))) as u8
+        Self::new(XidPlaces::of_rows(rows), targets.len(), received)
     }
 
     /// The key of this packet, which stays where it is.
@@ -111,7 +111,7 @@ impl KeyRows {
 #[derive(Debug)]
 pub(in crate::forward) struct PacketKey<'a, T: AsRef<[u8]>> {
     packet: &'a XipPacket<T>,
-    place: KeyRows,
+    place: KeyPlace,
 }
 
 impl<T: AsRef<[u8]>> Key for PacketKey<'_, T> {
@@ -122,7 +122,7 @@ impl<T: AsRef<[u8]>> Key for PacketKey<'_, T> {
 
     #[inline]
     fn words(&self, at: usize) -> XidWords {
-        to_words(self.packet.xid_bytes(self.place.row(at)))
+        to_words(self.packet.xid_bytes(self.place.xids, at))
     }
 }
 
@@ -200,7 +200,7 @@ mod tests {
             let packet = XipPacket::new_checked(&bytes[..]).unwrap();
             let targets = packet.candidate_edges().unwrap();
             for received in [false, true] {
-                let place = KeyRows::of(&targets, received);
+                let place = KeyPlace::of(&targets, received);
                 let (there, free) =
                     (place.of_packet(&packet), FreeKey::new(&all[..count], received));
                 assert_eq!(there.kind().difference(free.kind()), 0);

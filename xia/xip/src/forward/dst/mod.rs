@@ -40,7 +40,7 @@ use weft_base::{KeyedHash, PortId, Random};
 pub(super) use entry::Found;
 pub(super) use hops::HopId;
 pub(super) use index::{Guess, Tag};
-pub(super) use key::{FreeKey, Key, KeyRows};
+pub(super) use key::{FreeKey, Key, KeyPlace};
 
 use super::egress::{Departure, EgressTable};
 use super::{DropReason, SlowPathLimit};
