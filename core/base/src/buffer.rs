@@ -80,6 +80,14 @@ impl Buffer {
         &self.frame[self.start..self.end]
     }
 
+    /// The frame from the first byte on, as far as this many bytes; `None` if it ends before. Behind the bytes is whatever the
+    /// frame held before. Who reads several things at places that cannot lie outside has them all checked at once.
+    #[must_use]
+    #[inline]
+    pub fn window<const N: usize>(&self) -> Option<&[u8; N]> {
+        self.frame.get(self.start..)?.first_chunk()
+    }
+
     /// The bytes, to be changed in place.
     #[must_use]
     #[inline]
@@ -308,6 +316,20 @@ mod tests {
         buffer.push_front(4).copy_from_slice(b"head");
         buffer.extend(b"tail");
         assert_eq!(buffer.bytes(), b"headtail");
+    }
+
+    #[test]
+    fn a_window_ends_where_the_frame_does_and_not_where_the_bytes_do() {
+        let mut buffer = Buffer::from_slice(b"payload");
+        let window = buffer.window::<{ STANDARD_FRAME - HEADROOM }>().unwrap();
+        assert_eq!(window.first_chunk(), Some(b"payload"));
+        assert_eq!(buffer.window::<{ STANDARD_FRAME - HEADROOM + 1 }>(), None);
+        assert!(buffer.pull_front(3));
+        assert_eq!(buffer.window(), Some(b"load"));
+        assert_eq!(Buffer::compact(b"payload").window(), Some(b"payload"));
+        assert_eq!(Buffer::compact(b"payload").window::<8>(), None);
+        assert_eq!(buffer.take().window(), Some(b"load"));
+        assert_eq!(buffer.window::<1>(), None);
     }
 
     #[test]

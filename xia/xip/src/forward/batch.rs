@@ -184,17 +184,17 @@ impl Forwarder {
     }
 
     /// Works out where the cache may have a decision, and says how much the link has added; `None` if there can be no
-    /// decision.
+    /// decision, or the frame ends too soon behind a short packet, which only those do that nothing was received into.
     #[inline(always)]
     fn find_place(&self, packet: &Packet, ahead: &mut Ahead, shape: &mut Shape) -> Option<usize> {
         let received = packet.meta.port != PortId::NONE;
-        let bytes = packet.bytes();
-        let Glance { total_len, xids, edges } = shape.glance(bytes)?;
+        let window = packet.window()?;
+        let Glance { total_len, xids, edges } = shape.glance(window, packet.len())?;
         ahead.fate = Fate::Looking;
         let key = KeyPlace::new(xids, edges, received);
         ahead.key = key;
-        ahead.tag = self.dst.tag(&key.of_packet(&XipPacket::checked_before(bytes)));
-        Some(bytes.len() - total_len)
+        ahead.tag = self.dst.tag(&key.of_packet(window));
+        Some(packet.len() - total_len)
     }
 
     /// Has the entries brought near, or, where there is none, what principals will need. A packet that may not cause a
@@ -258,7 +258,7 @@ impl Forwarder {
             let received = packet.meta.port != PortId::NONE;
             // Nothing has come or gone since the guess.
             let mut view = XipPacket::checked_before(packet.bytes_mut());
-            let found = self.dst.find_guessed(&ahead.key.of_packet(&view), ahead.guess);
+            let found = self.dst.find_guessed(&ahead.key.of_packet(view.inner()), ahead.guess);
             ahead.fate = match found.and_then(|found| found.hop()) {
                 Some(hop) => {
                     tally.hits += 1;
@@ -290,10 +290,7 @@ impl Forwarder {
     ) -> Fate {
         let found = found.or_else(|| match ahead.guess {
             Guess::NOTHING => None,
-            _ => {
-                let view = XipPacket::checked_before(packet.bytes());
-                self.dst.find(&ahead.key.of_packet(&view), ahead.tag)
-            }
+            _ => self.dst.find(&ahead.key.of_packet(packet.bytes()), ahead.tag),
         });
         let Some(found) = found else { return self.miss(now, packet.meta.port) };
         tally.hits += 1;
@@ -405,7 +402,7 @@ impl Forwarder {
 }
 
 /// Of a packet that has no place: it is no packet, or there is nothing that it could be looked for by, which is counted where
-/// it is walked.
+/// it is walked. Its frame may also be a short one; then it finds its decision when it is walked.
 #[cold]
 fn look_closely(packet: &mut Packet, ahead: &mut Ahead) {
     ahead.fate = match XipPacket::new_checked(packet.bytes()).map(|view| view.total_len()) {

@@ -29,7 +29,7 @@ impl Forwarder {
         if !self.dst.is_on() || self.tracer.is_recording() {
             return self.decide(xids(packet, targets), chain);
         }
-        let key = KeyPlace::of(targets, trip.received).of_packet(packet);
+        let key = KeyPlace::of(targets, trip.received).of_packet(packet.inner().bytes());
         let tag = self.dst.tag(&key);
         if let Some(found) = self.dst.find(&key, tag) {
             self.cache_activity.add(CacheActivity::Hit, 1);

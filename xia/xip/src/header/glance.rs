@@ -2,14 +2,15 @@
 //!
 //! Reference: as for [`header`](super). The receive checks and those of the last node's edges say what is wrong with a
 //! packet, one thing after the other. Hardly anything ever is; so a forwarder asks first whether everything is right, which
-//! takes fewer instructions.
+//! takes fewer instructions. It looks at a [`Window`], whose length is known, so that only what the packet says has to be
+//! checked, and not each access.
 
-use super::check::{header_len, payload_len, row_offset};
-use super::{FIXED_HEADER_LEN, XidPlaces, field};
+use super::check::{header_len, payload_len};
+use super::places::{edges_at, row_place};
+use super::{FIXED_HEADER_LEN, Window, XidPlaces, field};
 use crate::dag::check::sound_edges;
 use crate::dag::{Edge, LastNode};
 use crate::numbers::{MAX_FAN_OUT, MAX_NODES, XIP_VERSION};
-use crate::xid::XID_LEN;
 
 /// What is seen of a packet that passes the receive checks and has an edge to try.
 #[derive(Debug)]
@@ -24,10 +25,10 @@ pub(crate) struct Glance {
 }
 
 impl Glance {
-    /// Looks at the bytes of a packet. `None` if anything is wrong, or there is no edge to try.
+    /// Looks at a packet that may have so many bytes. `None` if anything is wrong, or there is no edge to try.
     #[inline(always)]
-    pub(crate) fn at(bytes: &[u8]) -> Option<Self> {
-        let fixed = bytes.first_chunk::<FIXED_HEADER_LEN>()?;
+    pub(crate) fn at(window: &Window, len: usize) -> Option<Self> {
+        let fixed = window.first_chunk::<FIXED_HEADER_LEN>()?;
         let [rows, source_rows] = [field::NUM_DST, field::NUM_SRC].map(|at| usize::from(fixed[at]));
         let last = usize::from(fixed[field::LAST_NODE]);
         // The row that has the edges, and the first that they may lead to.
@@ -39,11 +40,11 @@ impl Glance {
             & (rows <= MAX_NODES)
             & (source_rows <= MAX_NODES)
             & (row < rows)
-            & (total_len <= bytes.len());
+            & (total_len <= len);
         if !is_sound {
             return None;
         }
-        let to = bytes.get(row_offset(row) + XID_LEN..)?.first_chunk::<MAX_FAN_OUT>()?;
+        let to = edges_at(window, row_place(row as u8))?;
         let edges = sound_edges(&to.map(Edge::from_byte), first, rows)?;
         (edges > 0).then_some(Self { total_len, xids: XidPlaces::of_rows(*to), edges })
     }
@@ -56,8 +57,8 @@ pub(crate) struct Shape {
     /// [`Shape::checked`] of its fixed part.
     fixed: u64,
     header_len: usize,
-    /// Where the last node's edges are, and they.
-    edges_at: usize,
+    /// Where the row with the last node's edges is, and they.
+    row: u8,
     to: [u8; MAX_FAN_OUT],
     xids: XidPlaces,
     edges: usize,
@@ -69,7 +70,7 @@ impl Default for Shape {
         Self {
             fixed: !Self::CHECKED,
             header_len: 0,
-            edges_at: 0,
+            row: 0,
             to: [0; MAX_FAN_OUT],
             xids: XidPlaces::default(),
             edges: 0,
@@ -95,31 +96,30 @@ impl Shape {
 
     /// As [`Glance::at`].
     #[inline(always)]
-    pub(crate) fn glance(&mut self, bytes: &[u8]) -> Option<Glance> {
-        let fixed = bytes.first_chunk::<FIXED_HEADER_LEN>()?;
+    pub(crate) fn glance(&mut self, window: &Window, len: usize) -> Option<Glance> {
+        let fixed = window.first_chunk::<FIXED_HEADER_LEN>()?;
         let total_len = self.header_len + usize::from(payload_len(fixed));
-        let to = bytes.get(self.edges_at..)?.first_chunk::<MAX_FAN_OUT>()?;
+        let to = edges_at(window, self.row)?;
         let differ = (Self::checked(fixed) ^ self.fixed)
             | u64::from(u32::from_ne_bytes(*to) ^ u32::from_ne_bytes(self.to));
-        if differ == 0 && total_len <= bytes.len() {
+        if differ == 0 && total_len <= len {
             return Some(Glance { total_len, xids: self.xids, edges: self.edges });
         }
-        self.look(bytes)
+        self.look(window, len)
     }
 
     /// The same of a header that may have another shape, which is remembered if it is right.
     #[inline(never)]
-    fn look(&mut self, bytes: &[u8]) -> Option<Glance> {
-        let glance = Glance::at(bytes)?;
-        let fixed = bytes.first_chunk::<FIXED_HEADER_LEN>()?;
+    fn look(&mut self, window: &Window, len: usize) -> Option<Glance> {
+        let glance = Glance::at(window, len)?;
+        let fixed = window.first_chunk::<FIXED_HEADER_LEN>()?;
         let last = LastNode::from_byte(fixed[field::LAST_NODE]);
-        let row = last.edge_row(fixed[field::NUM_DST].into())?;
-        let edges_at = row_offset(row) + XID_LEN;
+        let row = row_place(last.edge_row(fixed[field::NUM_DST].into())? as u8);
         *self = Self {
             fixed: Self::checked(fixed),
             header_len: header_len(fixed),
-            edges_at,
-            to: *bytes.get(edges_at..)?.first_chunk()?,
+            row,
+            to: *edges_at(window, row)?,
             xids: glance.xids,
             edges: glance.edges,
         };
@@ -133,20 +133,40 @@ mod tests {
 
     use super::*;
     use crate::XipPacket;
+    use crate::dag::ROW_LEN;
+    use crate::header::WINDOW;
+    use crate::header::check::row_offset;
+    use crate::xid::XID_LEN;
 
-    /// The packet's length, and where the XIDs are.
-    type Seen = (usize, Vec<usize>);
+    /// The packet's length, and the XIDs.
+    type Seen = (usize, Vec<Vec<u8>>);
 
-    fn seen(glance: Option<Glance>) -> Option<Seen> {
-        let Glance { total_len, xids, edges } = glance?;
-        Some((total_len, (0..edges).map(|at| xids.offset(at)).collect()))
+    /// What is seen of a packet in a frame that had one with the longest header before.
+    fn seen(look: impl FnOnce(&Window, usize) -> Option<Glance>, bytes: &[u8]) -> Option<Seen> {
+        let before = header(MAX_NODES as u8);
+        let mut window = [0; WINDOW];
+        for frame in [&before, bytes] {
+            window.iter_mut().zip(frame).for_each(|(place, byte)| *place = *byte);
+        }
+        let Glance { total_len, xids, edges } = look(&window, bytes.len())?;
+        Some((total_len, (0..edges).map(|at| xids.xid(&window, at).to_vec()).collect()))
+    }
+
+    /// With so many rows, to the first of which the entry leads; sound if there may be so many.
+    fn header(rows: u8) -> Vec<u8> {
+        let mut bytes = vec![XIP_VERSION, 0, 0, 0, 64, rows, 0, LastNode::ENTRY_BYTE];
+        bytes.resize(header_len(&bytes), Edge::EMPTY.to_byte());
+        let end = bytes.len();
+        bytes[end - MAX_FAN_OUT] = 0;
+        bytes
     }
 
     fn seen_closely(bytes: &[u8]) -> Option<Seen> {
         let packet = XipPacket::new_checked(bytes).ok()?;
-        let rows = packet.candidate_edges().ok()?;
-        let offsets = rows.iter().map(|row| row_offset(usize::from(*row)));
-        Some((packet.total_len(), offsets.collect()))
+        let rows = packet.destination_bytes().as_chunks::<ROW_LEN>().0;
+        let targets = packet.candidate_edges().ok()?;
+        let xids = targets.iter().map(|row| rows[usize::from(*row)][..XID_LEN].to_vec());
+        Some((packet.total_len(), xids.collect()))
     }
 
     /// Mostly this, and anything.
@@ -173,9 +193,10 @@ mod tests {
             let len = header_len(&bytes) + usize::from(payload);
             bytes.resize(len.saturating_add_signed(-missing), 0);
             for (row, edges) in edges.iter().enumerate() {
-                let at = row_offset(row) + XID_LEN;
-                if let Some(place) = bytes.get_mut(at..at + MAX_FAN_OUT) {
-                    place.copy_from_slice(edges);
+                let at = row_offset(row);
+                if let Some(place) = bytes.get_mut(at..at + ROW_LEN) {
+                    place[0] = row as u8;
+                    place[XID_LEN..].copy_from_slice(edges);
                 }
             }
             bytes
@@ -185,7 +206,9 @@ mod tests {
     #[test]
     fn nothing_looks_like_a_header_before_one_came() {
         for len in [8, 46, 300] {
-            assert_eq!(seen(Shape::default().glance(&vec![0; len])), None);
+            let mut shape = Shape::default();
+            assert_eq!(seen(|window, len| shape.glance(window, len), &vec![0; len]), None);
+            assert!(shape.glance(&[0; WINDOW], len).is_none());
         }
     }
 
@@ -195,7 +218,7 @@ mod tests {
         fn a_glance_sees_what_a_close_look_does(bytes in headers()) {
             for len in [bytes.len(), bytes.len() / 2, 7, 0] {
                 let bytes = &bytes[..len.min(bytes.len())];
-                prop_assert_eq!(seen(Glance::at(bytes)), seen_closely(bytes));
+                prop_assert_eq!(seen(Glance::at, bytes), seen_closely(bytes));
             }
         }
 
@@ -206,8 +229,9 @@ mod tests {
             changes in prop::collection::vec((any::<prop::sample::Index>(), mostly(0..10_u8)), 1..6),
         ) {
             let mut shape = Shape::default();
+            let mut seen = |bytes: &[u8]| seen(|window, len| shape.glance(window, len), bytes);
             for header in headers {
-                prop_assert_eq!(seen(shape.glance(&header)), seen_closely(&header));
+                prop_assert_eq!(seen(&header), seen_closely(&header));
                 for (at, byte) in &changes {
                     let mut changed = header.clone();
                     if let Some(place) = changed.get_mut(at.index(header.len().clamp(1, 60))) {
@@ -215,7 +239,7 @@ mod tests {
                     }
                     let cut = &changed[..at.index(changed.len() + 1)];
                     for bytes in [&changed, cut, &header] {
-                        prop_assert_eq!(seen(shape.glance(bytes)), seen_closely(bytes));
+                        prop_assert_eq!(seen(bytes), seen_closely(bytes));
                     }
                 }
             }
@@ -225,18 +249,12 @@ mod tests {
     #[test]
     fn what_is_remembered_is_the_last_sound_header() {
         let mut shape = Shape::default();
-        let header = |rows: u8| {
-            let mut bytes = vec![XIP_VERSION, 0, 0, 0, 64, rows, 0, LastNode::ENTRY_BYTE];
-            bytes.resize(header_len(&bytes), Edge::EMPTY.to_byte());
-            let end = bytes.len();
-            bytes[end - MAX_FAN_OUT] = 0;
-            bytes
-        };
         for rows in [2, 3] {
-            assert!(shape.glance(&header(rows)).is_some());
-            assert_eq!((shape.header_len, shape.edges), (row_offset(rows.into()), 1));
-            assert!(shape.glance(&header(10)).is_none());
-            assert_eq!(shape.header_len, row_offset(rows.into()));
+            for (rows_now, is_sound) in [(rows, true), (10, false)] {
+                let glance = seen(|window, len| shape.glance(window, len), &header(rows_now));
+                assert_eq!(glance.is_some(), is_sound);
+                assert_eq!((shape.header_len, shape.edges), (row_offset(rows.into()), 1));
+            }
         }
     }
 }

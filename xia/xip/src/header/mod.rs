@@ -31,7 +31,9 @@ use weft_base::Packet;
 
 pub use check::HeaderError;
 pub(crate) use glance::{Glance, Shape};
-pub(crate) use places::XidPlaces;
+#[cfg(test)]
+pub(crate) use places::WINDOW;
+pub(crate) use places::{Window, XidPlaces};
 pub use repr::{EmitError, XipRepr};
 
 use crate::dag::check::candidate_edges;
@@ -190,14 +192,6 @@ impl<T: AsRef<[u8]>> XipPacket<T> {
     /// The XID in row `index` of the destination address.
     pub fn destination_xid(&self, index: usize) -> Option<Xid> {
         self.destination_row(index).map(|row| row.xid)
-    }
-
-    /// The bytes of the XID at a place, which counts from 0; any bytes if there are not so many.
-    #[inline]
-    pub(crate) fn xid_bytes(&self, places: XidPlaces, at: usize) -> &[u8; XID_LEN] {
-        let begin = places.offset(at);
-        let bytes = self.bytes().get(begin..begin + XID_LEN);
-        bytes.and_then(|bytes| bytes.first_chunk()).unwrap_or(&[0; XID_LEN])
     }
 
     /// True if row `index` of the destination address is a sink: the last one, or without edges.

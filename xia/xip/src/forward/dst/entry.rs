@@ -4,6 +4,7 @@
 //! for two and two for more: what the caches hold of it, and the pages that the processor knows the places of, go twice as far.
 
 use std::mem::offset_of;
+use std::num::NonZeroU64;
 
 use weft_base::Reason;
 use weft_processor::prefetch;
@@ -13,37 +14,54 @@ use super::{DropReason, HopId, Way};
 use crate::numbers::MAX_FAN_OUT;
 use crate::principal::SocketId;
 
-/// What an entry says.
+/// What an entry says: one, [`Hot::bits`], and [`Hot::which`] in one number, and as an `Option` in one too. That goes from one function to another
+/// in a register; by memory it would be written in parts and read as a whole, which has to be waited for.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::forward) struct Found {
-    which: u32,
-    bits: u8,
-}
+pub(in crate::forward) struct Found(NonZeroU64);
 
 impl Found {
+    const BITS: u32 = 8;
+    const WHICH: u32 = 32;
+
+    #[inline]
+    fn new(which: u32, bits: u8) -> Self {
+        let rest = u64::from(which) << Self::WHICH | u64::from(bits) << Self::BITS;
+        Self(NonZeroU64::MIN | rest)
+    }
+
+    #[inline]
+    fn bits(self) -> u8 {
+        (self.0.get() >> Self::BITS) as u8
+    }
+
+    #[inline]
+    fn which(self) -> u32 {
+        (self.0.get() >> Self::WHICH) as u32
+    }
+
     /// The neighbour that the packet goes to, if it goes to one: what most packets do, and known without a look at the
     /// other ways.
     #[inline]
     pub(in crate::forward) fn hop(&self) -> Option<HopId> {
-        (self.bits & WHAT == FORWARD).then(|| HopId::of(self.which))
+        (self.bits() & WHAT == FORWARD).then(|| HopId::of(self.which()))
     }
 
     /// What is to be done.
     #[inline]
     pub(in crate::forward) fn way(&self) -> Way {
-        match self.bits & WHAT {
+        match self.bits() & WHAT {
             THROUGH => Way::Through,
-            DELIVER => Way::Deliver(SocketId(self.which)),
-            FORWARD => Way::Forward(HopId::of(self.which)),
+            DELIVER => Way::Deliver(SocketId(self.which())),
+            FORWARD => Way::Forward(HopId::of(self.which())),
             SEVERAL => Way::Several,
-            _ => Way::Drop(DropReason::ALL[self.which as usize]),
+            _ => Way::Drop(DropReason::ALL[self.which() as usize]),
         }
     }
 
     /// The edge that it is about.
     #[inline]
     pub(in crate::forward) fn slot(&self) -> u8 {
-        (self.bits & SLOT) >> SLOT_SHIFT
+        (self.bits() & SLOT) >> SLOT_SHIFT
     }
 }
 
@@ -101,7 +119,7 @@ impl Hot {
     /// What it says.
     #[inline]
     pub(super) fn found(&self) -> Found {
-        Found { which: self.which, bits: self.bits }
+        Found::new(self.which, self.bits)
     }
 
     /// How often it was used, without what was carried over.

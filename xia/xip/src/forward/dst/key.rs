@@ -9,7 +9,7 @@ use weft_base::KeyedHash;
 use crate::header::XidPlaces;
 use crate::numbers::MAX_FAN_OUT;
 use crate::xid::XID_LEN;
-use crate::{Targets, Xid, XipPacket};
+use crate::{Targets, Xid};
 
 /// The 24 bytes of an XID as words, which compare and hash faster than bytes.
 pub(in crate::forward) type XidWords = [u64; 3];
@@ -59,8 +59,8 @@ pub(in crate::forward) trait Key {
     /// The words of an XID, which counts from 0; any words if there are not so many.
     fn words(&self, at: usize) -> XidWords;
 
-    /// The hash, with this key.
-    #[inline]
+    /// The hash, with this key. Called, and not put where it is needed, it would wait for the key to get to memory and back.
+    #[inline(always)]
     fn hash(&self, hash: &KeyedHash) -> u64 {
         let kind = self.kind();
         let mix = |state, at| hash.mix(state, self.words(at));
@@ -78,16 +78,17 @@ pub(in crate::forward) trait Key {
 /// Where in a packet its key stands.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::forward) struct KeyPlace {
-    /// As many as the kind says.
-    xids: XidPlaces,
-    kind: Kind,
+    /// The kind above as many places of XIDs as it says. One number: two that are written one after the other have to be waited
+    /// for by who reads both at once.
+    bits: u64,
 }
 
 impl KeyPlace {
     /// Of a packet whose last node has so many edges, to XIDs at these places.
     #[inline]
     pub(in crate::forward) fn new(xids: XidPlaces, edges: usize, received: bool) -> Self {
-        Self { xids, kind: Kind::new(edges, received) }
+        let kind = Kind::new(edges, received);
+        Self { bits: u64::from(kind.0) << u32::BITS | u64::from(xids.bits()) }
     }
 
     /// Of a packet whose last node has edges to these rows of its destination.
@@ -97,32 +98,39 @@ impl KeyPlace {
         Self::new(XidPlaces::of_rows(rows), targets.len(), received)
     }
 
-    /// The key of this packet, which stays where it is.
     #[inline]
-    pub(in crate::forward) fn of_packet<T: AsRef<[u8]>>(
-        self,
-        packet: &XipPacket<T>,
-    ) -> PacketKey<'_, T> {
-        PacketKey { packet, place: self }
+    fn kind(self) -> Kind {
+        Kind((self.bits >> u32::BITS) as u8)
+    }
+
+    #[inline]
+    fn xids(self) -> XidPlaces {
+        XidPlaces::from_bits(self.bits as u32)
+    }
+
+    /// The key of the packet with these bytes, where it stays.
+    #[inline]
+    pub(in crate::forward) fn of_packet(self, bytes: &[u8]) -> PacketKey<'_> {
+        PacketKey { bytes, place: self }
     }
 }
 
 /// A key in a packet.
 #[derive(Debug)]
-pub(in crate::forward) struct PacketKey<'a, T: AsRef<[u8]>> {
-    packet: &'a XipPacket<T>,
+pub(in crate::forward) struct PacketKey<'a> {
+    bytes: &'a [u8],
     place: KeyPlace,
 }
 
-impl<T: AsRef<[u8]>> Key for PacketKey<'_, T> {
+impl Key for PacketKey<'_> {
     #[inline]
     fn kind(&self) -> Kind {
-        self.place.kind
+        self.place.kind()
     }
 
     #[inline]
     fn words(&self, at: usize) -> XidWords {
-        to_words(self.packet.xid_bytes(self.place.xids, at))
+        to_words(self.place.xids().xid(self.bytes, at))
     }
 }
 
@@ -175,7 +183,8 @@ mod tests {
     use weft_base::Random;
 
     use super::*;
-    use crate::{Address, XidType, XipRepr};
+    use crate::header::Glance;
+    use crate::{Address, XidType, XipPacket, XipRepr};
 
     fn xid(first: u8) -> Xid {
         Xid::new(XidType::HID, std::array::from_fn(|n| first + n as u8))
@@ -199,14 +208,18 @@ mod tests {
             XipRepr::new(address, None, 0).emit(&mut bytes).unwrap();
             let packet = XipPacket::new_checked(&bytes[..]).unwrap();
             let targets = packet.candidate_edges().unwrap();
+            let window = bytes.first_chunk().unwrap();
+            let Glance { xids, edges, .. } = Glance::at(window, bytes.len()).unwrap();
             for received in [false, true] {
-                let place = KeyPlace::of(&targets, received);
-                let (there, free) =
-                    (place.of_packet(&packet), FreeKey::new(&all[..count], received));
-                assert_eq!(there.kind().difference(free.kind()), 0);
-                assert_eq!((there.kind().edges(), there.kind().received()), (count, received));
-                assert!((0..count).all(|at| there.words(at) == free.words(at)));
-                assert_eq!(there.hash(&hash), free.hash(&hash));
+                let free = FreeKey::new(&all[..count], received);
+                let place = KeyPlace::new(xids, edges, received);
+                let same = KeyPlace::of(&targets, received);
+                for key in [place.of_packet(window), same.of_packet(packet.inner())] {
+                    assert_eq!(key.kind().difference(free.kind()), 0);
+                    assert_eq!((key.kind().edges(), key.kind().received()), (count, received));
+                    assert!((0..count).all(|at| key.words(at) == free.words(at)));
+                    assert_eq!(key.hash(&hash), free.hash(&hash));
+                }
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Tests of batches: they fare as their packets do one after the other.
 
 use proptest::sample::Index;
+use weft_base::Buffer;
 
 use super::*;
 
@@ -105,10 +106,12 @@ fn any_bytes() -> impl Strategy<Value = Packet> {
     })
 }
 
-/// A packet, mostly one that can be routed.
+/// A packet, mostly one that can be routed, and mostly in a frame that has room behind it.
 fn some_packet() -> impl Strategy<Value = Packet> {
     let change = prop::option::weighted(0.2, (any::<Index>(), any::<u8>()));
-    (0_usize..8, any::<bool>(), change, 0_usize..3).prop_map(|(path, received, change, surplus)| {
+    let frame = (prop::bool::weighted(0.8), 0_usize..3);
+    (0_usize..8, any::<bool>(), change, frame).prop_map(|(path, received, change, frame)| {
+        let (has_room, surplus) = frame;
         let paths: [&[Xid]; 7] = [
             &[ad(2)],
             &[hid(1)],
@@ -126,6 +129,9 @@ fn some_packet() -> impl Strategy<Value = Packet> {
         if let Some((place, byte)) = change {
             let place = place.index(packet.len());
             packet.bytes_mut()[place] = byte;
+        }
+        if !has_room {
+            packet = Buffer::compact(packet.bytes()).into();
         }
         packet.meta.port = if received { IN } else { PortId::NONE };
         packet
