@@ -184,7 +184,7 @@ impl Forwarder {
     }
 
     /// Works out where the cache may have a decision, and says how much the link has added; `None` if there can be no
-    /// decision, or the frame ends too soon behind a short packet, which only those do that nothing was received into.
+    /// decision, or the frame has no room for a window.
     #[inline(always)]
     fn find_place(&self, packet: &Packet, ahead: &mut Ahead, shape: &mut Shape) -> Option<usize> {
         let received = packet.meta.port != PortId::NONE;

@@ -10,8 +10,8 @@ use crate::xid::XID_LEN;
 /// Bytes of a [`Window`].
 pub(crate) const WINDOW: usize = u8::MAX as usize + ROW_LEN;
 
-/// The beginning of a frame with a packet: whatever row begins at a distance that is a byte lies in it, so nobody has to check. The packet
-/// may end before.
+/// The beginning of a packet, and of what its frame has behind it if it is short. Whatever row begins at a distance that is a
+/// byte lies in it, so nobody has to check.
 pub(crate) type Window = [u8; WINDOW];
 
 /// The distance in bytes of a destination row from the beginning of the header. What is no row has any.
@@ -23,7 +23,7 @@ pub(super) fn row_place(row: u8) -> u8 {
     row.wrapping_mul(ROW_LEN as u8).wrapping_add(row_offset(0) as u8)
 }
 
-/// The edges of the row at a place.
+/// The edges of the row at a place, which are always there.
 #[inline]
 pub(super) fn edges_at(window: &Window, row: u8) -> Option<&[u8; MAX_FAN_OUT]> {
     window[usize::from(row)..][..ROW_LEN].last_chunk()
@@ -60,7 +60,7 @@ impl XidPlaces {
         (self.0 >> (u8::BITS as usize * (at % MAX_FAN_OUT))) as u8
     }
 
-    /// The bytes of the XID at one of them, in a packet that has it or in a window, where they need no check; anything if it is not
+    /// The bytes of the XID at one of them, in a packet or in a window, where they need no check; anything if they are not
     /// there.
     #[inline]
     pub(crate) fn xid(self, bytes: &[u8], at: usize) -> &[u8; XID_LEN] {

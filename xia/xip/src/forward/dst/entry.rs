@@ -14,8 +14,9 @@ use super::{DropReason, HopId, Way};
 use crate::numbers::MAX_FAN_OUT;
 use crate::principal::SocketId;
 
-/// What an entry says: one, [`Hot::bits`], and [`Hot::which`] in one number, and as an `Option` in one too. That goes from one function to another
-/// in a register; by memory it would be written in parts and read as a whole, which has to be waited for.
+/// What an entry says: [`Hot::bits`] and [`Hot::which`] in one number, which is never zero, so that an `Option` of it is one,
+/// too. It goes from one function to another in a register; in memory it would be written in parts and read as a whole, which
+/// has to be waited for.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::forward) struct Found(NonZeroU64);
 
