@@ -4,8 +4,9 @@
 //! traffic of those who are hurt is that of §6.3.1: packets of 256 bytes whose destinations follow Zipf's law.
 //!
 //! The router is the portable engine in memory, on one core. It gets batches of both kinds of packets in turn:
-//! legitimate ones, and those of the flood, which come at half of the rate that the router can forward at most
-//! (measured when the benchmark begins). From the time that each kind takes follows how many legitimate packets a
+//! legitimate ones, and those of the flood, which come at half of the rate that the router can forward at most.
+//! This rate is measured in each run right before the flood, since a machine whose memory others use is faster at times,
+//! and the peer has the same flood in this run. From the time that each kind takes follows how many legitimate packets a
 //! second the router has time for beside the flood, of which those count that leave. The peer is the same with a flood
 //! that costs as little as a flood can: all of its packets have one address, which is in the cache as
 //! unreachable.
@@ -47,7 +48,9 @@ const CACHE: usize = 64 << 20;
 /// Packets that the forwarder gets at once.
 const BATCH: usize = 64;
 /// Batches that are routed to know the router's peak.
-const PEAK_BATCHES: usize = 4000;
+const PEAK_BATCHES: usize = 8000;
+/// When nothing has come for so long that budgets are full.
+const QUIET: Instant = Instant::from_nanos(1_000_000_000_000);
 /// Batches of the flood that come before anything is measured.
 const BEGINNING: usize = 1000;
 /// The part of the batches that took longest, which others have interrupted.
@@ -101,10 +104,12 @@ impl Case {
 }
 
 const LEGITIMATE: &str = "legitimate packets";
+const FLOOD: &str = "packets of the flood";
 const OF_FLOOD: &str = "time for one of the flood";
 const OF_LEGITIMATE: &str = "time for a legitimate one";
 const DISPLACED: &str = "useful decisions displaced";
 const MEMORY: &str = "memory over the limit's";
+const FLOOD_PANEL: &str = "Packets of the flood";
 const DISPLACED_PANEL: &str = "Useful decisions displaced";
 const MEMORY_PANEL: &str = "Memory over the limit";
 
@@ -121,7 +126,8 @@ impl Bench for XipAttack {
         let sides = 2 * cases(plan.quick).len() * plan.runs;
         let in_network = 2 * network::cases(plan.quick).len() * plan.runs;
         Duration::from_secs(10)
-            + Duration::from_nanos(1_500 * BATCH as u64) * (sides * batches(plan)) as u32
+            + Duration::from_nanos(1_500 * BATCH as u64)
+                * (sides * (batches(plan) + PEAK_BATCHES)) as u32
             + Duration::from_millis(if plan.quick { 900 } else { 1500 }) * in_network as u32
     }
 
@@ -143,14 +149,12 @@ impl Bench for XipAttack {
         let domains = (0..DOMAINS).map(|_| world::name(XidType::AD, &mut random)).collect();
         let names = Names::new(domains, &mut random);
         let zipf = Zipf::new(DOMAINS, EXPONENT);
-        let mut router = Attacked::router(&names, None)?;
-        let peak = peak(&mut router, &names, &zipf);
         Ok(Box::new(Attacked {
             names,
             zipf,
             cases: cases(plan.quick),
             batches: batches(plan),
-            peak,
+            rates: HashMap::new(),
             in_network,
             network,
         }))
@@ -168,8 +172,8 @@ struct Attacked {
     zipf: Zipf,
     cases: Vec<Case>,
     batches: usize,
-    /// Packets a second that the router forwards at most.
-    peak: f64,
+    /// Packets of the flood a second, by case and run.
+    rates: HashMap<(usize, usize), f64>,
     /// Cases in a network, which come after the others.
     in_network: Vec<network::Case>,
     /// If any of them is measured.
@@ -195,18 +199,24 @@ impl Attacked {
         network.measure(self.in_network[case], flood, run)
     }
 
-    fn measure(&self, case: Case, kind: Kind, run: usize) -> Result<Vec<f64>, String> {
+    /// A case by its number, with its own flood or that of its peer.
+    fn measure(&mut self, number: usize, is_peer: bool, run: usize) -> Result<Vec<f64>, String> {
+        let case = self.cases[number];
+        let kind = if is_peer { Kind::One } else { case.kind };
         let mut router = Self::router(&self.names, case.budget)?;
         let mut legitimate = Packets::new(&self.names, &self.zipf, run as u64);
         warm(&mut router, &mut legitimate);
+        // Whichever of the two comes first says how large the flood is for both.
+        let peak = peak(&mut router, &mut legitimate);
+        let rate = *self.rates.entry((number, run)).or_insert(peak / 2.0);
         let useful = useful(&router);
         let before: HashMap<_, _> = legitimate.made().collect();
         let packets = (BEGINNING + self.batches) * BATCH;
         let mut flood = Flood::new(kind, &self.names, &self.zipf, run as u64, packets);
         let port = if case.shares_port { IN } else { PortId(IN.0 + 1) };
         // The flood's time, not the machine's: so many packets come in a second, however fast this is computed.
-        let step = Duration::from_secs_f64(BATCH as f64 / (self.peak / 2.0));
-        let mut now = Instant::ZERO + Duration::from_secs(1000);
+        let step = Duration::from_secs_f64(BATCH as f64 / rate);
+        let mut now = QUIET;
         let (mut of_flood, mut of_others) = (Stopwatch::new(BATCH), Stopwatch::new(BATCH));
         let mut batch = Vec::with_capacity(BATCH);
         let mut sent = 0;
@@ -228,13 +238,14 @@ impl Attacked {
         // The mean, not the median: how many batches have slow packets is what this is about.
         let (of_flood, of_others) =
             (of_flood.mean_without(INTERRUPTED), of_others.mean_without(INTERRUPTED));
-        let left = (1.0 - self.peak / 2e9 * of_flood).max(0.0);
+        let left = (1.0 - rate / 1e9 * of_flood).max(0.0);
         let served = sent as f64 / (self.batches * BATCH) as f64;
         let to_domains: HashMap<_, _> =
             legitimate.made().map(|(domain, made)| (domain, made - before[&domain])).collect();
         let gone = displaced(&useful, &self::useful(&router), &to_domains);
         Ok(vec![
             left * 1e9 / of_others * served,
+            rate,
             of_flood,
             of_others,
             100.0 * gone as f64 / useful.len().max(1) as f64,
@@ -304,15 +315,12 @@ fn displaced(
     before.iter().filter(|entry| !stayed(*entry)).count()
 }
 
-/// How many legitimate packets a second the router forwards if nothing else comes.
-fn peak(router: &mut Forwarder, names: &Names, zipf: &Zipf) -> f64 {
-    let mut legitimate = Packets::new(names, zipf, 0);
-    warm(router, &mut legitimate);
+/// How many legitimate packets a second a warm router forwards if nothing else comes.
+fn peak(router: &mut Forwarder, legitimate: &mut Packets<'_>) -> f64 {
     let (mut stopwatch, mut batch) = (Stopwatch::new(BATCH), Vec::with_capacity(BATCH));
-    let now = Instant::ZERO + Duration::from_secs(1000);
     for _ in 0..PEAK_BATCHES {
         batch.extend((0..BATCH).map(|_| legitimate.packet()));
-        stopwatch.time(|| route(router, now, &mut batch));
+        stopwatch.time(|| route(router, QUIET, &mut batch));
     }
     1e9 / stopwatch.mean_without(INTERRUPTED)
 }
@@ -325,6 +333,7 @@ impl Session for Attacked {
                 peer_name: "the same flood on one cached address".to_owned(),
                 figures: vec![
                     figure(LEGITIMATE, "packets/s", "Legitimate packets during a flood"),
+                    figure(FLOOD, "packets/s", FLOOD_PANEL),
                     figure(OF_FLOOD, "ns/packet", "Time for packets"),
                     figure(OF_LEGITIMATE, "ns/packet", "Time for packets"),
                     figure(DISPLACED, "%", DISPLACED_PANEL),
@@ -339,14 +348,14 @@ impl Session for Attacked {
 
     fn weft(&mut self, experiment: usize, run: usize) -> Result<Vec<f64>, String> {
         match self.cases.get(experiment) {
-            Some(case) => self.measure(*case, case.kind, run),
+            Some(_) => self.measure(experiment, false, run),
             None => self.measure_in_network(experiment - self.cases.len(), Flooding::New, run),
         }
     }
 
     fn peer(&mut self, experiment: usize, run: usize) -> Result<Vec<f64>, String> {
         match self.cases.get(experiment) {
-            Some(case) => self.measure(*case, Kind::One, run),
+            Some(_) => self.measure(experiment, true, run),
             None => self.measure_in_network(experiment - self.cases.len(), Flooding::One, run),
         }
     }

@@ -75,6 +75,8 @@ struct Room {
 struct Tally {
     received: usize,
     hits: usize,
+    /// That the cache has nothing for and that are dropped for it; those that are walked are counted there.
+    refused: usize,
     forwarded: usize,
     delivered: usize,
     /// That have passed through a node, and have to be looked for again.
@@ -144,7 +146,7 @@ impl Forwarder {
                     self.ask_for_entries(group.ahead);
                 }
                 if let Some(group) = all.part(turn, LAG) {
-                    self.fetch(now, group, &mut room);
+                    self.fetch(now, group, &mut room, &mut tally);
                 }
                 if let Some(group) = all.part(turn, 2 * LAG) {
                     self.carry_out(now, group, &mut shapes.passed, &mut tally);
@@ -154,6 +156,7 @@ impl Forwarder {
         }
         let originated = all.packets.len() - tally.received;
         self.cache_activity.add(CacheActivity::Hit, tally.hits as u64);
+        self.cache_activity.add(CacheActivity::Miss, tally.refused as u64);
         self.activity.add(Activity::Received, tally.received as u64);
         self.activity.add(Activity::Originated, originated as u64);
         self.activity.add(Activity::Forwarded, tally.forwarded as u64);
@@ -200,46 +203,50 @@ impl Forwarder {
     /// Has the entries brought near, or, where there is none, what principals will need. A packet that may not cause a
     /// decision goes no further: a flood shall not cost more than this.
     #[inline(never)]
-    fn fetch(&mut self, now: Instant, group: Group<'_>, room: &mut Option<Room>) {
+    fn fetch(
+        &mut self,
+        now: Instant,
+        group: Group<'_>,
+        room: &mut Option<Room>,
+        tally: &mut Tally,
+    ) {
+        let mut refused = 0;
         for (packet, ahead) in group.packets.iter().zip(&mut *group.ahead) {
             if ahead.fate != Fate::Looking {
                 continue;
             }
             ahead.guess = self.dst.guess(ahead.tag);
-            if ahead.guess == Guess::NOTHING {
-                self.expect_a_miss(now, packet, ahead, room);
+            if ahead.guess == Guess::NOTHING && !self.has_room(now, packet, room) {
+                ahead.fate = Fate::Drop(DropReason::SlowPathFull);
+                refused += 1;
             }
         }
+        tally.refused += refused;
         self.ask_for_entries(group.ahead);
     }
 
     #[inline]
     fn ask_for_entries(&self, group: &[Ahead]) {
         for ahead in group {
-            self.dst.fetch_entry(ahead.guess);
+            if ahead.guess != Guess::NOTHING {
+                self.dst.fetch_entry(ahead.guess);
+            }
         }
     }
 
+    /// Whether a packet that the cache has nothing for may cause a decision. If so, it is prepared.
     #[inline]
-    fn expect_a_miss(
-        &mut self,
-        now: Instant,
-        packet: &Packet,
-        ahead: &mut Ahead,
-        room: &mut Option<Room>,
-    ) {
+    fn has_room(&mut self, now: Instant, packet: &Packet, room: &mut Option<Room>) -> bool {
         let port = packet.meta.port;
-        let room = room.get_or_insert_with(|| self.room(now, port));
-        if port != room.port {
-            *room = self.room(now, port);
-        }
-        if room.is_used_up {
-            self.cache_activity.add(CacheActivity::Miss, 1);
-            ahead.fate = Fate::Drop(DropReason::SlowPathFull);
-        } else if room.left > 0 {
+        let room = match room {
+            Some(room) if room.port == port => room,
+            _ => room.insert(self.room(now, port)),
+        };
+        if !room.is_used_up && room.left > 0 {
             room.left -= 1;
             self.prefetch(packet);
         }
+        !room.is_used_up
     }
 
     /// How many decisions packets of a port may cause now.
@@ -292,7 +299,7 @@ impl Forwarder {
             Guess::NOTHING => None,
             _ => self.dst.find(&ahead.key.of_packet(packet.bytes()), ahead.tag),
         });
-        let Some(found) = found else { return self.miss(now, packet.meta.port) };
+        let Some(found) = found else { return self.miss(now, packet.meta.port, tally) };
         tally.hits += 1;
         match found.way() {
             Way::Forward(hop) => match self.dst.departure(hop).send(packet) {
@@ -332,9 +339,9 @@ impl Forwarder {
     }
 
     /// What becomes of a packet that the cache has nothing for.
-    fn miss(&mut self, now: Instant, port: PortId) -> Fate {
+    fn miss(&mut self, now: Instant, port: PortId, tally: &mut Tally) -> Fate {
         if self.slow_path.is_used_up(now, port) {
-            self.cache_activity.add(CacheActivity::Miss, 1);
+            tally.refused += 1;
             return Fate::Drop(DropReason::SlowPathFull);
         }
         Fate::Walk
@@ -349,23 +356,21 @@ impl Forwarder {
         Fate::Drop(reason)
     }
 
-    /// The packets leave in their order, but for those that are dropped; others are walked.
+    /// The packets leave in their order, but for those that are dropped, which stay where they are until all of them go; others
+    /// are walked.
     fn let_go(&mut self, now: Instant, all: Group<'_>, out: &mut Verdicts) {
         for (packet, ahead) in all.packets.iter_mut().zip(all.ahead) {
             match ahead.fate {
                 Fate::Leave => out.push(ahead.exit, packet.take()),
+                Fate::Drop(reason) => self.count_drop(reason),
                 fate => self.finish(now, packet, fate, out),
             }
         }
     }
 
-    /// Counts a packet that is dropped, which stays where it is until all of them go; or walks it on.
-    #[inline]
+    /// Walks a packet on.
+    #[inline(never)]
     fn finish(&mut self, now: Instant, packet: &mut Packet, fate: Fate, out: &mut Verdicts) {
-        if let Fate::Drop(reason) = fate {
-            self.drop_packet(reason);
-            return;
-        }
         let mut trip = self.trip(now, packet.meta.port);
         let packet = XipPacket::checked_before(packet.take());
         match fate {

@@ -546,10 +546,15 @@ impl Forwarder {
         }
     }
 
-    /// Counts a drop; the packet goes out of scope at the caller.
-    fn drop_packet(&mut self, reason: DropReason) -> Option<CheckedPacket> {
+    #[inline]
+    fn count_drop(&mut self, reason: DropReason) {
         self.drops.add(reason, 1);
         self.last_drop = Some(reason);
+    }
+
+    /// Counts a drop; the packet goes out of scope at the caller.
+    fn drop_packet(&mut self, reason: DropReason) -> Option<CheckedPacket> {
+        self.count_drop(reason);
         self.tracer.step(|| Step::Dropped(reason));
         None
     }
