@@ -24,11 +24,23 @@ pub(crate) fn run_with(
     steps: &str,
     files: &[(&str, &str)],
 ) -> impl Fn(&str) -> String + use<> {
-    let directory = tempfile::tempdir().unwrap();
+    run_on(&network(name, forwarding), name, steps, files)
+}
+
+/// The example's network, with routers that say `forwarding` of how they forward.
+fn network(name: &str, forwarding: &str) -> String {
     let (network, _) = EXAMPLE.split_once("    scenario default {").unwrap();
-    let network = network
-        .replace("lab kernel-engine", &format!("lab {name}"))
-        .replace("engine auto;", forwarding);
+    network.replace("lab kernel-engine", &format!("lab {name}")).replace("engine auto;", forwarding)
+}
+
+/// Steps on a network like the example's.
+fn run_on(
+    network: &str,
+    name: &str,
+    steps: &str,
+    files: &[(&str, &str)],
+) -> impl Fn(&str) -> String + use<> {
+    let directory = tempfile::tempdir().unwrap();
     let neighbours = r#"
         exec r1 "weft xia ping @a --count 10 --interval 0.1 --quiet";
         exec r1 "weft xia ping @r2 --count 10 --interval 0.1 --quiet";
@@ -212,6 +224,27 @@ fn an_engine_survives_the_process_that_holds_it_and_the_next_one_can_take_it_awa
 
 #[test]
 fn the_engine_comes_and_goes_without_losing_a_packet() {
+    let network = network("engine-changes", "engine auto;");
+    comes_and_goes("engine-changes", &network, ("auto", "generic"));
+}
+
+/// A `veth` takes what a program in driver mode hands to it if GRO is on at its other end, and such a program can come to
+/// it without its rings being made anew if GRO is on at this end.
+#[test]
+fn the_engine_in_driver_mode_comes_and_goes_without_losing_a_packet() {
+    let mut network = network("engine-driver", "engine driver;");
+    for interfaces in [&["eth0"][..], &["a", "r2"], &["r1", "b"]] {
+        let taken = format!("xia {{\n                interface {};", interfaces.join(" "));
+        assert!(network.contains(&taken), "{taken}");
+        let gro = |name: &&str| format!("interface {name} {{ gro on; }} ");
+        let gro: String = interfaces.iter().map(gro).collect();
+        network = network.replace(&taken, &format!("interfaces {{ {gro}}}\n            {taken}"));
+    }
+    comes_and_goes("engine-driver", &network, ("driver", "driver"));
+}
+
+/// Switches r1's engine off, and on as `how` says, again and again, while packets flow.
+fn comes_and_goes(name: &str, network: &str, (how, shown_as): (&str, &str)) {
     if !is_root() {
         return;
     }
@@ -219,8 +252,8 @@ fn the_engine_comes_and_goes_without_losing_a_packet() {
         format!(
             "exec r1 \"weft xia engine portable\"; after 100ms;
              exec r1 \"weft xia engine --json\" as away-{round};
-             exec r1 \"weft xia engine auto\";
-             exec r1 \"sh -c 'until test $(weft xia engine | grep -c generic) = 2; do sleep 0.02; done'\" timeout 60s;
+             exec r1 \"weft xia engine {how}\";
+             exec r1 \"sh -c 'until test $(weft xia engine | grep -c ^[ar].*{shown_as}) = 2; do sleep 0.02; done'\" timeout 60s;
              after 100ms;
              exec r1 \"weft xia engine --json\" as there-{round};\n"
         )
@@ -232,7 +265,7 @@ fn the_engine_comes_and_goes_without_losing_a_packet() {
            expect-output pings \"4000 received\";
            exec r1 \"weft xia engine\" as which;
            expect-output which \"the kernel's is on\";";
-    let log = run("engine-changes", &steps, &[]);
+    let log = run_on(network, name, &steps, &[]);
     let shown =
         |name: &str| -> Value { serde_json::from_str(&log(&format!("{name}.stdout"))).unwrap() };
     // While the first packets flow, for certain, the kernel has forwarded some of them, and then none.

@@ -14,6 +14,7 @@ const STALE: [usize; 6] = [1, 10, 100, 1_000, 10_000, 100_000];
 const FORMS: &str = "Address forms, Zipf exponent 1.0";
 const DISTRIBUTIONS: &str = "Distribution of destinations";
 const MISSES: &str = "Without a decision in the cache";
+const FULL_TABLE: &str = "LPM, a full table";
 const MULTICAST: &str = "Multicast, by number of copies";
 const MEMORY: &str = "Memory of a table with 462,150 domains";
 const UPDATES: &str = "A route is changed";
@@ -42,6 +43,8 @@ pub(super) enum Cache {
 pub(super) enum Case {
     /// Packets of this form are routed.
     Packets { form: Form, exponent: f64, mode: Mode, cache: Cache, figure: Figure },
+    /// Packets to identifiers that lie in one of many prefixes are routed.
+    FullTable { mode: Mode, cache: Cache, figure: Figure },
     /// Routes are replaced; a decision rests on each, or none does.
     Updates { is_used: bool, figure: Figure },
     /// A change makes this many decisions stale.
@@ -89,6 +92,17 @@ pub(super) fn cases(quick: bool) -> Vec<Case> {
         let name = format!("zFilter, {links} of 4 links");
         both(Form::Filter(links), 1.0, Cache::Warm, MULTICAST, &name);
     }
+    for (cache, name) in [
+        (Cache::Warm, "LPM, a prefix of a full table"),
+        (Cache::Off, "LPM without cache: longest prefix, then HID"),
+        (Cache::Missing, "LPM, destinations that never came before"),
+    ] {
+        for (mode, word) in [(Mode::Single, "single"), (Mode::Batch, "batch")] {
+            let case = format!("{name}, {word}");
+            let figure = Figure { case, unit: "ns/packet", panel: FULL_TABLE };
+            cases.push(Case::FullTable { mode, cache, figure });
+        }
+    }
     for (is_used, name) in [(false, "no decision rests on it"), (true, "a decision rests on it")] {
         let figure = Figure { case: name.to_owned(), unit: "ns/update", panel: UPDATES };
         cases.push(Case::Updates { is_used, figure });
@@ -108,6 +122,16 @@ impl Case {
         let (peer_name, figure, most_runs) = match self {
             Self::Packets { form, mode, cache, figure, .. } => {
                 (peer_name(*form, *mode, *cache), figure.clone(), None)
+            }
+            Self::FullTable { mode, cache: Cache::Warm, figure } => {
+                (peer_name(Form::Host, *mode, Cache::Warm), figure.clone(), None)
+            }
+            Self::FullTable { mode, figure, .. } => {
+                let name = match mode {
+                    Mode::Single => "prefix-trie, then hash, one after the other",
+                    Mode::Batch => "prefix-trie, then hash, overlapping",
+                };
+                (name, figure.clone(), None)
             }
             Self::Updates { figure, .. } => ("hash table, value replaced", figure.clone(), None),
             Self::Invalidation { figure, .. } => {

@@ -11,7 +11,8 @@
 //! Decisions are in the routing cache, unless the case says otherwise. Then the peer is a bare hash table with
 //! the same keys, the XIDs of all edges, which prefetches the slots of batches; where there is no decision in the cache, one with every edge and gateway
 //! as a key of its own. For "single" the place of the next key depends on the value that was found. The peer of
-//! multicast is copying the packet's bytes as often as it leaves.
+//! multicast is copying the packet's bytes as often as it leaves. LPM with a full table has peers of its own
+//! (`full_table`).
 //!
 //! Last come changes: the time that an update takes, and how long it takes to forget what has become stale of a
 //! million decisions.
@@ -22,6 +23,7 @@
 mod bare;
 mod cases;
 mod change;
+mod full_table;
 pub(super) mod stopwatch;
 pub(super) mod traffic;
 pub(super) mod world;
@@ -30,14 +32,15 @@ pub(super) mod zipf;
 use std::hint::black_box;
 use std::time::Duration;
 
-use weft_base::{Instant, Random};
-use weft_xip::forward::Verdicts;
+use weft_base::{Instant, Packet, Random};
+use weft_xip::forward::{Forwarder, Verdicts};
 
 use super::measure::{Bench, Experiment, Plan, Session};
 use super::report::{Bound, Goal, Row};
 use bare::WholeKeys;
 use cases::{Cache, Case, Mode, cases, zipfs};
 use change::Changes;
+use full_table::FullTable;
 use stopwatch::Stopwatch;
 use traffic::{Form, Traffic};
 use world::World;
@@ -80,6 +83,7 @@ impl Bench for XipEngine {
             packets: packets(plan),
             whole: WholeKeys::default(),
             changes: None,
+            full_table: None,
         }))
     }
 }
@@ -95,8 +99,9 @@ struct Engine {
     zipfs: Vec<(f64, Zipf)>,
     packets: usize,
     whole: WholeKeys,
-    /// Made when the first case needs it.
+    /// Made when the first case needs it, as is what follows.
     changes: Option<Changes>,
+    full_table: Option<FullTable>,
 }
 
 impl Session for Engine {
@@ -108,6 +113,10 @@ impl Session for Engine {
         Ok(vec![match self.cases[experiment] {
             Case::Packets { form, exponent, mode, cache, .. } => {
                 self.route(form, cache, exponent, mode, run)?
+            }
+            Case::FullTable { mode, cache, .. } => {
+                let packets = self.packets;
+                self.full_table()?.route(cache, mode, packets, run)?
             }
             Case::Updates { is_used, .. } => self.changes()?.update(is_used),
             Case::Invalidation { entries, .. } => self.changes()?.invalidate(entries)?,
@@ -127,6 +136,10 @@ impl Session for Engine {
                     Cache::Warm => self.whole.look_up(form, names, &mut traffic, mode, packets),
                     _ => bare::look_up_edges(&self.world.bare, &mut traffic, mode, packets),
                 }
+            }
+            Case::FullTable { mode, cache, .. } => {
+                let packets = self.packets;
+                self.full_table()?.look_up(cache, mode, packets, run)
             }
             Case::Updates { is_used, .. } => self.changes()?.update_bare(is_used),
             Case::Invalidation { entries, .. } => self.changes()?.remove_bare(entries),
@@ -156,6 +169,14 @@ impl Engine {
         self.changes.as_mut().ok_or_else(|| "it was made just now".to_owned())
     }
 
+    fn full_table(&mut self) -> Result<&mut FullTable, String> {
+        if self.full_table.is_none() {
+            let table = FullTable::new(self.world.names.domains.len());
+            self.full_table = Some(table.map_err(|error| error.to_string())?);
+        }
+        self.full_table.as_mut().ok_or_else(|| "it was made just now".to_owned())
+    }
+
     /// The forwarder's time per packet.
     fn route(
         &mut self,
@@ -169,30 +190,43 @@ impl Engine {
         let found = self.world.router(form, cache).map_err(|error| error.to_string())?;
         let (names, forwarder) = found;
         let mut traffic = Traffic::new(form, names, zipf, run as u64);
-        let (mut batch, mut verdicts) = (Vec::with_capacity(BATCH), Verdicts::new());
-        let mut stopwatch = Stopwatch::new(BATCH);
-        for _ in 0..self.packets / BATCH {
-            batch.extend((0..BATCH).map(|_| traffic.packet()));
-            match mode {
-                Mode::Single => stopwatch.time(|| {
-                    for packet in batch.drain(..) {
-                        forwarder.route(Instant::ZERO, packet, &mut verdicts);
-                        black_box(&verdicts);
-                        verdicts.clear();
-                    }
-                }),
-                Mode::Batch => {
-                    stopwatch
-                        .time(|| forwarder.route_batch(Instant::ZERO, &mut batch, &mut verdicts));
+        time_packets(forwarder, mode, self.packets, || traffic.packet())
+            .map_err(|error| format!("{form:?}: {error}"))
+    }
+}
+
+/// The forwarder's time per packet, for so many of these.
+///
+/// # Errors
+/// It drops one, and why.
+fn time_packets(
+    forwarder: &mut Forwarder,
+    mode: Mode,
+    packets: usize,
+    mut next: impl FnMut() -> Packet,
+) -> Result<f64, String> {
+    let (mut batch, mut verdicts) = (Vec::with_capacity(BATCH), Verdicts::new());
+    let mut stopwatch = Stopwatch::new(BATCH);
+    for _ in 0..packets / BATCH {
+        batch.extend((0..BATCH).map(|_| next()));
+        match mode {
+            Mode::Single => stopwatch.time(|| {
+                for packet in batch.drain(..) {
+                    forwarder.route(Instant::ZERO, packet, &mut verdicts);
                     black_box(&verdicts);
                     verdicts.clear();
                 }
+            }),
+            Mode::Batch => {
+                stopwatch.time(|| forwarder.route_batch(Instant::ZERO, &mut batch, &mut verdicts));
+                black_box(&verdicts);
+                verdicts.clear();
             }
         }
-        match forwarder.drops().nonzero().next() {
-            None => Ok(stopwatch.median()),
-            Some((reason, _)) => Err(format!("the forwarder drops packets of {form:?}: {reason}")),
-        }
+    }
+    match forwarder.drops().nonzero().next() {
+        None => Ok(stopwatch.median()),
+        Some((reason, _)) => Err(format!("the forwarder drops packets: {reason}")),
     }
 }
 
@@ -270,6 +304,7 @@ mod tests {
             packets: PEER_BATCH,
             whole: WholeKeys::default(),
             changes: None,
+            full_table: None,
         };
         for experiment in 0..engine.cases.len() {
             let Case::Packets { form, cache, .. } = engine.cases[experiment] else { continue };

@@ -27,7 +27,7 @@ pub(in crate::bench) const NEIGHBOURS: usize = 4;
 pub(in crate::bench) const IN: PortId = PortId(1000);
 const MTU: usize = 1500;
 /// Room for a decision for every domain, whatever its form.
-const CACHE: usize = 1 << 30;
+pub(super) const CACHE: usize = 1 << 30;
 
 /// A look-up table and nothing around it.
 pub(super) type BareTable = HashMap<Xid, u32, FixedState>;
@@ -151,7 +151,7 @@ impl World {
 }
 
 /// Sends a packet of a form to every domain.
-fn warm(router: &mut Forwarder, form: Form, names: &Names) {
+pub(super) fn warm(router: &mut Forwarder, form: Form, names: &Names) {
     let one = Zipf::new(1, 0.0);
     let mut traffic = Traffic::new(form, names, &one, 0);
     let (mut batch, mut verdicts) = (Vec::with_capacity(BATCH), Verdicts::new());
