@@ -1,5 +1,7 @@
 //! Tests of batches: they fare as their packets do one after the other.
 
+use std::time::Duration;
+
 use proptest::sample::Index;
 use weft_base::Buffer;
 
@@ -51,16 +53,21 @@ fn any_forwarder() -> Forwarder {
 }
 
 /// Routes packets together and one after the other, and says what became of them.
-fn route_both(
+fn route_both(alone: &mut Forwarder, together: &mut Forwarder, packets: Vec<Packet>) -> Verdicts {
+    route_both_at(Instant::ZERO, alone, together, packets)
+}
+
+fn route_both_at(
+    now: Instant,
     alone: &mut Forwarder,
     together: &mut Forwarder,
     mut packets: Vec<Packet>,
 ) -> Verdicts {
     let (mut expected, mut verdicts) = (Verdicts::new(), Verdicts::new());
     for packet in &packets {
-        alone.route(Instant::ZERO, packet.duplicate(), &mut expected);
+        alone.route(now, packet.duplicate(), &mut expected);
     }
-    together.route_batch(Instant::ZERO, &mut packets, &mut verdicts);
+    together.route_batch(now, &mut packets, &mut verdicts);
     assert_eq!(packets, []);
     assert_eq!(verdicts, expected);
     let told = |of: &Forwarder| {
@@ -150,6 +157,47 @@ proptest! {
         let (mut alone, mut together) = (any_forwarder(), any_forwarder());
         for batch in batches {
             route_both(&mut alone, &mut together, batch);
+        }
+    }
+}
+
+/// A packet to a domain that may be known by now, perhaps behind some that are known nowhere.
+fn packet_to_a_domain() -> impl Strategy<Value = Packet> {
+    (0_u8..40, 0_usize..4).prop_map(|(domain, unknown)| {
+        let before = [ad(domain + 100), ad(domain + 150), ad(domain + 200)];
+        let path: Vec<_> = before[..unknown].iter().copied().chain([ad(domain)]).collect();
+        packet_to(&Address::fallback(&path).unwrap())
+    })
+}
+
+proptest! {
+    /// What a budget refuses does not depend on what comes together by a port, however far it is used up.
+    #[test]
+    fn any_batches_fare_as_their_packets_do_with_a_budget(
+        burst in 1_u32..60,
+        batches in prop::collection::vec(
+            (0_u64..20, 0_usize..3, prop::collection::vec(packet_to_a_domain(), 2..80)),
+            1..12,
+        ),
+    ) {
+        let limit = SlowPathLimit { per_second: 1, burst };
+        let limits = Limits { slow_path: Some(limit), ..Limits::default() };
+        let (mut alone, mut together) = (any_forwarder(), any_forwarder());
+        alone.set_limits(limits);
+        together.set_limits(limits);
+        let mut now = Instant::ZERO + Duration::from_secs(1000);
+        for (seconds, port, mut batch) in batches {
+            let port = [IN, OUT, PortId::NONE][port];
+            batch.iter_mut().for_each(|packet| packet.meta.port = port);
+            now += Duration::from_secs(seconds);
+            route_both_at(now, &mut alone, &mut together, batch);
+            let known = |of: &Forwarder| {
+                let edges = of.cached().map(|entry| (entry.edges, entry.hits));
+                edges.collect::<std::collections::BTreeMap<_, _>>()
+            };
+            prop_assert_eq!(known(&together), known(&alone));
+            let looked = |of: &Forwarder| of.cache_activity().nonzero().collect::<Vec<_>>();
+            prop_assert_eq!(looked(&together), looked(&alone));
         }
     }
 }
