@@ -204,6 +204,11 @@ mod tests {
             make_room(&mut items, bytes / 8);
             items.resize(items.capacity(), 7);
             let (begin, end) = (items.as_ptr().addr(), items.as_ptr().addr() + items.len() * 8);
+            let first = begin / page_size() * page_size();
+            let address = items.as_mut_ptr().with_addr(first).cast();
+            // The kernel makes large pages of what is left of small ones, at any time, and what was given back is there again.
+            // SAFETY: the advice changes neither contents nor access.
+            unsafe { madvise(address, end - first, Advice::LinuxNoHugepage) }.unwrap();
             let middle = items.len() / 2 + 5;
             while items.len() > middle {
                 items.pop();
