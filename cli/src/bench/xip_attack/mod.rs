@@ -126,7 +126,7 @@ impl Bench for XipAttack {
         let sides = 2 * cases(plan.quick).len() * plan.runs;
         let in_network = 2 * network::cases(plan.quick).len() * plan.runs;
         Duration::from_secs(10)
-            + Duration::from_nanos(1_500 * BATCH as u64)
+            + Duration::from_nanos(600 * BATCH as u64)
                 * (sides * (batches(plan) + PEAK_BATCHES)) as u32
             + Duration::from_millis(if plan.quick { 900 } else { 1500 }) * in_network as u32
     }
@@ -206,7 +206,8 @@ impl Attacked {
         let mut router = Self::router(&self.names, case.budget)?;
         let mut legitimate = Packets::new(&self.names, &self.zipf, run as u64);
         warm(&mut router, &mut legitimate);
-        // Whichever of the two comes first says how large the flood is for both.
+        // Whichever of the two comes first says how large the flood is for both; the other one measures it, too, so that both
+        // routers have seen the same.
         let peak = peak(&mut router, &mut legitimate);
         let rate = *self.rates.entry((number, run)).or_insert(peak / 2.0);
         let useful = useful(&router);

@@ -84,7 +84,7 @@ impl<const N: usize> Tables<N> {
                 keys.push(key(traffic.rank()));
             }
             stopwatch.time(|| match mode {
-                Mode::Single => look_up_in_turn(&self.single, &keys),
+                Mode::Single => look_up_in_turn(&keys, |key| value(&self.single, key)),
                 Mode::Batch => self.batch.look_up(&keys),
             });
         }
@@ -167,32 +167,36 @@ pub(super) fn look_up_edges(
     for _ in 0..packets / PEER_BATCH {
         keys.clear();
         (0..PEER_BATCH).for_each(|_| traffic.keys(&mut keys));
-        stopwatch.time(|| look_up(table, &keys, mode));
+        stopwatch.time(|| look_up(&keys, mode, |key| value(table, key)));
     }
     stopwatch.median()
 }
 
-fn look_up<K: Hash + Eq>(table: &HashMap<K, u32, FixedState>, keys: &[K], mode: Mode) {
+/// Looks up every key, in the way that is the limit of how packets come.
+pub(super) fn look_up<K>(keys: &[K], mode: Mode, find: impl Fn(&K) -> u32) {
     match mode {
-        Mode::Single => look_up_in_turn(table, keys),
-        Mode::Batch => look_up_at_once(table, keys),
+        Mode::Single => look_up_in_turn(keys, find),
+        Mode::Batch => look_up_at_once(keys, find),
     }
 }
 
+/// That of a key; something if it is not there.
+fn value<K: Hash + Eq>(table: &HashMap<K, u32, FixedState>, key: &K) -> u32 {
+    table.get(key).copied().unwrap_or(1)
+}
+
 /// Looks up every key; the processor may begin with the next before it has the result.
-fn look_up_at_once<K: Hash + Eq>(table: &HashMap<K, u32, FixedState>, keys: &[K]) {
-    let found: u32 =
-        keys.iter().map(|key| table.get(key).copied().unwrap_or(1)).fold(0, u32::wrapping_add);
-    black_box(found);
+fn look_up_at_once<K>(keys: &[K], find: impl Fn(&K) -> u32) {
+    black_box(keys.iter().map(find).fold(0, u32::wrapping_add));
 }
 
 /// Looks up every key, and lets each look-up wait for the result of the one before.
-fn look_up_in_turn<K: Hash + Eq>(table: &HashMap<K, u32, FixedState>, keys: &[K]) {
+fn look_up_in_turn<K>(keys: &[K], find: impl Fn(&K) -> u32) {
     // Zero, but neither compiler nor processor know: the next index depends on the last result.
     let nothing = black_box(0);
     let mut last = 0;
     for index in 0..keys.len() {
-        last = table.get(&keys[index + (last & nothing) as usize]).copied().unwrap_or(1);
+        last = find(&keys[index + (last & nothing) as usize]);
     }
     black_box(last);
 }

@@ -27,6 +27,8 @@ pub(super) enum Mode {
     Batch,
 }
 
+const MODES: [(Mode, &str); 2] = [(Mode::Single, "single"), (Mode::Batch, "batch")];
+
 /// What the routing cache has to do with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Cache {
@@ -62,7 +64,7 @@ pub(super) fn exponents(quick: bool) -> &'static [f64] {
 pub(super) fn cases(quick: bool) -> Vec<Case> {
     let mut cases = Vec::new();
     let mut both = |form, exponent, cache, panel, name: &str| {
-        for (mode, word) in [(Mode::Single, "single"), (Mode::Batch, "batch")] {
+        for (mode, word) in MODES {
             let figure = Figure { case: format!("{name}, {word}"), unit: "ns/packet", panel };
             cases.push(Case::Packets { form, exponent, mode, cache, figure });
         }
@@ -97,7 +99,7 @@ pub(super) fn cases(quick: bool) -> Vec<Case> {
         (Cache::Off, "LPM without cache: longest prefix, then HID"),
         (Cache::Missing, "LPM, destinations that never came before"),
     ] {
-        for (mode, word) in [(Mode::Single, "single"), (Mode::Batch, "batch")] {
+        for (mode, word) in MODES {
             let case = format!("{name}, {word}");
             let figure = Figure { case, unit: "ns/packet", panel: FULL_TABLE };
             cases.push(Case::FullTable { mode, cache, figure });

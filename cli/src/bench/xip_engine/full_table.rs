@@ -8,7 +8,6 @@
 //! and then a hash table of neighbours.
 
 use std::collections::HashMap;
-use std::hint::black_box;
 
 use foldhash::fast::FixedState;
 use prefix_trie::PrefixMap;
@@ -20,7 +19,7 @@ use weft_xip::principal::Principal;
 use weft_xip::words::WordError;
 use weft_xip::{Xid, XidType};
 
-use super::bare::WholeKeys;
+use super::bare::{self, WholeKeys};
 use super::cases::{Cache, Mode};
 use super::stopwatch::Stopwatch;
 use super::traffic::{Form, Traffic};
@@ -41,6 +40,7 @@ pub(super) struct FullTable {
     is_warm: bool,
     tree: PrefixMap<(u32, u8), Xid>,
     hosts: HashMap<Xid, u32, FixedState>,
+    zipf: Zipf,
     whole: WholeKeys,
 }
 
@@ -68,7 +68,9 @@ impl FullTable {
         }
         router.add_principal(Box::new(lpm));
         let hosts = names.neighbours.iter().copied().zip(1..).collect();
-        Ok(Self { names, router, is_warm: false, tree, hosts, whole: WholeKeys::default() })
+        let zipf = Zipf::new(count, 1.0);
+        let whole = WholeKeys::default();
+        Ok(Self { names, router, is_warm: false, tree, hosts, zipf, whole })
     }
 
     /// The forwarder's nanoseconds per packet.
@@ -80,8 +82,7 @@ impl FullTable {
         run: usize,
     ) -> Result<f64, String> {
         self.prepare(cache);
-        let zipf = Zipf::new(self.names.domains.len(), 1.0);
-        let mut drawn = Drawn::new(&self.names, &zipf, cache, run);
+        let mut drawn = Drawn::new(&self.names, &self.zipf, cache, run);
         time_packets(&mut self.router, mode, packets, || drawn.packet())
     }
 
@@ -108,24 +109,17 @@ impl FullTable {
 
     /// The peer's nanoseconds per packet.
     pub(super) fn look_up(&mut self, cache: Cache, mode: Mode, packets: usize, run: usize) -> f64 {
-        let zipf = Zipf::new(self.names.domains.len(), 1.0);
         if cache == Cache::Warm {
-            let mut traffic = Traffic::new(FORM, &self.names, &zipf, run as u64);
+            let mut traffic = Traffic::new(FORM, &self.names, &self.zipf, run as u64);
             return self.whole.look_up(FORM, &self.names, &mut traffic, mode, packets);
         }
-        let mut drawn = Drawn::new(&self.names, &zipf, cache, run);
+        let mut drawn = Drawn::new(&self.names, &self.zipf, cache, run);
         let mut stopwatch = Stopwatch::new(PEER_BATCH);
         let mut addresses = Vec::with_capacity(PEER_BATCH);
         for _ in 0..packets / PEER_BATCH {
             addresses.clear();
             addresses.extend((0..PEER_BATCH).map(|_| address(&self.names.domains[drawn.rank()])));
-            stopwatch.time(|| match mode {
-                Mode::Single => self.find_in_turn(&addresses),
-                Mode::Batch => {
-                    let found = addresses.iter().map(|address| self.find(*address));
-                    black_box(found.fold(0, u32::wrapping_add));
-                }
-            });
+            stopwatch.time(|| bare::look_up(&addresses, mode, |address| self.find(*address)));
         }
         stopwatch.median()
     }
@@ -133,14 +127,6 @@ impl FullTable {
     fn find(&self, address: u32) -> u32 {
         let gateway = self.tree.get_lpm(&(address, 32)).map(|(_, gateway)| gateway);
         gateway.and_then(|gateway| self.hosts.get(gateway)).copied().unwrap_or_default()
-    }
-
-    /// Each look-up waits for the result of the one before.
-    fn find_in_turn(&self, addresses: &[u32]) {
-        // Zero, but neither compiler nor processor know.
-        let nothing = black_box(0);
-        let last = addresses.iter().fold(0, |last, address| self.find(address ^ (last & nothing)));
-        black_box(last);
     }
 }
 

@@ -546,6 +546,7 @@ impl Forwarder {
         }
     }
 
+    /// Counts a drop, and notes it as the last one.
     #[inline]
     fn count_drop(&mut self, reason: DropReason) {
         self.drops.add(reason, 1);
