@@ -8,6 +8,7 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::{Deref, DerefMut};
 
+use crate::buffer::recycle_all;
 use crate::{Buffer, Instant, PortId};
 
 /// The address of a neighbour on a link, as the port understands it.
@@ -78,6 +79,13 @@ impl Packet {
         Self { buffer: self.buffer.take(), meta: self.meta }
     }
 
+    /// Drops all of these packets and keeps the list's memory, as [`Vec::clear`] does, in less time.
+    #[inline]
+    pub fn drop_all(packets: &mut Vec<Self>) {
+        recycle_all(packets.iter_mut().map(|packet| &mut packet.buffer));
+        packets.clear();
+    }
+
     /// The bytes alone.
     #[must_use]
     pub fn into_buffer(self) -> Buffer {
@@ -132,6 +140,21 @@ impl fmt::Debug for Packet {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn frames_of_packets_that_are_dropped_together_are_used_again() {
+        let mut packets =
+            vec![Packet::from_slice(b"abc"), Packet::with_capacity(9000), Packet::new()];
+        let frames = [0, 2].map(|index| packets[index].spare_mut().as_ptr_range().end);
+        _ = packets[1].take();
+        packets.push(Packet::with_capacity(9000));
+        let place = packets.as_ptr();
+        Packet::drop_all(&mut packets);
+        assert!(packets.is_empty() && packets.as_ptr() == place);
+        let again =
+            [Packet::new(), Packet::new()].map(|mut packet| packet.spare_mut().as_ptr_range().end);
+        assert_eq!([again[1], again[0]], frames);
+    }
 
     #[test]
     fn a_duplicate_is_independent() {

@@ -3,7 +3,8 @@
 //! To read an address in a table of many megabytes the processor first needs the page's entry in the tables of the memory
 //! management, which is in no cache either, and on a virtual machine those of two systems. Pages of 2 MiB need 512 times
 //! fewer entries. The kernel gives them to whoever asks, where that is how it is set up
-//! (`/sys/kernel/mm/transparent_hugepage/enabled`); small tables do not ask, for the last page is rarely full. It gives them
+//! (`/sys/kernel/mm/transparent_hugepage/enabled`). The last page of a table is rarely full, so that a small one asks for none,
+//! and a table of one such page and a part of a second for the first only. The kernel gives them
 //! when memory is touched for the first time, and memory that the program has used before for something else is not; so the
 //! part that nothing was written to yet is handed back first.
 //!
@@ -17,10 +18,12 @@
 use rustix::mm::{Advice, madvise};
 use rustix::param::page_size;
 
-/// Bytes from which on large pages are asked for.
-const LARGE: usize = 8 << 20;
 /// The size of a large page.
 const PAGE: usize = 2 << 20;
+/// Bytes from which on large pages are asked for.
+const LARGE: usize = PAGE;
+/// Bytes from which on the last page, which may be empty for the most part, is a large one too.
+const TO_THE_END: usize = 2 * PAGE;
 /// What is given back at once of a table without large pages.
 const STEP: usize = 64 << 10;
 /// The C library takes less than this, and twice the alignment, besides what it is asked for.
@@ -30,23 +33,23 @@ const BESIDE: usize = 128;
 const MOVABLE: usize = 16;
 
 /// Makes room for `more` items at least. A vector grows by an eighth, so that a large one does not take twice the memory that
-/// it needs, and lies in large pages once it takes 8 MiB, of which the last one may be for the most part empty.
+/// it needs, and lies in large pages once it takes 2 MiB; from 4 MiB on the last one may be for the most part empty.
 pub fn make_room<T>(items: &mut Vec<T>, more: usize) {
     if items.capacity() - items.len() >= more {
         return;
     }
-    let capacity = items.len().saturating_add(more.max(items.len() / 8));
-    if !is_large::<T>(capacity) {
-        return items.reserve_exact(capacity - items.len());
+    let needed = items.len().saturating_add(more.max(items.len() / 8));
+    if !takes::<T>(needed, LARGE) {
+        return items.reserve_exact(needed - items.len());
     }
-    let capacity = whole_pages::<T>(capacity);
-    if is_large::<T>(items.capacity()) && align_of::<T>() <= MOVABLE {
+    let capacity = whole_pages::<T>(needed);
+    if takes::<T>(items.capacity(), TO_THE_END) && align_of::<T>() <= MOVABLE {
         items.reserve_exact(capacity - items.len());
-        ask_for_large_pages(items);
+        ask_for_large_pages(items, needed);
     } else {
         // What has its pages keeps them: all of it goes elsewhere.
         let mut large = Vec::with_capacity(capacity);
-        ask_for_large_pages(&mut large);
+        ask_for_large_pages(&mut large, needed);
         large.append(items);
         *items = large;
     }
@@ -56,7 +59,7 @@ pub fn make_room<T>(items: &mut Vec<T>, more: usize) {
 /// 64 KiB, or of a large page where a vector may have these, so that most calls cost next to nothing; the vector
 /// keeps its capacity.
 pub fn give_back<T>(items: &mut Vec<T>, removed: usize) {
-    let step = if is_large::<T>(items.capacity()) { PAGE } else { STEP };
+    let step = if takes::<T>(items.capacity(), LARGE) { PAGE } else { STEP };
     let first = items.as_ptr().addr();
     let at = |items: usize| first + items * size_of::<T>();
     let begin = at(items.len()).next_multiple_of(step);
@@ -77,15 +80,18 @@ fn whole_pages<T>(items: usize) -> usize {
     pages.map_or(items, |pages| (pages - beside) / size_of::<T>())
 }
 
-fn is_large<T>(items: usize) -> bool {
-    items.saturating_mul(size_of::<T>()) >= LARGE
+/// Whether so many items take as many bytes as this.
+fn takes<T>(items: usize, bytes: usize) -> bool {
+    items.saturating_mul(size_of::<T>()) >= bytes
 }
 
-/// Asks for large pages for all that a vector has room for.
-fn ask_for_large_pages<T>(items: &mut Vec<T>) {
+/// Asks for large pages for so many of a vector's items, or for all that it has room for.
+fn ask_for_large_pages<T>(items: &mut Vec<T>, needed: usize) {
+    let to_the_end = takes::<T>(items.capacity(), TO_THE_END);
+    let needed = if to_the_end { items.capacity() } else { needed };
     let items_at = items.as_mut_ptr();
     let first = items_at.addr();
-    let end = first + items.capacity() * size_of::<T>();
+    let end = first + needed * size_of::<T>();
     let advise = |begin: usize, end: usize, advice| {
         if begin < end {
             let address = items_at.with_addr(begin).cast();
@@ -171,6 +177,51 @@ mod tests {
         assert!((0..).zip(&items).all(|(number, item)| number == item.0));
     }
 
+    /// Gives advice that changes neither contents nor access for all the pages where a vector has room.
+    fn advise<T>(items: &mut Vec<T>, advice: Advice) -> rustix::io::Result<()> {
+        assert!(matches!(advice, Advice::LinuxHugepage | Advice::LinuxNoHugepage));
+        let begin = items.as_ptr().addr() / page_size() * page_size();
+        let end = items.as_ptr().addr() + items.capacity() * size_of::<T>();
+        let address = items.as_mut_ptr().with_addr(begin).cast();
+        // SAFETY: neither of these changes what is in the pages, nor who may read or write it.
+        unsafe { madvise(address, end - begin, advice) }
+    }
+
+    /// Whether large pages were asked for what is at this address.
+    ///
+    /// Reference: proc_pid_smaps(5), `VmFlags`, `hg`.
+    fn is_asked_for(address: usize) -> bool {
+        let mut here = false;
+        let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let flags = smaps.lines().find(|line| {
+            if let Some((range, _)) = line.split_once(' ')
+                && let Some((begin, end)) = range.split_once('-')
+            {
+                let number = |digits| usize::from_str_radix(digits, 16).unwrap();
+                here = (number(begin)..number(end)).contains(&address);
+            }
+            here && line.starts_with("VmFlags:")
+        });
+        flags.unwrap().split_whitespace().any(|flag| flag == "hg")
+    }
+
+    #[test]
+    fn a_table_of_one_large_page_does_not_ask_for_a_second_one() {
+        if !std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
+            return eprintln!("skipped: this kernel has no large pages");
+        }
+        for (bytes, to_the_end) in [(LARGE, false), (LARGE + PAGE / 2, false), (TO_THE_END, true)] {
+            let mut items = Vec::<u8>::with_capacity(whole_pages::<u8>(bytes));
+            // Another table may have had this memory before.
+            let _ = advise(&mut items, Advice::LinuxNoHugepage);
+            ask_for_large_pages(&mut items, bytes);
+            let at = items.as_ptr().addr();
+            let last = at + items.capacity() - 1;
+            assert!(is_asked_for(at), "the first of {bytes} bytes");
+            assert_eq!(is_asked_for(last), to_the_end, "the last of {bytes} bytes");
+        }
+    }
+
     /// Whether the kernel has given memory to the page at this address.
     ///
     /// Reference: Linux, `Documentation/admin-guide/mm/pagemap.rst`, bit 63.
@@ -199,16 +250,14 @@ mod tests {
     #[test]
     fn what_is_removed_from_the_end_goes_back_to_the_system() {
         let pagemap = std::fs::File::open("/proc/self/pagemap").unwrap();
-        for (bytes, step) in [(LARGE / 2, STEP), (2 * LARGE, PAGE)] {
+        for (bytes, step) in [(LARGE / 2, STEP), (4 * LARGE, PAGE)] {
             let mut items = Vec::<u64>::new();
             make_room(&mut items, bytes / 8);
             items.resize(items.capacity(), 7);
             let (begin, end) = (items.as_ptr().addr(), items.as_ptr().addr() + items.len() * 8);
-            let first = begin / page_size() * page_size();
-            let address = items.as_mut_ptr().with_addr(first).cast();
             // The kernel makes large pages of what is left of small ones, at any time, and what was given back is there again.
-            // SAFETY: the advice changes neither contents nor access. A kernel that does not know it makes none.
-            let _ = unsafe { madvise(address, end - first, Advice::LinuxNoHugepage) };
+            // One that does not know this advice makes none.
+            let _ = advise(&mut items, Advice::LinuxNoHugepage);
             let middle = items.len() / 2 + 5;
             while items.len() > middle {
                 items.pop();

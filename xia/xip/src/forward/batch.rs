@@ -125,7 +125,7 @@ impl Forwarder {
             out.append(known.iter().map(|ahead| ahead.exit), packets);
         } else {
             self.let_go(now, Group { packets, ahead: known }, out);
-            packets.clear();
+            Packet::drop_all(packets);
         }
         self.ahead = ahead;
     }

@@ -86,7 +86,7 @@ impl Verdicts {
     /// Forgets all of them, with their packets, and keeps the memory.
     pub fn clear(&mut self) {
         self.exits.clear();
-        self.packets.clear();
+        Packet::drop_all(&mut self.packets);
     }
 
     /// A packet goes where this says.
