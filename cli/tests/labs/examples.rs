@@ -78,6 +78,7 @@ fn one_version_of_hid_replaces_another_and_no_packet_is_lost() {
 fn one_version_of_hid_replaces_another_where_routes_are_found() {
     if is_root() {
         run("two-versions-routed", &[]);
+        run("two-versions-routed", &["--scenario", "trees"]);
     }
     run("two-versions-routed", &["--engine", "sim"]);
 }

@@ -37,6 +37,7 @@
 //! A node without a key says so once, and takes no part.
 
 mod activity;
+mod gateways;
 mod hosts;
 mod neighbours;
 mod protocol;

@@ -7,9 +7,7 @@ use serde_json::Value;
 use weft_base::{CounterGroup, Counters, Instant, Packet, PortId, Random, Token};
 use weft_keys::PrivateKey;
 use weft_linkstate::wire::Message;
-use weft_linkstate::{
-    self as engine, LinkId, Metric, NeighbourState, Route, Settings, SettingsError,
-};
+use weft_linkstate::{self as engine, LinkId, Metric, NeighbourState, Settings, SettingsError};
 use weft_port::PortInfo;
 use weft_runtime::{Component, Level};
 use weft_wire::{EtherType, EthernetFrame, MacAddr};
@@ -21,7 +19,8 @@ use weft_xip::words::WordError;
 use weft_xip::{Xid, XidType};
 
 use crate::activity::Activity;
-use crate::hosts::{Hosts, VERSIONS, destination, host, names_host, node, xid};
+use crate::gateways::{Gateways, is_about_gateways};
+use crate::hosts::{Hosts, destination, host, names_host, node, xid};
 use crate::neighbours::{BEACON, BEACON_PERIOD, FORGET, Heard, Interface, Links, PATIENCE, frame};
 use crate::statements::Statement;
 
@@ -39,11 +38,8 @@ pub struct LinkState {
     options: Options,
     pub(crate) interfaces: BTreeMap<String, Interface>,
     pub(crate) links: Links,
-    locals: Vec<Xid>,
-    /// The versions of HID that this node has, by which neighbours are gateways.
-    versions: Vec<XidType>,
-    /// The neighbours that everybody was told are usable.
-    adjacent: BTreeSet<Xid>,
+    pub(crate) locals: Vec<Xid>,
+    pub(crate) gateways: Gateways,
     beacon: Option<Instant>,
     last_token: u32,
     random: Random,
@@ -126,8 +122,7 @@ impl LinkState {
             interfaces: BTreeMap::new(),
             links: Links::default(),
             locals: Vec::new(),
-            versions: vec![XidType::HID],
-            adjacent: BTreeSet::new(),
+            gateways: Gateways::default(),
             beacon: None,
             last_token: 0,
             random,
@@ -147,29 +142,11 @@ impl LinkState {
         let Some(engine) = &mut self.engine else { return };
         let mut outputs = Vec::new();
         engine.handle(self.now, input, &mut outputs);
-        let is_about_neighbours = |output: &engine::Output| {
-            use engine::Output::{NeighbourDown, NeighbourUp};
-            matches!(output, NeighbourUp { .. } | NeighbourDown { .. })
-        };
-        let is_news = outputs.iter().any(is_about_neighbours);
+        let is_news = outputs.iter().any(is_about_gateways);
         outputs.into_iter().for_each(|output| self.carry_out(output, out));
         if is_news {
             self.tell_adjacencies(out);
         }
-    }
-
-    /// Tells which neighbours are usable now and were not before, or the other way round. Several links can lead to one.
-    fn tell_adjacencies(&mut self, out: &mut Vec<Output>) {
-        let Some(engine) = &self.engine else { return };
-        let own = host(engine.node());
-        let usable = engine.neighbours().filter(|one| one.state == NeighbourState::Usable);
-        let adjacent: BTreeSet<Xid> = usable.filter_map(|one| one.node).map(host).collect();
-        let mut tell = |neighbour: &Xid, up| {
-            out.push(Output::Adjacency { own, neighbour: *neighbour, up });
-        };
-        self.adjacent.difference(&adjacent).for_each(|neighbour| tell(neighbour, false));
-        adjacent.difference(&self.adjacent).for_each(|neighbour| tell(neighbour, true));
-        self.adjacent = adjacent;
     }
 
     fn carry_out(&mut self, output: engine::Output, out: &mut Vec<Output>) {
@@ -186,7 +163,7 @@ impl LinkState {
             }
             engine::Output::Route { destination, route } => {
                 let Some(xid) = xid(&destination) else { return };
-                let found = (xid, gateways(&self.versions, xid, route.as_ref()));
+                let found = (xid, self.gateways.of(xid, route.as_ref()));
                 // Routes change many at a time, and the principals take them in faster together.
                 match out.last_mut() {
                     Some(Output::Redirect(all)) => all.push(found),
@@ -431,24 +408,6 @@ impl LinkState {
         self.tell(engine::Input::Advertise { destinations }, out);
     }
 
-    /// Has neighbours be gateways by the versions of HID that this node has now: both while one replaces the other,
-    /// so that it does not matter which of them a neighbour has.
-    fn choose_versions(&mut self, out: &mut Vec<Output>) {
-        let Some(engine) = &self.engine else { return };
-        let own = engine.node();
-        let is_local = |kind: &XidType| self.locals.contains(&Xid::new(*kind, own.0));
-        let versions: Vec<_> = VERSIONS.into_iter().filter(is_local).collect();
-        if versions.is_empty() || versions == self.versions {
-            return;
-        }
-        self.versions = versions;
-        let again = engine.routes().filter_map(|(destination, route)| {
-            let xid = xid(destination)?;
-            Some((xid, gateways(&self.versions, xid, Some(route))))
-        });
-        out.push(Output::Redirect(again.collect()));
-    }
-
     /// Makes changed options hold.
     fn apply(
         &mut self,
@@ -486,19 +445,6 @@ impl LinkState {
     pub fn distance(&self, to: Xid) -> Option<u64> {
         self.engine.as_ref()?.distance(node(to))
     }
-}
-
-/// Where to look up `xid` instead: the neighbours that are the first on the ways to it, in order, by each version of
-/// HID. Of these the forwarder takes one that it knows where to find.
-fn gateways(versions: &[XidType], xid: Xid, route: Option<&Route>) -> Vec<Xid> {
-    let hops = || route.iter().flat_map(|route| route.next_hops.iter());
-    let of = |kind: &XidType| hops().map(|hop| Xid::new(*kind, hop.node.0)).collect::<Vec<_>>();
-    let mut via: Vec<_> = versions.iter().flat_map(of).collect();
-    // Several links can lead to one neighbour.
-    via.dedup();
-    // A neighbour needs no redirect to itself: the principal knows where it is. No other way is shorter.
-    let is_neighbour = names_host(&xid) && via.iter().any(|host| host.id == xid.id);
-    if is_neighbour { Vec::new() } else { via }
 }
 
 /// A token that no port was asked for with yet.

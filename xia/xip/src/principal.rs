@@ -254,9 +254,9 @@ pub enum Input {
     /// Whether a routing protocol has this node and a neighbour in its topology, with a link to each other. Also told
     /// of all that there are when the principal is added.
     Adjacency {
-        /// The host that this node is.
+        /// The host that this node is, by its first version of HID, whichever it has.
         own: Xid,
-        /// The host next to it.
+        /// The host next to it, by the version of HID by which it is a gateway.
         neighbour: Xid,
         /// False: not any more.
         up: bool,
@@ -337,9 +337,9 @@ pub enum Output {
     /// Tell all principals that a neighbour is in the topology, or is not any more. For
     /// [routing protocols](crate::protocol): all are gone when they are removed.
     Adjacency {
-        /// The host that this node is.
+        /// The host that this node is, by its first version of HID, whichever it has.
         own: Xid,
-        /// The host next to it.
+        /// The host next to it, by the version of HID by which it is a gateway.
         neighbour: Xid,
         /// False: not any more.
         up: bool,

@@ -4,13 +4,13 @@
 //! topology makes the filters of trees); Machado et al., "Linux XIA", §5.3.
 //!
 //! A link from one host to the next is called by both, `hid-…>hid-…`; what leads into a host is called by that
-//! host, `hid-…`. Identifiers follow from names alone, so whoever knows the topology knows the
+//! host, `hid-…`, by whichever version of HID it is a gateway. Identifiers follow from names alone, so whoever knows the topology knows the
 //! filter of every tree in it, and no node asks another.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use weft_xip::Xid;
+use weft_xip::{Xid, XidType};
 
 use crate::filter::{best_filter, false_positive_rate, fill};
 use crate::links::Target;
@@ -88,11 +88,11 @@ fn links(pairs: &BTreeSet<(Xid, Xid)>) -> impl Iterator<Item = (Link, Target)> {
 }
 
 fn link_name(from: Xid, to: Xid) -> String {
-    format!("{from}>{to}")
+    format!("{}>{}", into_name(from), into_name(to))
 }
 
 fn into_name(host: Xid) -> String {
-    host.to_string()
+    Xid::new(XidType::HID, host.id).to_string()
 }
 
 /// The filter of a tree with these links that leads into the hosts `ends`: its XID, its one bits, its tag, and how many links
@@ -128,8 +128,6 @@ pub(crate) fn tree(
 
 #[cfg(test)]
 mod tests {
-    use weft_xip::XidType;
-
     use super::*;
     use crate::filter::{Bits, link_identifier};
 
@@ -163,6 +161,11 @@ mod tests {
         let gone = [Adjacent { up: false, ..into }, to(3, false)];
         assert_eq!(all.tell(host(1), host(3), false), gone);
         all.tell(host(1), host(2), true);
+        // The same link, by another version of HID.
+        let second = Xid::new(XidType::HID2, host(2).id);
+        let to_second = |up| Adjacent { target: Some(second), ..to(2, up) };
+        assert_eq!(all.tell(host(1), second, true), [to_second(true)]);
+        assert_eq!(all.tell(host(1), host(2), false), [to(2, false)]);
         assert_eq!(all.turn(false).len(), 2);
         assert_eq!(all.links().count(), 0);
     }

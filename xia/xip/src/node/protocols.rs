@@ -246,7 +246,8 @@ impl Node {
         let host = |word: &&str| {
             let xid: Xid = word.parse().map_err(|error| format!("`{word}`: {error}"))?;
             match xid.kind {
-                XidType::HID => Ok(xid),
+                // Topology and links know hosts by what both versions have in common.
+                XidType::HID | XidType::HID2 => Ok(Xid::new(XidType::HID, xid.id)),
                 _ => Err(format!("{xid} is no host; name hosts by their HIDs")),
             }
         };
