@@ -16,8 +16,6 @@ const COLLIDING_BITS: u32 = 6;
 /// What a flood consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// One address that leads nowhere.
-    One,
     /// New addresses that lead nowhere.
     Undeliverable,
     /// New domains that nobody knows, and then a known one.
@@ -30,13 +28,12 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Those that are new in every packet.
+    /// All of them.
     pub(super) const ALL: [Self; 4] =
         [Self::Undeliverable, Self::Deliverable, Self::Long, Self::Colliding];
 
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::One => "one address",
             Self::Undeliverable => "undeliverable",
             Self::Deliverable => "deliverable",
             Self::Long => "deliverable, 4 edges",
@@ -47,7 +44,7 @@ impl Kind {
     /// Domains that nobody knows, and whether a known one follows.
     pub(super) fn edges(self) -> (usize, bool) {
         match self {
-            Self::One | Self::Undeliverable | Self::Colliding => (1, false),
+            Self::Undeliverable | Self::Colliding => (1, false),
             Self::Deliverable => (1, true),
             Self::Long => (3, true),
         }
@@ -88,9 +85,19 @@ impl<'a> Packets<'a> {
     }
 }
 
+/// Which addresses the packets of a flood have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Addresses {
+    /// Each a new one.
+    New,
+    /// All the same, with as many edges, none of which leads anywhere.
+    One,
+}
+
 /// The packets of a flood.
 pub(super) struct Flood<'a> {
     kind: Kind,
+    addresses: Addresses,
     names: &'a Names,
     zipf: &'a Zipf,
     random: Random,
@@ -103,7 +110,7 @@ pub(super) struct Flood<'a> {
 impl<'a> Flood<'a> {
     /// A flood of at most this many packets.
     pub(super) fn new(
-        kind: Kind,
+        (kind, addresses): (Kind, Addresses),
         names: &'a Names,
         zipf: &'a Zipf,
         seed: u64,
@@ -111,25 +118,30 @@ impl<'a> Flood<'a> {
     ) -> Self {
         let mut random = Random::from_seed(seed ^ 0xf100d);
         let (unknown, is_known) = kind.edges();
-        let address = match is_known {
-            true => fallback(&names.unknown[..unknown], names.domains[0]),
-            false => fallback(&[], names.unknown[0]),
+        let nowhere: [Xid; 4] = {
+            let mut names_of = random.fork("nowhere");
+            std::array::from_fn(|_| name(XidType::AD, &mut names_of))
         };
+        // What stands in it is written over where addresses are new.
+        let edges = unknown + usize::from(is_known);
+        let address = fallback(&nowhere[..edges - 1], nowhere[edges - 1]);
         let guessed = KeyedHash::new(&mut random);
         let chosen = |xid: &Xid| kind != Kind::Colliding || collides(&guessed, xid);
         let mut names_of = random.fork("unknown");
         let drawn = std::iter::repeat_with(|| name(XidType::AD, &mut names_of)).filter(chosen);
-        let unknown: Vec<_> = drawn.take(packets * unknown).collect();
-        let (template, unknown) = (template(&address), unknown.into_iter());
-        Self { kind, names, zipf, random, template, unknown }
+        let needed = if addresses == Addresses::New { packets * unknown } else { 0 };
+        let unknown = drawn.take(needed).collect::<Vec<_>>().into_iter();
+        let template = template(&address);
+        Self { kind, addresses, names, zipf, random, template, unknown }
     }
 
     pub(super) fn packet(&mut self, port: PortId) -> Packet {
         let (unknown, is_known) = self.kind.edges();
-        if self.kind != Kind::One {
-            for (row, xid) in (0..unknown).zip(&mut self.unknown) {
-                put(&mut self.template, row, &xid);
-            }
+        if self.addresses == Addresses::One {
+            return from(&self.template, port);
+        }
+        for (row, xid) in (0..unknown).zip(&mut self.unknown) {
+            put(&mut self.template, row, &xid);
         }
         if is_known {
             let domain = self.names.domains[self.zipf.draw(&mut self.random)];

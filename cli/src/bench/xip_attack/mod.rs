@@ -8,8 +8,8 @@
 //! This rate is measured in each run right before the flood, since a machine whose memory others use is faster at times,
 //! and the peer has the same flood in this run. From the time that each kind takes follows how many legitimate packets a
 //! second the router has time for beside the flood, of which those count that leave. The peer is the same with a flood
-//! that costs as little as a flood can: all of its packets have one address, which is in the cache as
-//! unreachable.
+//! that costs as little as a flood of such packets can: all have one address, with as many edges, which is in the cache as
+//! unreachable. So the two differ in what this is about alone, that addresses are new.
 //!
 //! With a budget (`slow-path` in the node file) packets may cause so many decisions in a second, of which each port has
 //! an equal share; without one, all packets of the flood are decided.
@@ -38,7 +38,7 @@ use super::xip_engine::world::{self, IN, Names};
 use super::xip_engine::zipf::Zipf;
 use super::xip_forward::XipForward;
 use super::xip_forward::traffic::Flood as Flooding;
-use flood::{Flood, Kind, Packets};
+use flood::{Addresses, Flood, Kind, Packets};
 
 /// Legitimate destinations.
 const DOMAINS: usize = 100_000;
@@ -202,7 +202,7 @@ impl Attacked {
     /// A case by its number, with its own flood or that of its peer.
     fn measure(&mut self, number: usize, is_peer: bool, run: usize) -> Result<Vec<f64>, String> {
         let case = self.cases[number];
-        let kind = if is_peer { Kind::One } else { case.kind };
+        let addresses = if is_peer { Addresses::One } else { Addresses::New };
         let mut router = Self::router(&self.names, case.budget)?;
         let mut legitimate = Packets::new(&self.names, &self.zipf, run as u64);
         warm(&mut router, &mut legitimate);
@@ -213,6 +213,7 @@ impl Attacked {
         let useful = useful(&router);
         let before: HashMap<_, _> = legitimate.made().collect();
         let packets = (BEGINNING + self.batches) * BATCH;
+        let kind = (case.kind, addresses);
         let mut flood = Flood::new(kind, &self.names, &self.zipf, run as u64, packets);
         let port = if case.shares_port { IN } else { PortId(IN.0 + 1) };
         // The flood's time, not the machine's: so many packets come in a second, however fast this is computed.
@@ -371,6 +372,8 @@ impl Session for Attacked {
 
 #[cfg(test)]
 mod tests {
+    use weft_xip::XipPacket;
+
     use super::*;
 
     #[test]
@@ -398,7 +401,7 @@ mod tests {
             let mut decided = [0, 0];
             for (decided, budget) in decided.iter_mut().zip([Some(1000), None]) {
                 let mut router = Attacked::router(&names, budget).unwrap();
-                let mut flood = Flood::new(kind, &names, &zipf, 1, 1000 * BATCH);
+                let mut flood = Flood::new((kind, Addresses::New), &names, &zipf, 1, 1000 * BATCH);
                 let now = Instant::ZERO + Duration::from_secs(1);
                 for _ in 0..1000 {
                     let mut batch = (0..BATCH).map(|_| flood.packet(IN)).collect();
@@ -412,6 +415,29 @@ mod tests {
             // All come in by one port, and the router has one for each neighbour.
             let burst = limit(1000).share(names.neighbours.len()).burst as usize;
             assert_eq!(decided, [burst, 1000 * BATCH], "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_peers_flood_has_the_same_form_and_takes_one_decision() {
+        let mut random = Random::from_seed(1);
+        let domains = (0..50).map(|_| world::name(XidType::AD, &mut random)).collect();
+        let names = Names::new(domains, &mut random);
+        let zipf = Zipf::new(50, EXPONENT);
+        for kind in Kind::ALL {
+            let flood = |addresses| Flood::new((kind, addresses), &names, &zipf, 1, 3 * BATCH);
+            let (mut new, mut one) = (flood(Addresses::New), flood(Addresses::One));
+            let edges = |packet: &Packet| {
+                XipPacket::new_checked(packet.bytes()).unwrap().destination_rows()
+            };
+            assert_eq!(edges(&new.packet(IN)), edges(&one.packet(IN)), "{kind:?}");
+            let mut router = Attacked::router(&names, Some(USUAL)).unwrap();
+            for _ in 0..2 {
+                let mut batch = (0..BATCH).map(|_| one.packet(IN)).collect();
+                route(&mut router, QUIET, &mut batch);
+            }
+            assert_eq!(router.cache_size().entries, 1, "{kind:?}");
+            assert_eq!(router.activity().get(Activity::Forwarded), 0, "{kind:?}");
         }
     }
 }
