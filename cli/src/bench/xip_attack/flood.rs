@@ -136,10 +136,10 @@ impl<'a> Flood<'a> {
     }
 
     pub(super) fn packet(&mut self, port: PortId) -> Packet {
-        let (unknown, is_known) = self.kind.edges();
         if self.addresses == Addresses::One {
             return from(&self.template, port);
         }
+        let (unknown, is_known) = self.kind.edges();
         for (row, xid) in (0..unknown).zip(&mut self.unknown) {
             put(&mut self.template, row, &xid);
         }
