@@ -8,8 +8,8 @@
 //! This rate is measured in each run right before the flood, since a machine whose memory others use is faster at times,
 //! and the peer has the same flood in this run. From the time that each kind takes follows how many legitimate packets a
 //! second the router has time for beside the flood, of which those count that leave. The peer is the same with a flood
-//! that costs as little as a flood of such packets can: all have one address, with as many edges, which is in the cache as
-//! unreachable. So the two differ in what this is about alone, that addresses are new.
+//! whose packets all have one address, with as many edges, which is in the cache as unreachable. So the two differ in what
+//! this is about alone, that addresses are new.
 //!
 //! With a budget (`slow-path` in the node file) packets may cause so many decisions in a second, of which each port has
 //! an equal share; without one, all packets of the flood are decided.
@@ -390,13 +390,17 @@ mod tests {
         assert_eq!(displaced(&before, &before, &HashMap::new()), 0);
     }
 
+    /// Few destinations.
+    fn few() -> (Names, Zipf) {
+        let mut random = Random::from_seed(1);
+        let domains = (0..50).map(|_| world::name(XidType::AD, &mut random)).collect();
+        (Names::new(domains, &mut random), Zipf::new(50, EXPONENT))
+    }
+
     /// The whole benchmark in small: the flood is what it is called, and a budget spares the router most of it.
     #[test]
     fn a_budget_holds_and_a_flood_without_one_fills_the_cache() {
-        let mut random = Random::from_seed(1);
-        let domains = (0..50).map(|_| world::name(XidType::AD, &mut random)).collect();
-        let names = Names::new(domains, &mut random);
-        let zipf = Zipf::new(50, EXPONENT);
+        let (names, zipf) = few();
         for kind in Kind::ALL {
             let mut decided = [0, 0];
             for (decided, budget) in decided.iter_mut().zip([Some(1000), None]) {
@@ -420,10 +424,7 @@ mod tests {
 
     #[test]
     fn a_peers_flood_has_the_same_form_and_takes_one_decision() {
-        let mut random = Random::from_seed(1);
-        let domains = (0..50).map(|_| world::name(XidType::AD, &mut random)).collect();
-        let names = Names::new(domains, &mut random);
-        let zipf = Zipf::new(50, EXPONENT);
+        let (names, zipf) = few();
         for kind in Kind::ALL {
             let flood = |addresses| Flood::new((kind, addresses), &names, &zipf, 1, 3 * BATCH);
             let (mut new, mut one) = (flood(Addresses::New), flood(Addresses::One));

@@ -4,8 +4,8 @@
 //! topology makes the filters of trees); Machado et al., "Linux XIA", §5.3.
 //!
 //! A link from one host to the next is called by both, `hid-…>hid-…`; what leads into a host is called by that
-//! host, `hid-…`, by whichever version of HID it is a gateway. Identifiers follow from names alone, so whoever knows the topology knows the
-//! filter of every tree in it, and no node asks another.
+//! host, `hid-…`. So it is whichever version of HID the hosts have. Identifiers follow from names alone, so whoever knows
+//! the topology knows the filter of every tree in it, and no node asks another.
 
 use std::collections::BTreeSet;
 
@@ -83,15 +83,16 @@ impl Adjacencies {
 /// The links of these neighbours, and those into this node, of which each is once.
 fn links(pairs: &BTreeSet<(Xid, Xid)>) -> impl Iterator<Item = (Link, Target)> {
     let own: BTreeSet<Xid> = pairs.iter().map(|(own, _)| *own).collect();
-    let into = own.into_iter().map(|own| (Link::Name(into_name(own)), None));
+    let into = own.into_iter().map(|own| (Link::Name(host_name(own)), None));
     into.chain(pairs.iter().map(|(own, to)| (Link::Name(link_name(*own, *to)), Some(*to))))
 }
 
 fn link_name(from: Xid, to: Xid) -> String {
-    format!("{}>{}", into_name(from), into_name(to))
+    format!("{}>{}", host_name(from), host_name(to))
 }
 
-fn into_name(host: Xid) -> String {
+/// The name of a host, which is that of what leads into it, by whichever version of HID it is known.
+fn host_name(host: Xid) -> String {
     Xid::new(XidType::HID, host.id).to_string()
 }
 
@@ -107,7 +108,7 @@ pub(crate) fn tree(
     ends: &[Xid],
 ) -> Result<Value, String> {
     let over = links.iter().map(|(from, to)| link_name(*from, *to));
-    let names: Vec<String> = over.chain(ends.iter().map(|host| into_name(*host))).collect();
+    let names: Vec<String> = over.chain(ends.iter().map(|host| host_name(*host))).collect();
     let (tag, xid) = best_filter(names.iter().map(String::as_str), naming.bits, naming.tags);
     let bits = fill(&xid);
     if bits > fill_limit {
