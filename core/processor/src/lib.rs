@@ -3,6 +3,7 @@
 //! * [`prefetch()`](crate::prefetch()): memory that will be read soon;
 //! * [`places()`](crate::places()): a word among a few, without a branch;
 //! * [`ones()`](crate::ones()): the places of one bits, without a branch for each;
+//! * [`unmarked()`](crate::unmarked()): 64 look-ups at once in a table of 64 bytes;
 //! * [`make_room()`](crate::make_room()), [`give_back()`](crate::give_back()): large tables in large pages, and their ends given back;
 //! * [`widest()`](crate::widest()): work with the instructions of the processor that is there, instead of those that every processor has.
 //!
@@ -12,6 +13,8 @@
 
 #[cfg(target_arch = "x86_64")]
 mod asked;
+#[allow(unsafe_code, reason = "instructions that not every processor has")]
+mod lookups;
 #[allow(unsafe_code, reason = "instructions that not every processor has")]
 mod ones;
 #[allow(unsafe_code, reason = "instructions of one kind of processor")]
@@ -23,6 +26,7 @@ mod room;
 #[allow(unsafe_code, reason = "instructions that not every processor has")]
 mod widest;
 
+pub use lookups::{Coded, Line, has_lookups, unmarked};
 pub use ones::{ones, room_for_ones};
 pub use places::places;
 pub use prefetch::{prefetch, prefetch_element};

@@ -16,32 +16,31 @@ pub const fn room_for_ones(words: usize) -> usize {
     64 * words + AT_ONCE
 }
 
-/// The places of the one bits of all words, ascending: the lowest bit of the first word is place 0, that of the second 64.
-/// Returns how many there are.
+/// The places of the one bits of all words, in order: the lowest bit of a word has the place that `firsts` says, the next
+/// one more, and so on. Returns how many there are. A word without a first place has none.
 ///
 /// # Panics
 /// `places` has less room than [`room_for_ones`] says.
 #[inline(always)]
-pub fn ones<const WORDS: usize>(words: &[u64; WORDS], places: &mut [u16]) -> usize {
-    const { assert!(64 * WORDS <= 1 << u16::BITS, "places are numbers of 16 bits") };
-    assert!(places.len() >= room_for_ones(WORDS), "there must be room for all places");
+pub fn ones(words: &[u64], firsts: &[u16], places: &mut [u16]) -> usize {
+    assert!(places.len() >= room_for_ones(words.len()), "there must be room for all places");
     #[cfg(target_arch = "x86_64")]
     if compress::is_there() {
         // SAFETY: the processor has the instructions, and there is room for 64 places of each word.
-        return unsafe { compress::ones(words, places) };
+        return unsafe { compress::ones(words, firsts, places) };
     }
-    one_by_one(words, places)
+    one_by_one(words, firsts, places)
 }
 
 /// The same for any processor.
 #[inline(always)]
-fn one_by_one(words: &[u64], places: &mut [u16]) -> usize {
-    let (mut count, mut first) = (0, 0);
-    for word in words {
+fn one_by_one(words: &[u64], firsts: &[u16], places: &mut [u16]) -> usize {
+    let mut count = 0;
+    for (word, first) in words.iter().zip(firsts) {
         let (mut rest, mut place) = (*word, count);
         loop {
             for slot in &mut places[place..][..AT_ONCE] {
-                *slot = first + rest.trailing_zeros() as u16;
+                *slot = first.wrapping_add(rest.trailing_zeros() as u16);
                 rest &= rest.wrapping_sub(1);
             }
             place += AT_ONCE;
@@ -50,7 +49,6 @@ fn one_by_one(words: &[u64], places: &mut [u16]) -> usize {
             }
         }
         count += word.count_ones() as usize;
-        first = first.wrapping_add(u64::BITS as u16);
     }
     count
 }
@@ -87,7 +85,7 @@ mod compress {
     /// # Safety
     /// The processor must have the instructions, and `places` room for 64 of each word.
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,popcnt")]
-    pub(super) unsafe fn ones(words: &[u64], places: &mut [u16]) -> usize {
+    pub(super) unsafe fn ones(words: &[u64], firsts: &[u16], places: &mut [u16]) -> usize {
         const BYTES: [u8; 64] = {
             let mut bytes = [0; 64];
             let mut at = 0;
@@ -100,8 +98,8 @@ mod compress {
         // SAFETY: 64 bytes are read, and there are so many.
         let bytes = unsafe { _mm512_loadu_si512(BYTES.as_ptr().cast()) };
         let begin = places.as_mut_ptr();
-        let (mut count, mut first) = (0, 0_u16);
-        for word in words {
+        let mut count = 0;
+        for (word, first) in words.iter().zip(firsts) {
             let found = _mm512_maskz_compress_epi8(*word, bytes);
             let ones = word.count_ones() as usize;
             let from = _mm512_set1_epi16(first.cast_signed());
@@ -114,7 +112,6 @@ mod compress {
                 unsafe { store(begin.add(count + STORED), _mm512_add_epi16(high, from)) };
             }
             count += ones;
-            first = first.wrapping_add(u64::BITS as u16);
         }
         count
     }
@@ -134,13 +131,21 @@ mod tests {
     use super::*;
 
     fn check<const WORDS: usize>(words: [u64; WORDS]) {
-        let is_set = |place: &u16| words[usize::from(place / 64)] >> (place % 64) & 1 == 1;
-        let expected: Vec<u16> = (0..64 * WORDS as u16).filter(is_set).collect();
+        // Words that do not stand one behind the other, and the last possible one.
+        let firsts: [u16; WORDS] = std::array::from_fn(|word| match word {
+            0 => u16::MAX - 63,
+            word => 64 * (3 * word as u16 % 7),
+        });
+        let places = |(word, first): (&u64, &u16)| {
+            let (word, first) = (*word, *first);
+            (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| first + bit)
+        };
+        let expected: Vec<u16> = words.iter().zip(&firsts).flat_map(places).collect();
         // What was there before is written over or left alone.
         let mut places = vec![u16::MAX; room_for_ones(WORDS)];
-        let count = ones(&words, &mut places);
+        let count = ones(&words, &firsts, &mut places);
         assert_eq!(places[..count], expected, "{words:x?}");
-        let count = one_by_one(&words, &mut places);
+        let count = one_by_one(&words, &firsts, &mut places);
         assert_eq!(places[..count], expected, "{words:x?}");
     }
 
@@ -165,6 +170,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "room for all places")]
     fn too_little_room_is_refused() {
-        ones(&[1], &mut [0; 64]);
+        ones(&[1], &[0], &mut [0; 64]);
     }
 }

@@ -152,6 +152,31 @@ impl Bits {
         })
     }
 
+    /// Where the one bits are, ascending.
+    pub(crate) fn positions(self) -> impl Iterator<Item = usize> {
+        self.0.into_iter().enumerate().flat_map(|(word, bits)| {
+            let rest = std::iter::successors(Some(bits), |rest| Some(rest & rest.wrapping_sub(1)));
+            let bits = rest.take_while(|rest| *rest != 0);
+            bits.map(move |rest| 64 * word + rest.trailing_zeros() as usize)
+        })
+    }
+
+    pub(crate) fn has(self, position: usize) -> bool {
+        self.0[position / 64] >> (position % 64) & 1 == 1
+    }
+
+    /// The same without one of the bits.
+    pub(crate) fn without(mut self, position: usize) -> Self {
+        self.0[position / 64] &= !(1 << (position % 64));
+        self
+    }
+
+    /// 64 bits from each of the positions 0, 32, 64 and 96 on, that of the position in the lowest place.
+    pub(crate) fn windows(self) -> [u64; 4] {
+        let [low, middle, high] = self.0;
+        [low, low >> 32 | middle << 32, middle, middle >> 32 | high << 32]
+    }
+
     pub(crate) fn count(self) -> u32 {
         self.0.iter().map(|word| word.count_ones()).sum()
     }
@@ -160,7 +185,7 @@ impl Bits {
         self.0 == [0; 3]
     }
 
-    /// Whether all bits of `link` are set here: the link is in this filter. What [`Rows`](crate::rows::Rows) finds
+    /// Whether all bits of `link` are set here: the link is in this filter. What an [`Index`](crate::index::Index) finds
     /// is held against it.
     #[cfg(test)]
     pub(crate) fn holds(self, link: Bits) -> bool {
@@ -277,6 +302,28 @@ mod tests {
             let mut expected = [0; PIECES];
             expected[bit / 5] = 1 << (bit % 5);
             assert_eq!(Bits::of(&zf(id)).pieces(), expected, "{bit}");
+        }
+    }
+
+    #[test]
+    fn a_bit_is_where_its_position_says() {
+        let of = |positions: &[usize]| {
+            let mut id = [0; 20];
+            positions.iter().for_each(|at| id[at / 8] |= 1 << (at % 8));
+            Bits::of(&zf(id))
+        };
+        let all = [0, 5, 31, 32, 63, 64, 95, 96, 127, 128, 159];
+        let bits = of(&all);
+        assert_eq!(bits.positions().collect::<Vec<_>>(), all);
+        for at in 0..160 {
+            assert_eq!(bits.has(at), all.contains(&at), "{at}");
+            let rest: Vec<_> = all.into_iter().filter(|other| *other != at).collect();
+            assert_eq!(bits.without(at), of(&rest), "{at}");
+        }
+        for (first, window) in [0, 32, 64, 96].into_iter().zip(bits.windows()) {
+            for at in 0..64 {
+                assert_eq!(window >> at & 1 == 1, bits.has(first + at), "{first} + {at}");
+            }
         }
     }
 

@@ -71,11 +71,16 @@
 //! ```
 
 mod adjacencies;
+mod arrange;
+mod codes;
 mod filter;
+mod index;
 mod links;
+mod list;
 mod rows;
-mod runs;
+mod shape;
 mod statement;
+mod targets;
 #[cfg(test)]
 mod tests;
 mod zf;

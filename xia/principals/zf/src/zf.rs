@@ -12,7 +12,9 @@ use weft_xip::{Xid, XidType};
 
 use crate::adjacencies::{Adjacencies, Adjacent, tree};
 use crate::filter::{Bits, DEFAULT_LINK_BITS, FILTER_BITS};
-use crate::links::{Links, MatchList, Target};
+use crate::index::Index;
+use crate::links::{Links, Target};
+use crate::list::MatchList;
 use crate::statement::{Link, Naming, Statement};
 
 /// Most one bits of a filter that is followed, unless configured: half of all.
@@ -39,7 +41,7 @@ impl ZFilter {
         Self {
             links: Links::default(),
             adjacencies: Adjacencies::default(),
-            list: MatchList::default(),
+            list: MatchList::new(Index::new()),
             naming: DEFAULT_NAMING,
             fill_limit: DEFAULT_FILL_LIMIT,
             changes: ChangeLog::default(),
@@ -141,7 +143,7 @@ impl ZFilter {
             return;
         }
         self.naming = naming;
-        self.list = MatchList::default();
+        self.list.clear();
         let adjacent = self.adjacencies.links();
         let stated = self.links.iter().map(|(link, target)| (link.clone(), target));
         for (link, target) in stated.chain(adjacent) {

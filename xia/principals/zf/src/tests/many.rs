@@ -6,40 +6,55 @@ use weft_base::Random;
 use weft_xip::principal::Branch;
 use weft_xip::{Xid, XidType};
 
+use crate::codes::Codes;
 use crate::filter::Bits;
-use crate::links::{MatchList, Target};
+use crate::index::Index;
+use crate::links::Target;
+use crate::list::MatchList;
+use crate::rows::Rows;
 use crate::{FILTER_BITS, link_identifier};
 
-/// The list, and all that is in it.
-#[derive(Default)]
+/// The list, searched in each of the ways, and all that is in it.
 struct Twin {
-    list: MatchList,
+    lists: [MatchList; 2],
     entries: BTreeSet<(Target, Xid)>,
 }
 
 impl Twin {
+    fn new() -> Self {
+        let indices = [Index::Rows(Rows::default()), Index::Codes(Codes::default())];
+        Self { lists: indices.map(MatchList::new), entries: BTreeSet::new() }
+    }
+
     fn insert(&mut self, link: Xid, target: Target) {
         if self.entries.insert((target, link)) {
-            self.list.insert(link, target);
+            self.lists.iter_mut().for_each(|list| list.insert(link, target));
         }
     }
 
     fn remove(&mut self, link: Xid, target: Target) {
         if self.entries.remove(&(target, link)) {
-            self.list.remove(link, target);
+            self.lists.iter_mut().for_each(|list| list.remove(link, target));
         }
     }
 
     fn check(&self, filter: Xid) {
         let bits = Bits::of(&filter);
-        let mut found = Vec::new();
-        self.list.branches(bits, &mut found);
         let held = self.entries.iter().filter(|(_, link)| bits.holds(Bits::of(link)));
-        let mut expected: Vec<_> =
-            held.map(|(target, _)| target.map_or(Branch::Through, Branch::To)).collect();
+        let mut expected: Vec<_> = held.map(|(target, _)| *target).collect();
         expected.dedup();
-        assert_eq!(found, expected);
-        assert_eq!(self.list.iter().count(), self.entries.len());
+        for list in &self.lists {
+            let mut found = Vec::new();
+            list.branches(bits, &mut found);
+            let mut found: Vec<Target> = found.iter().map(Branch::target).collect();
+            let first = found.first().copied();
+            found.sort();
+            assert_eq!(found, expected);
+            if found.contains(&None) {
+                assert_eq!(first, Some(None), "this node first");
+            }
+            assert!(list.iter().eq(self.entries.iter().map(|(target, link)| (*link, *target))));
+        }
     }
 }
 
@@ -67,7 +82,7 @@ fn link(n: u64) -> Xid {
 fn links_come_and_go_by_the_thousand() {
     let mut random = Random::from_seed(4);
     for gateways in [1, 3, 70, 100_000] {
-        let mut twin = Twin::default();
+        let mut twin = Twin::new();
         // More come than go, then more go than come.
         for (come, go) in [(3, 1), (1, 3)] {
             for step in 0..3000 {
@@ -93,7 +108,7 @@ fn links_come_and_go_by_the_thousand() {
 fn links_come_in_order_or_against_it() {
     let mut random = Random::from_seed(5);
     for backwards in [false, true] {
-        let mut twin = Twin::default();
+        let mut twin = Twin::new();
         for n in 0..2000 {
             let n = if backwards { 2000 - n } else { n };
             twin.insert(link(n), target(n));
