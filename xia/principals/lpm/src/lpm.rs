@@ -1,6 +1,5 @@
 //! The principal itself: its table, and what look-ups answer.
 
-use std::hint::black_box;
 
 use serde_json::{Value, json};
 use weft_base::{Instant, Random};
@@ -155,13 +154,6 @@ impl Principal for Lpm {
             (Some((_, None)), _) => Answer::Through,
             (Some((_, Some(number))), _) => self.gateways.answer(*number, branches),
         }
-    }
-
-    fn prefetch(&self, xid: &Xid) {
-        // Nothing depends on the result, so the processor goes on without waiting for it.
-        let id = Prefix::from(xid.id);
-        black_box(self.table.longest(&id).is_some());
-        black_box(self.found.longest(&id).is_some());
     }
 
     /// For each change to the table everything that begins with its prefix, and what was learned.
