@@ -1,6 +1,5 @@
 //! The principal itself: its table, and what look-ups answer.
 
-
 use serde_json::{Value, json};
 use weft_base::{Instant, Random};
 use weft_routing::{Prefix, PrefixTable};
