@@ -69,10 +69,8 @@ mod compress {
     /// Whether the processor has the instructions.
     #[inline(always)]
     pub(super) fn is_there() -> bool {
-        const YES: u8 = 1;
-        const NO: u8 = 2;
         static ANSWER: Asked = Asked::new();
-        ANSWER.answer(|| if ask() { YES } else { NO }) == YES
+        ANSWER.is_yes(ask)
     }
 
     fn ask() -> bool {

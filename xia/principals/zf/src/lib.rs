@@ -18,8 +18,8 @@
 //! | holds no link | unknown, the next edge is tried |
 //!
 //! # The way of a packet
-//! [`Principal::lookup`](weft_xip::principal::Principal::lookup) compares the filter with all links at once
-//! (`rows`), which takes about a microsecond for ten thousand; every match that is found takes its time besides
+//! [`Principal::lookup`](weft_xip::principal::Principal::lookup) compares the filter with 64 links at once
+//! (`index`), which takes less than a microsecond for ten thousand; every match that is found takes its time besides
 //! (`weft bench zfilter`). Copies are made by the forwarder, which bounds their number, and ends the copies of
 //! packets that come back.
 //!
